@@ -24,6 +24,7 @@ from annotate.reports.terminal import as_lines
 from annotate.work import adjudication
 from annotate.work.importing import Rejects
 from corpora.columns import named_columns
+from corpora.core.language_codes import code_of
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.folders import digest_of
 from corpora.rejecting import REJECTED
@@ -166,7 +167,10 @@ def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
 def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judgment:
     if row.label == DISCARD and DISCARD not in task.labels:
         return adjudication.discard(annotator, unit.pk, row.reason, row.comment)
-    answer = adjudication.read_decision(task.kind, [row.label], row.reason, row.comment)
+    label = row.label
+    if task.kind.labels_are_languages and label not in task.labels:
+        label = code_of(label) or label
+    answer = adjudication.read_decision(task.kind, [label], row.reason, row.comment)
     return adjudication.settle(annotator, unit.pk, answer)
 
 

@@ -14,6 +14,7 @@ from annotate.quality.gold_answers import text_of
 from annotate.work.imported_task import systems_of
 from annotate.work.importing import Rejects, Row
 from corpora.columns import Columns
+from corpora.core.languages import LANGUAGES
 from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing
 from corpora.files import check_file, format_of
@@ -58,13 +59,18 @@ def read_judgments(
         try:
             label = _value(raw, "label", known=known)
             values = {"task": read_id(raw.get("task"), "task"), "worker": _value(raw, "worker"), "label": label}
-            language = "" if is_missing(raw.get("language")) else read_language(raw["language"])
+            language = "" if _is_none(raw.get("language")) else read_language(raw["language"])
         except RecordError as error:
             rejects[line] = str(error)
         else:
             if respelled is not None:
                 respelled.note(raw["label"], label)
             yield Row(line, **values, language=language)
+
+
+def _is_none(language: object) -> bool:
+    """`nan` is a language where a file has added it."""
+    return is_missing(language) and language not in LANGUAGES
 
 
 def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:

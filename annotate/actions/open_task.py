@@ -27,6 +27,7 @@ from annotate.work.new_task import TaskError
 from annotate.work.opening import Opened, Progress, ThenAll, extend_task, open_tasks
 from annotate.work.suggesting import DEPTH
 from corpora.columns import named_columns
+from corpora.core.language_codes import code_of
 from corpora.core.languages import LANGUAGES
 from corpora.models import Corpus
 
@@ -179,10 +180,10 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
         kind,
         design=design.name,
         size=values["size"],
-        languages=None if languages in (None, ALL) else languages,
+        languages=None if languages in (None, ALL) else [_code(kind, code) for code in languages],
         chosen=chosen,
         title=values["title"],
-        labels=values["labels"],
+        labels=values["labels"] and [_code(kind, code) for code in values["labels"]],
         guidelines=read_guidelines(values["guidelines"]),
         gold=read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
         reuse=values["reuse"],
@@ -191,6 +192,11 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
         progress=progress,
         then=then,
     )
+
+
+def _code(kind: Kind, written: str) -> str:
+    """The language that a code of any standard stands for; other labels stay."""
+    return written if kind.known(written) or not kind.known(code := code_of(written)) else code
 
 
 def replicas(name: str, seed: str, number: int | None) -> dict[str, str]:

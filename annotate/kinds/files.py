@@ -21,6 +21,7 @@ from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
 from annotate.kinds.tongues import ENGLISH
 from corpora.core.added_languages import add_names
+from corpora.core.language_codes import code_of
 from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
 
@@ -216,7 +217,7 @@ def _labels(top: Table, kind: Kind) -> list[str]:
         if code == UND:
             raise top.fault("labels", f"{UND} is among the labels; leave it out, since it may always be answered.")
         if not kind.known(code):
-            near = in_its_case(code, {*kind.languages, *LANGUAGES})
+            near = in_its_case(code, kind.languages) or code_of(code)
             hint = f"the nearest is {near}" if near else f"add it in a table [languages.{code}]"
             raise top.fault("labels", f"the label {code!r} is not a language known here; {hint}.")
     if "labels" in top.raw and not labels:

@@ -10,7 +10,8 @@ from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.tables import Table, nearest
 from corpora.core.added_languages import ADDED_KEYS, add_names, read_added
-from corpora.core.languages import LISTED, Language, in_its_case
+from corpora.core.language_codes import code_of
+from corpora.core.languages import LISTED, Language
 
 MOST_BYTES = 1_000_000  # of guidelines, which one page shows whole, and of a kind's file
 MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200  # characters: a code is one word, the others appear on a button
@@ -169,9 +170,7 @@ def add(table: Table, found: Mapping[str, Language]) -> None:
 def _check_language(table: Table, code: str, known: Collection[str]) -> None:
     """KindError if a key is not a language's code."""
     if code not in known:
-        hint = (
-            f"the nearest is {near}" if (near := in_its_case(code, known)) else "write one such as de, zh-CN or hi-Latn"
-        )
+        hint = f"the nearest is {near}" if (near := code_of(code)) else "write one such as de, zh-CN or hi-Latn"
         raise table.fault(code, f"{code!r} is not a code of a language; {hint}.")
 
 

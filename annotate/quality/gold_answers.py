@@ -17,6 +17,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
 from corpora.columns import Columns
+from corpora.core.language_codes import code_of
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, tidy, whole
 from corpora.files import check_file, format_of
@@ -125,6 +126,8 @@ def _readable(row: GoldRow, task: Task) -> GoldRow:
 
 def _canonical(task: Task, label: str) -> str:
     """ValueError, a sentence, if it cannot be answered in the task."""
+    if task.kind.labels_are_languages and label not in task.labels:
+        label = code_of(label) or label
     label = task.kind.form.read([matching(label, task.labels)])
     task.kind.check_label(label, task)
     return label

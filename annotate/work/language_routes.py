@@ -9,7 +9,7 @@ from django.db import transaction
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import LanguageRoute
-from annotate.work.languages import is_language, unknown_code
+from annotate.work.languages import is_language, language_named, unknown_code
 from corpora.core.languages import UND
 
 
@@ -55,7 +55,7 @@ def remove_route(language: str) -> LanguageRoute:
 
 
 def _values(queue: str, extra_candidates: Iterable[str], *, never_agree: bool) -> dict:
-    extra = list(dict.fromkeys(extra_candidates))
+    queue, extra = language_named(queue), list(dict.fromkeys(map(language_named, extra_candidates)))
     _check([queue, *extra])
     return {"queue": queue, "extra_candidates": extra, "never_agree": never_agree}
 

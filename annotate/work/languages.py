@@ -6,7 +6,8 @@ for example when people or routes are entered, asks here.
 
 from annotate.kinds import kind_of
 from annotate.models import Task
-from corpora.core.languages import LANGUAGES, meant
+from corpora.core.language_codes import code_of, hint
+from corpora.core.languages import LANGUAGES
 
 
 def learn_languages() -> None:
@@ -23,11 +24,16 @@ def is_language(code: str) -> bool:
     return code in LANGUAGES
 
 
+def language_named(code: str) -> str:
+    """The code of the language that a code of any standard stands for; the code itself where it stands for none."""
+    return code if is_language(code) else code_of(code) or code
+
+
 def unknown_code(code: str) -> str:
     """What to say of a code that is no language's."""
-    near = meant(code)
-    hint = f"did you mean {near}?" if near else "write a code such as de or zh-CN."
+    near = hint(code) or "write a code such as de or zh-CN"
+    stop = "" if near.endswith("?") else "."
     return (
-        f"{code!r} is not a language code known here; {hint} A language that is not on the list is added by a file "
-        "with a table [languages.CODE]: give it to add_annotators as --languages, or to open_task as --kind."
+        f"{code!r} is not a language code known here; {near}{stop} A language that is not on the list is added by a "
+        "file with a table [languages.CODE]: give it to add_annotators as --languages, or to open_task as --kind."
     )

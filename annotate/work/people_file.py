@@ -11,7 +11,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from annotate.work.languages import is_language, unknown_code
+from annotate.work.languages import is_language, language_named, unknown_code
 from corpora.core.languages import LANGUAGES
 from corpora.core.values import is_missing, tidy
 
@@ -142,7 +142,8 @@ def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
     """Languages with their levels, and what is wrong with them."""
     levels, faults = {}, []
     for word in filter(None, re.split(r"[\s;,]+", text)):
-        code, _, level = word.partition(":")
+        written, _, level = word.partition(":")
+        code = language_named(written)
         if not is_language(code):
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:

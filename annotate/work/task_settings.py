@@ -16,7 +16,7 @@ from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.quality.gold_answers import GoldAnswerError, check_pool
 from annotate.work.contesting import locked
-from annotate.work.languages import is_language, unknown_code
+from annotate.work.languages import is_language, language_named, unknown_code
 
 TITLE, LABELS = "title", "labels"
 LONGEST = 200  # characters of a title, as many as the database keeps
@@ -102,6 +102,7 @@ def _labels(task: Task, codes: list[str]) -> list[str]:
         raise InvalidAnswer("The labels were fixed when the task was opened.")
     if not codes:
         raise InvalidAnswer("Name at least one label.")
+    codes = list(map(language_named, codes))
     for code in codes:
         if not is_language(code):
             raise InvalidAnswer(unknown_code(code))

@@ -6,7 +6,6 @@ listed here (added_languages.py): people and files may then name them, detectors
 readers of a language nor the queue in which a unit waits.
 """
 
-import difflib
 from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 
@@ -426,22 +425,6 @@ def finer(code: str) -> tuple[str, ...]:
     """The labels that a code stands for: those listed here, and those that were added under it in this process."""
     listed = LANGUAGES[code].labels if code in LANGUAGES else ()
     return (*listed, *(added.code for added in LANGUAGES.values() if added.under == code))
-
-
-def meant(given: str) -> str:
-    """The language that a word which is no code may stand for, as in `sv (Swedish)`: the word may be a name, a
-    detector's code such as iw, or a code in another case. Empty if nothing is near.
-    """
-    found = LANGUAGES.get(in_its_case(given, LANGUAGES))
-    if not found:
-        words = {
-            word.casefold(): each
-            for each in LANGUAGES.values()
-            for word in (*(code for codes in _own_codes(each).values() for code in codes), each.autonym, each.name)
-        }
-        near = difflib.get_close_matches(given.casefold(), words, n=1, cutoff=0.8)
-        found = words[near[0]] if near else None
-    return f"{found.code} ({found.name})" if found else ""
 
 
 def in_its_case(given: str, known: Container[str]) -> str:

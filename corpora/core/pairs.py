@@ -5,14 +5,13 @@ left out, as Zhang et al. have it (2021, A Dataset and Baselines for Multilingua
 import math
 import unicodedata
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from typing import Any, NamedTuple
 
-from corpora.core.languages import LANGUAGES, finer, in_its_case, normalise
+from corpora.core.language_codes import code_of
+from corpora.core.languages import finer
 from corpora.core.masking import readable
 from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number
 from corpora.core.values import is_missing, is_removed, tidy
-from corpora.core.voting import DETECTOR_NAMES
 
 # The fields of a record that is a pair. People are shown the first two. `certainty` is the detector's score of the
 # record's language, from 0 to 1, in six digits.
@@ -174,9 +173,5 @@ def compared(text: str) -> str:
 
 def agrees(declared: str, found: str) -> bool:
     """Whether a language that a file names is the one that fastText found. A finer code agrees with its coarser one."""
-    code = in_its_case(declared, LANGUAGES) or declared
-    for detector in DETECTOR_NAMES:
-        # Some know a code that others write otherwise, such as nb for no.
-        with suppress(KeyError):
-            code = normalise(detector, code) or code
+    code = code_of(declared) or declared
     return found in (code, code.split("-")[0]) or code in finer(found)

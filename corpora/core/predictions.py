@@ -5,18 +5,15 @@ declared: one target renames the label; several targets make it a coarse class t
 """
 
 import math
-import re
 from collections.abc import Collection, Iterable, Mapping
 
-from corpora.core.languages import LANGUAGES, UND, finer, in_its_case
+from corpora.core.language_codes import FASTTEXT_PREFIX, code_of, hint
+from corpora.core.languages import LANGUAGES, UND, finer
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, tidy, whole
 
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
-
-FASTTEXT_PREFIX = "__label__"
-_REGION = re.compile(r"([a-z]{2,3})-([a-z]{2}|[0-9]{3})", re.IGNORECASE)
 
 Mapped = Mapping[str, tuple[str, ...]]  # the classifier's label -> the labels that it stands for
 Prediction = tuple[str, str, float | None]  # id, label, score
@@ -38,9 +35,8 @@ class UnknownLabel(RecordError):
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
-        near = in_its_case(label, LANGUAGES)
-        meant = f" (did you mean {near}?)" if near else ""
-        why = f"stands for {', '.join(coarse)}" if coarse else f"is not a language code known here{meant}"
+        near = f" ({near})" if (near := hint(label)) else ""
+        why = f"stands for {', '.join(coarse)}" if coarse else f"is not a language code known here{near}"
         super().__init__(f"The label {label!r} {why}.")
         self.label = label
 
@@ -117,18 +113,8 @@ def read_as(label: str, declared: Mapped, also: Collection[str] = ()) -> str | N
     bare = label.removeprefix(FASTTEXT_PREFIX)
     if also is EVERY_LABEL:
         return whole(bare)
-    ways = (label, bare, understood(label))
+    ways = (label, bare, code_of(label))
     return next((way for way in ways if way in declared or is_label(way) or way in also), None)
-
-
-def understood(label: str) -> str:
-    """__label__en is en, and so are en-US and en_us, which nobody here tells from other English; zh-CN stays."""
-    code = label.removeprefix(FASTTEXT_PREFIX).replace("_", "-")
-    if found := _REGION.fullmatch(code):
-        language, region = found[1].lower(), found[2].upper()
-        finer = f"{language}-{region}"
-        return finer if finer in LANGUAGES else language
-    return code
 
 
 def _score(value: object) -> float | None:

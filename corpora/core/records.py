@@ -12,7 +12,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time
 
-from corpora.core.languages import LANGUAGES, UND, in_its_case
+from corpora.core.language_codes import code_of, hint
+from corpora.core.languages import LANGUAGES, UND
 from corpora.core.masking import mask_mentions
 from corpora.core.values import ValueFault, is_missing, is_removed, read_value, rewritten, whole
 
@@ -181,8 +182,8 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
 
 
 def read_language(value: object) -> str:
-    """A code of core/languages.py. RecordError for whatever else."""
-    if value is None:
+    """A code of core/languages.py, by language_codes.py. RecordError for whatever is none."""
+    if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The language is missing.")
     if not isinstance(value, str):
         raise RecordError(f"The language is {kind_of(value)}; it must be a string.")
@@ -193,15 +194,18 @@ def read_language(value: object) -> str:
         raise RecordError(
             f"The language is {UND}, which is not a language, so nobody could be asked to read the record."
         )
-    if code not in LANGUAGES:
-        meant = in_its_case(code, LANGUAGES)
-        hint = f"write {meant}" if meant else "write a code such as de, zh-CN or hi-Latn"
-        raise RecordError(f"The language {code[:40]!r} is not a code known here; {hint}.")
-    return code
+    if code in LANGUAGES:
+        return code
+    if is_missing(code):
+        raise RecordError(f"The language is {code}, which another program writes where there is none.")
+    if known := code_of(code):
+        return known
+    near = (hint(code) or "write a code such as de, zh-CN or hi-Latn").replace("did you mean", "write").rstrip("?")
+    raise RecordError(f"The language {code[:40]!r} is not a code known here; {near}.")
 
 
 def _language(value: object, declared: str) -> str:
-    if declared and (value is None or value == ""):
+    if declared and is_missing(value):
         return declared
     code = read_language(value)
     if declared and code != declared:

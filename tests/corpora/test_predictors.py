@@ -194,7 +194,8 @@ def with_line(number, line):
     ("content", "sentence"),
     [
         (with_line(2, "2\tzh"), r"Line 2: The label 'zh' stands for zh-CN, zh-TW\. Say .* --map zh=zh-CN,zh-TW; if"),
-        (with_line(2, "2\tnb"), r"Line 2: The label 'nb' is not a language code known here\. Say what .* --map nb=und"),
+        (with_line(2, "2\tqq"), r"Line 2: The label 'qq' is not a language code known here\. Say what .* --map qq=und"),
+        (with_line(2, "2\tals"), r"The label 'als' is not a language code known here \(write sq \(Albanian\) or gsw"),
         (with_line(3, "3\tzh"), r"Line 3: The label 'zh' stands for zh-CN, zh-TW\."),
         ("tweet\tlang\n" + tsv(LABELS), r"Line 1: The label 'lang' is not .* name its columns with --column"),
         ("\n".join(f"{n}\txx{n % 20}" for n in range(40)), r"Line 5: The label 'xx4' is .*\. There are more\."),

@@ -158,7 +158,7 @@ WRONG = [
     ),
     (
         mood('de = "Zufrieden"', 'pt-br = "Zufrieden"'),
-        "line 16: 'pt-br' is not a code of a language; write one such as de, zh-CN or hi-Latn.",
+        "line 16: 'pt-br' is not a code of a language; the nearest is pt.",
     ),
     (
         mood('de = "Zufrieden"', 'zh_cn = "Zufrieden"'),
