@@ -232,12 +232,12 @@ def _import(
             return Outcome(known, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
     with rejects.open("w", encoding="utf-8") as file:
-        log = RejectLog(name_of(path), file)
+        log = RejectLog(name_of(path), file, path)
         wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
         noted = _Noted()
         read = noted.among(read_any(path, format, wanted, max_line, progress))
-        rows = stage(directory, read, log, manifest.fields, language, manifest.declared, may_be_empty)
+        rows = stage(directory, read, log, manifest.fields, language, manifest.declared, may_be_empty, max_rejects)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
     if not rows:

@@ -173,7 +173,10 @@ def predicted_labels(
             found.update(zip(batch.column("id").to_pylist(), batch.column("label").to_pylist(), strict=True))
     if missing := [key for key in needed if found[key] is None]:
         check_complete(corpus_name, predictor, manifest)
-        raise CorpusError(f"Corpus {corpus_name} has no posts with {listed(missing, len(missing), 'id')}.")
+        raise CorpusError(
+            f"Corpus {corpus_name} has no posts with {listed(missing, len(missing), 'id')}. Import them, or list those "
+            "that have vanished from their source with --vanished."
+        )
     return {key: label for key in wanted if (label := found[key]) is not None}
 
 

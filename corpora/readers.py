@@ -5,8 +5,10 @@ core/predictions.py.
 """
 
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,6 +22,7 @@ from corpora.lines import ABSENT, Fault, Line, at, decoded, lines_of, names_in, 
 
 Row = tuple[int, dict[str, Any] | Fault]
 _BATCH = 32 << 20  # bytes of the rows that are in memory at once, as far as the file says
+_LEAST_ROW = 20  # bytes that a row takes at least in a file of lines
 _TOO_LONG = object()
 
 
@@ -135,7 +138,8 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress) ->
     # A value that many rows share stands in the file once. It stays so in memory, and is not written out in each row.
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         told = _unpacked(file.metadata, names)
-        bound.check(told)
+        # Rows that are all the same take next to nothing in the file, and as long to read as others.
+        bound.check(max(told, file.metadata.num_rows * _LEAST_ROW))
         size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
         at_once = max(1, min(1000, _BATCH * rows // max(told, 1)))
         for batch in file.iter_batches(at_once, columns=names):
@@ -192,9 +196,20 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
     if size > 4 * longest:  # UTF-8 has up to four bytes for a character
         return _TOO_LONG
     try:
-        return cell.as_py()
+        return _plain(cell.as_py())
     except UnicodeDecodeError:
         return Fault("The row is not UTF-8.")
+
+
+def _plain(value: Any) -> Any:
+    """As a file of lines would have it: bytes are text, a decimal is the number that it is, a UUID its digits."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() and not value.as_tuple().exponent else str(value)
+    if isinstance(value, UUID):
+        return str(value)
+    return [_plain(each) for each in value] if isinstance(value, list) else value
 
 
 def _size(values: pa.Array) -> int:

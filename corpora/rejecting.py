@@ -16,6 +16,7 @@ from corpora.files import looks_like_utf16, opened
 
 REJECTED = 3  # the exit status where rows of a file were rejected
 MOST = 0.05  # of a file's rows, as long as nobody says otherwise
+HOPELESS = 100_000  # rejected rows
 _LOOKED_AT = 1000  # lines that are not UTF-8, to tell in which encoding they may be
 _LONGEST = 1 << 16  # bytes of a line
 
@@ -41,6 +42,19 @@ class TooManyRejected(CorpusError):
 def too_many(count: int, rows: int, most: float) -> bool:
     """Whether more than the share `most` of a file's rows were rejected."""
     return count > most * rows
+
+
+def check_hopeless(path: Path, count: int, rows: int, first: tuple[int, str], most: float) -> None:
+    """TooManyRejected as soon as a file can hardly be meant: where of its first rows most were rejected, and many. So
+    one quote that is not closed costs no hour, and no list of millions."""
+    if count < HOPELESS or not too_many(count, rows, max(most, 0.5)):
+        return
+    line, reason = first
+    raise TooManyRejected(
+        f"Nothing of {path} was taken: {count:,} of its first {rows:,} rows were rejected, and the others were not "
+        f"read; the first is line {line:,}: {reason} Mend the file, or take the other rows alone with --max-rejects "
+        "100%."
+    )
 
 
 def check_rejects(rejected: Rejected, most: float) -> None:

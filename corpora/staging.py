@@ -19,6 +19,7 @@ from corpora.folders import digest_of, part_name, sync
 from corpora.lines import Fault
 from corpora.manifest import Manifest, Part
 from corpora.readers import Row
+from corpora.rejecting import HOPELESS, check_hopeless
 from corpora.schemas import schema_of
 
 PART_ROWS = 100_000
@@ -31,8 +32,8 @@ _STAGING = "staging/rows.parquet"
 class RejectLog:
     """The list of what was refused of one file, written as it goes: JSON lines of file, line, reason."""
 
-    def __init__(self, source: str, file: TextIO) -> None:
-        self.source, self.file = source, file
+    def __init__(self, source: str, file: TextIO, path: Path | None = None) -> None:
+        self.source, self.file, self.path = source, file, path or Path(source)
         self.count = 0
         self.first: tuple[int, str] = (0, "")
 
@@ -52,11 +53,12 @@ def stage(
     language: str = "",
     declared: bool = False,
     may_be_empty: Collection[str] = (),
+    most: float = 1.0,
 ) -> int:
     """Write the rows that are records to the staging file and the others to the log; returns the count of all rows.
 
     fields: the corpus's; language: the one declared for the whole file; declared: whether labels come with each;
-    may_be_empty: those of the fields that need no text.
+    may_be_empty: those of the fields that need no text. most: the share of the rows that may be rejected.
     """
     key = settings.AUTHOR_KEY.encode()
     count = characters = 0
@@ -67,6 +69,8 @@ def stage(
     with pq.ParquetWriter(path, schema) as writer:
         for line, raw in rows:
             count += 1
+            if log.count >= HOPELESS:
+                check_hopeless(log.path, log.count, count, log.first, most)
             if isinstance(raw, Fault):
                 log.add(line, raw.reason)
                 continue

@@ -23,6 +23,7 @@ from corpora.engines import Store
 from corpora.files import Progress
 from corpora.lines import Fault
 from corpora.readers import read_rows
+from corpora.rejecting import HOPELESS, check_hopeless
 from corpora.schemas import MESSAGES_SCHEMA
 from corpora.staging import RejectLog
 
@@ -51,6 +52,8 @@ def stage(staged: Path, paths: list[Path], formats: list[str], logs: list[Reject
         for number, (path, format) in enumerate(zip(paths, formats, strict=True)):
             for line, read in _read(path, format, how):
                 rows[number] += 1
+                if logs[number].count >= HOPELESS:
+                    check_hopeless(path, logs[number].count, rows[number], logs[number].first, how.max_rejects)
                 if isinstance(read, Fault):
                     logs[number].add(line, read.reason)
                     continue

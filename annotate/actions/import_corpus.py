@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import Action, Outcome
+from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import (
     CORPUS,
     FORMAT,
@@ -19,10 +19,11 @@ from annotate.actions.options import (
     size_of,
 )
 from annotate.core.option import Option, words
+from annotate.kinds.files import TAKEN
 from annotate.reports.tables import many
 from corpora.added_languages import add_languages
 from corpora.columns import named_columns
-from corpora.core.records import FORMULA, columns_of
+from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.declared import Declared, declared_counts
 from corpora.documents import DOCUMENTS, terms_of
 from corpora.files import FORMATS
@@ -89,6 +90,7 @@ def run(values, progress) -> Outcome:
     name, format = values["corpus"], values["format"]
     known = read_manifest(name)
     fields, language, labels = terms_of(format, known, tuple(values["fields"]), values["language"], values["labels"])
+    _check_fields(fields if known is None and format not in DOCUMENTS else ())
     columns = columns_of(fields or (known.fields if known else ()))
     told = {option: values[option] for option in ("licence", "text_may_leave", "source", "format")}
     outcomes = import_files(
@@ -109,6 +111,16 @@ def run(values, progress) -> Outcome:
         # Said at once: this file stays, even if the next one is refused.
         progress.say(_told(outcome))
     return _summed(name, done, "record" if "language" in columns else "post")
+
+
+def _check_fields(fields: Sequence[str]) -> None:
+    """ActionError for a field that no task could show. `split` names splits, which nobody is shown."""
+    for field in fields:
+        if field in TAKEN.difference(RESERVED, ["split"]):
+            raise ActionError(
+                f"No field can be called {field}, since exported sets have a column of that name. Call it otherwise "
+                f"and say which column of the file it is, for example --fields body --column body={field}."
+            )
 
 
 def _told(outcome: Imported) -> str:

@@ -132,9 +132,11 @@ def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[li
     lacking = [pair for pair in waiting if len(said[pair]) < waiting[pair]]
     if lacking:
         number = sum(waiting[pair] - len(said[pair]) for pair in lacking)
+        there, wanted = len(said[lacking[0]]), waiting[lacking[0]]
+        often = f", which the set has {wanted:,} times and the file {there:,}" if wanted > 1 else ""
         raise EvaluationError(
             f"{path} lacks a line for {number:,} of the {len(tested.pairs):,} test pairs of {language}, the first of "
-            f"them {_short(lacking[0][0])} with the reply {_short(lacking[0][1])}; give one for each, without "
+            f"them {_short(lacking[0][0])} with the reply {_short(lacking[0][1])}{often}; give one for each, without "
             "suggestions where there are none."
         )
     if outside:

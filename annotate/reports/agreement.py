@@ -23,6 +23,7 @@ from annotate.reports.tables import (
     Column,
     Table,
     language,
+    many,
     numbered,
     table,
 )
@@ -190,7 +191,7 @@ def words(report: Section) -> list[str]:
     part = report[ALL]
     repeats = " (repeats counted)" if report["repeats"] else ""
     counted = (
-        f"{count(part['judgments'])} judgments of {count(part['annotators'])} annotators on {count(part['units'])} "
+        f"{count(part['judgments'])} judgments of {many(part['annotators'], 'annotator')} on {count(part['units'])} "
         f"units{repeats}, {count(part['units_of_two'])} of them judged by two or more"
     )
     return _of_sets(counted, part) if part.get("masi") else _of_labels(counted, part)

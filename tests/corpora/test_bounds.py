@@ -11,7 +11,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from django.core.management import CommandError
 
+from corpora import rejecting, staging
 from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.files import AT_LEAST, MOST_TIMES
@@ -19,6 +21,7 @@ from corpora.lines import MAX_LINE, Fault
 from corpora.readers import read_rows
 from corpora.suggested import examples
 from corpora.zipped import entries_of
+from tests.corpora.on_disk import rejects
 
 ROWS = 1000
 MEMORY = 300  # MB that reading may take, the program's own with it
@@ -161,3 +164,24 @@ def test_a_line_of_suggested_replies_without_an_end_is_refused(tmp_path):
         file.write(b"x" * (MAX_LINE + 2))
     with pytest.raises(CorpusError, match=r"line 1: the line is longer than 1,048,576 bytes"):
         next(examples(path))
+
+
+def test_a_small_file_of_a_great_many_equal_rows_is_refused_before_it_is_read(tmp_path, import_corpus):
+    one = pa.table({"id": pa.array(["1"]).dictionary_encode(), "text": pa.array(["a"]).dictionary_encode()})
+    many = pa.concat_tables([one] * 1000).combine_chunks()
+    with pq.ParquetWriter(tmp_path / "a.parquet", many.schema) as writer:
+        writer.write_table(pa.concat_tables([many] * 20_000).combine_chunks(), row_group_size=1 << 30)
+    with pytest.raises(CommandError, match="and holds more than 67,108,864"):
+        import_corpus("c", tmp_path / "a.parquet")
+
+
+def test_a_file_of_which_most_is_rejected_is_given_up_and_its_list_stays_short(tmp_path, import_corpus, monkeypatch):
+    monkeypatch.setattr(staging, "HOPELESS", 100)
+    monkeypatch.setattr(rejecting, "HOPELESS", 100)
+    path = tmp_path / "a.csv"
+    path.write_text('id,text\n1,"open\n' + "x\n" * 5000)
+    with pytest.raises(CommandError, match=r"100 of its first 101 rows were rejected, and the others"):
+        import_corpus("c", path, max_rejects="5%")
+    assert len(rejects()) == 100
+    with pytest.raises(CommandError, match=r"all of its 5,001 rows were rejected"):
+        import_corpus("c", path, max_rejects="100%")

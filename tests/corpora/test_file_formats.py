@@ -7,6 +7,8 @@ import json
 import lzma
 import zipfile
 from datetime import UTC, datetime
+from decimal import Decimal
+from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -305,3 +307,20 @@ def test_a_number_of_thousands_of_digits_is_a_reject_in_plain_words(write, impor
         rejects()[0]["reason"]
         == "The line is not JSON that can be read: it has a number of thousands of digits. Save it as text."
     )
+
+
+def test_what_parquet_has_besides_strings_is_read_as_lines_would_have_it(write, import_corpus, tmp_path):
+    ids = {
+        "bytes": pa.array([b"1", b"2"], pa.binary()),
+        "decimals": pa.array([Decimal("12345678901234567890"), Decimal(2)], pa.decimal128(38, 0)),
+        "uuids": pa.array([UUID(int=1), UUID(int=2)], pa.uuid()),
+    }
+    for name, column in ids.items():
+        pq.write_table(pa.table({"id": column, "text": pa.array([b"a", b"b"], pa.binary())}), tmp_path / "a.parquet")
+        import_corpus(name, tmp_path / "a.parquet")
+    assert [[post["id"] for post in posts(name)] for name in ids] == [
+        ["1", "2"],
+        ["12345678901234567890", "2"],
+        [str(UUID(int=1)), str(UUID(int=2))],
+    ]
+    assert [post["text"] for post in posts("bytes")] == ["a", "b"]

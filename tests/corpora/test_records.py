@@ -124,8 +124,10 @@ BAD = [
     ({"language": " "}, "The language is empty."),
     ({"language": 1}, "The language is a number; it must be a string."),
     ({"language": "xx"}, "The language 'xx' is not a code known here; write a code such as de, zh-CN or hi-Latn."),
-    ({"language": "EN"}, "The language 'EN' is not a code known here; write en."),
-    ({"language": "zh_cn"}, "The language 'zh_cn' is not a code known here; write zh-CN."),
+    ({"language": "NaN"}, "The language is NaN, which another program writes where there is none."),
+    ({"language": "als"}, "The language 'als' is not a code known here; write sq (Albanian) or gsw (Swiss German)."),
+    ({"language": "ru-Latn"}, "The language 'ru-Latn' is not a code known here; ru is Russian in its usual script."),
+    ({"language": "English"}, "The language 'English' is not a code known here; write en (English)."),
     ({"language": "und"}, "The language is und, which is not a language, so nobody could be asked to read the record."),
     ({"url": "x"}, "The url is not a web address: it must begin with http:// or https:// and hold no spaces."),
 ]
@@ -425,3 +427,12 @@ def test_a_library_caller_can_import_records_too(write):
     )
     assert (outcome.source.accepted, outcome.source.columns["query"]) == (1, "query")
     assert "text" not in outcome.source.columns
+
+
+@pytest.mark.parametrize("field", ["label", "stage", "set", "judgments", "concepts", "preferred"])
+def test_a_field_that_exported_sets_have_a_column_of_is_refused_at_import(tmp_path, import_corpus, field):
+    path = tmp_path / "a.jsonl"
+    path.write_text(json.dumps({"id": "1", "language": "en", field: "a"}) + "\n")
+    with pytest.raises(CommandError, match=f"No field can be called {field}, since exported sets .* body={field}"):
+        import_corpus("c", path, fields=field)
+    import_corpus("c", path, fields="body", column=[f"body={field}"])
