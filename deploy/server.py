@@ -1,6 +1,6 @@
 """How gunicorn serves Assay, wherever it does: `python -m gunicorn --config python:deploy.server`.
 
-The number of processes and the address come with the command.
+The address comes with the command, and so may the number of processes.
 """
 
 import gc
@@ -9,10 +9,10 @@ import socket
 from django.db import connection
 from django.urls import get_resolver
 from gunicorn.glogging import Logger
-from gunicorn.workers.gthread import ThreadWorker
 
+from corpora import processors
 from deploy.logs import Masking
-from deploy.sqlite.base import longest_wait
+from deploy.thread_worker import Worker
 
 SILENT = 60  # seconds that a connection may say nothing and cost nothing
 
@@ -41,23 +41,9 @@ gc.disable()
 keepalive = 0
 
 
-LONG = 1  # seconds: no act takes so long
-
-
-class Worker(ThreadWorker):
-    """Has as many requests at once as --threads says, until one of these waits for long, as for a command that writes
-    to SQLite for many seconds. Then it takes others, for which it has threads besides, so that pages that are only read
-    are answered. With so many at any time one process would take what another is free for, and each thread connects to
-    the database.
-    """
-
-    def notify(self):
-        """It is called once a second, and after each request."""
-        super().notify()
-        self.worker_connections = self.cfg.threads if longest_wait() > LONG else self.cfg.worker_connections
-
-
 worker_class = Worker
+# More of them than processors take the time from each other, and each takes 40 MB.
+workers = min(processors.usable(), 8)
 
 
 def on_starting(server):

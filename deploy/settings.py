@@ -130,8 +130,9 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "deploy.static_files.Middleware",
     "annotate.pages.middleware.NothingKeptMiddleware",
+    "annotate.pages.middleware.HeadMiddleware",
     "annotate.pages.middleware.InTurnMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -299,6 +300,10 @@ UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # bytes of a file
 STATIC_URL = "static/"
 # Static files are served from the packages themselves, so that no collectstatic step can be forgotten.
 WHITENOISE_USE_FINDERS = True
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {"BACKEND": "deploy.static_files.Storage"},
+}
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = LANGUAGE_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
 SECURE_HSTS_SECONDS = 31536000 if HTTPS else 0

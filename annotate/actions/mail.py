@@ -5,6 +5,7 @@ password is mailed by pages/account.py.
 """
 
 import logging
+import smtplib
 from collections.abc import Iterable, Mapping
 
 from django.conf import settings
@@ -17,8 +18,9 @@ from annotate.work.accounts import INVITE_DAYS
 
 logger = logging.getLogger(__name__)
 
-# What became of a mail: there is no mail server, or no address of the person; it was sent; it could not be sent.
-NONE, SENT, FAILED = "none", "sent", "failed"
+# What became of a mail: there is no mail server, or no address of the person; it was sent; it could not be sent; the
+# person's address was refused.
+NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
 
 
 def invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
@@ -36,8 +38,15 @@ def invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
 
 def told(sent: Mapping[str, str]) -> list[str]:
     """What became of invitations, in sentences; none where there is no mail to send."""
-    went, failed = ([name for name, became in sent.items() if became == what] for what in (SENT, FAILED))
+    went, failed, refused = (
+        [name for name, became in sent.items() if became == what] for what in (SENT, FAILED, REFUSED)
+    )
     said = [f"Sent by mail to {', '.join(went)}."] if went else []
+    if refused:
+        said.append(
+            f"The mail addresses of {', '.join(refused)} were refused, so nothing was sent there. Correct the addresses, "
+            "or give these people their links otherwise."
+        )
     if failed:
         said.append(
             f"The mail to {', '.join(failed)} could not be sent. Their links work; give them to them otherwise."
@@ -61,6 +70,10 @@ def _send(user: User, template: str, context: dict) -> str:
     subject = render_to_string(f"annotate/{template}_subject.txt", context).strip()
     try:
         send_mail(subject, render_to_string(f"annotate/{template}.txt", context), None, [user.email])
+    # A domain that IDNA refuses is a UnicodeError, a broken header a ValueError.
+    except (ValueError, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError):
+        logger.exception("The mail address of %s was refused.", user.username)
+        return REFUSED
     except OSError:  # what smtplib raises is one, too
         logger.exception("A mail to %s could not be sent.", user.username)
         return FAILED

@@ -34,6 +34,25 @@ class NothingKeptMiddleware:
         return response
 
 
+class HeadMiddleware:
+    """HEAD is answered wherever GET is, with the same headers and no body. Monitors of a site send it."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        if request.method != "HEAD":
+            return self.get_response(request)
+        request.method = "GET"
+        response = self.get_response(request)
+        if response.streaming:
+            response.streaming_content = []
+        else:
+            response.headers["Content-Length"] = str(len(response.content))
+            response.content = b""
+        return response
+
+
 # Acts of annotators, which are short. What takes long, such as a manager's page, goes on beside them.
 SHORT = ("/tasks/", "/api/")
 AT_ONCE = 60  # forms and acts that are under way or wait in a process; on SQLite it has threads for so many

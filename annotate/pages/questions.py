@@ -97,7 +97,7 @@ def decide(request, flag):
 def _reply(request, flag):
     found = flagging.reply(flag, request.POST.get("reply", ""), by=request.user)
     messages.success(request, f"{found.annotator} finds the reply on their first page.")
-    if mail.reply(found) == mail.FAILED:
+    if mail.reply(found) in (mail.FAILED, mail.REFUSED):
         messages.warning(request, "The mail that tells them of it could not be sent. The reply stands all the same.")
 
 

@@ -280,6 +280,27 @@ def test_links_are_shown_although_their_mails_could_not_be_sent_and_no_other_is_
     assert mail.invitations([(ann.user, "link"), (bea.user, "link")]) == {"ann": mail.FAILED, "bea": mail.FAILED}
 
 
+@pytest.mark.parametrize("email", [f"a@{'ä' * 60}.org", "a@b..org", f"a@{'x' * 70}.ä", "a@x.org\nBcc: b@x.org"])
+def test_an_address_that_cannot_be_written_costs_nobody_their_link(desk, ann, person, with_mail, email):
+    bea = person("bea")
+    for each, written in ((ann, email), (bea, "bea@example.org")):
+        User.objects.filter(pk=each.user.pk).update(email=written)
+        each.user.refresh_from_db()
+    page = invited(desk, ann, bea)
+    assert page.count("/invite/") >= 2
+    assert "Sent by mail to bea." in page
+    sent = mail.invitations([(ann.user, "link"), (bea.user, "link")])
+    assert sent["bea"] == mail.SENT
+    if sent["ann"] == mail.REFUSED:
+        assert "The mail addresses of ann were refused" in page
+
+
+def test_a_reply_stands_although_its_address_cannot_be_written(desk, task, ann, with_mail):
+    User.objects.filter(pk=ann.user.pk).update(email=f"a@{'ä' * 60}.org")
+    page = do(desk, flag(ann, task), "reply", reply="Yes.").text
+    assert "The mail that tells them of it could not be sent" in page
+
+
 def test_the_command_that_adds_people_mails_them_too(tmp_path, with_mail, db):
     file = tmp_path / "people.csv"
     file.write_text("username,name,languages,email\nmia,Mia,de:5,mia@example.org\nned,Ned,de:5,\n")

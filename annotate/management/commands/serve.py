@@ -42,9 +42,8 @@ class Command(calling.Command):
         parser.add_argument(
             "--workers",
             type=int,
-            default=1,
             metavar="N",
-            help="how many processes answer requests; with SQLite, leave it at 1 (default 1)",
+            help="how many processes answer requests (default: as many as there are processors, but at most 8)",
         )
         parser.add_argument(
             "--threads",
@@ -58,7 +57,7 @@ class Command(calling.Command):
     def handle(self, **options):
         host, port = options["host"], options["port"]
         for name in ("workers", "threads"):
-            if options[name] < 1:
+            if options[name] is not None and options[name] < 1:
                 raise CommandError(f"--{name} is {options[name]}; it must be 1 or more.")
         self.check_place(host, port)
         self.check_names(host)
@@ -115,7 +114,7 @@ def name_of(host: str) -> str:
     return "localhost" if {"localhost", "*"}.intersection(names) else names[0]
 
 
-def serve(host: str, port: int, workers: int, threads: int) -> None:
+def serve(host: str, port: int, workers: int | None, threads: int) -> None:
     """Become the server."""
     # It works where the code is: Gunicorn would take modules, and settings of its own, from the folder that it is
     # started in. What was said with a path from here is to be found from there.
@@ -128,8 +127,8 @@ def serve(host: str, port: int, workers: int, threads: int) -> None:
         "gunicorn",
         "--config=python:deploy.server",
         f"--bind={f'[{host}]' if ':' in host else host}:{port}",
-        f"--workers={workers}",
         f"--threads={threads}",
+        *([f"--workers={workers}"] if workers else []),
     ]
     os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server
 

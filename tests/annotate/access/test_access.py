@@ -44,6 +44,18 @@ def test_what_staff_with_some_rights_a_withdrawn_reader_and_paused_people_may_as
     assert otherwise == but_for
 
 
+@pytest.mark.parametrize("who", WHO)
+def test_head_is_answered_wherever_get_is_with_no_body(world, who):
+    got, asked = {}, {}
+    for name in (*PAGES, *API):
+        with transaction.atomic():
+            answer = world.send(world.client(who), "HEAD", name)
+            transaction.set_rollback(True)
+        asked[name] = (answer.status_code, answer.getvalue())
+        got[name] = (world.told(who, "GET", name).status, b"")
+    assert asked == got
+
+
 def test_options_tell_by_one_header_which_methods_an_address_of_the_api_takes(world):
     for who in (*WHO, *OTHERS):
         client = world.client(who)

@@ -233,8 +233,8 @@ class World:
         return client
 
     def send(self, client, method, name):
-        if method == "GET":
-            got = client.get(self.address(name))
+        if method in ("GET", "HEAD"):
+            got = client.generic(method, self.address(name))
             if got.streaming:
                 b"".join(got.streaming_content)  # at its end the file is closed
             return got

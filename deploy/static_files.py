@@ -1,0 +1,83 @@
+"""Static files, straight from the packages. Their names carry a hash of their contents, so browsers keep them for a
+year, and they are sent compressed. Both are made when first asked for, so there is no step to forget.
+"""
+
+import gzip
+import hashlib
+import os
+from functools import lru_cache
+from pathlib import Path, PurePosixPath
+
+from django.contrib.staticfiles import finders
+from django.contrib.staticfiles.storage import StaticFilesStorage, staticfiles_storage
+from django.utils.cache import patch_vary_headers
+from whitenoise.middleware import WhiteNoiseMiddleware
+
+YEAR = "public, max-age=31536000, immutable"
+COMPRESSED = {".css", ".js", ".json", ".map", ".svg", ".txt"}
+DIGITS = 12  # of a hash
+
+
+@lru_cache(maxsize=1_000)
+def _digest(path: str, changed: int) -> str:
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:DIGITS]
+
+
+@lru_cache(maxsize=1_000)
+def _compressed(path: str, changed: int) -> bytes:
+    return gzip.compress(Path(path).read_bytes(), mtime=0)
+
+
+_find = lru_cache(maxsize=1_000)(finders.find)
+
+
+class Storage(StaticFilesStorage):
+    """Names like annotate/assay.1a2b3c4d5e6f.css in addresses."""
+
+    def url(self, name: str) -> str:
+        if path := _find(name):
+            pure = PurePosixPath(name)
+            digest = _digest(path, os.stat(path).st_mtime_ns)
+            name = str(pure.with_name(f"{pure.stem}.{digest}{pure.suffix}"))
+        return super().url(name)
+
+
+class Middleware(WhiteNoiseMiddleware):
+    def __call__(self, request):
+        address = request.path_info
+        if not address.startswith(self.static_prefix):
+            return self.get_response(request)
+        plain = self._without_hash(address)
+        found = self.find_file(plain) if self.autorefresh else self.files.get(plain)
+        if found is None:
+            return self.get_response(request)
+        response = self._served(found, request, _find(plain.removeprefix(self.static_prefix)))
+        if plain != address:
+            response.headers["Cache-Control"] = YEAR
+        return response
+
+    def _without_hash(self, address: str) -> str:
+        """The address of the file itself, if the hash is that of its contents."""
+        pure = PurePosixPath(address)
+        stem, _, digest = pure.stem.rpartition(".")
+        if not stem or len(digest) != DIGITS:
+            return address
+        plain = str(pure.with_name(stem + pure.suffix))
+        return plain if staticfiles_storage.url(plain.removeprefix(self.static_prefix)) == address else address
+
+    def _served(self, found, request, path):
+        response = self.serve(found, request)
+        if not path or Path(path).suffix not in COMPRESSED:
+            return response
+        patch_vary_headers(response, ["Accept-Encoding"])
+        # A range is one of the plain file.
+        if response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", ""):
+            return response
+        smaller = _compressed(path, os.stat(path).st_mtime_ns)
+        if request.method != "HEAD":
+            response.streaming_content = [smaller]
+        response.headers["Content-Encoding"] = "gzip"
+        response.headers["Content-Length"] = str(len(smaller))
+        # That of the plain file, whose bytes these are not.
+        response.headers.pop("ETag", None)
+        return response

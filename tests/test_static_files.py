@@ -1,0 +1,93 @@
+"""Static files: names with a hash, a year in caches, compressed; as they are for whoever asks otherwise."""
+
+import gzip
+import re
+
+import pytest
+from django.contrib.staticfiles import finders
+from django.templatetags.static import static
+
+YEAR = "public, max-age=31536000, immutable"
+
+
+@pytest.fixture(params=[True, False], ids=["looked for at each request", "known from the start"])
+def client(request, settings, client):
+    settings.WHITENOISE_AUTOREFRESH = request.param
+    return client
+
+
+def contents(name):
+    with open(finders.find(name), "rb") as file:
+        return file.read()
+
+
+def body(response):
+    return response.getvalue()
+
+
+@pytest.mark.parametrize(
+    "name", ["annotate/assay.css", "django_htmx/htmx-2.min.js", "annotate/icon.svg", "admin/css/base.css"]
+)
+def test_a_file_is_sent_compressed_under_a_name_of_its_own_and_kept_for_a_year(client, name):
+    address = static(name)
+    assert re.fullmatch(r"/static/.+\.[0-9a-f]{12}\.\w+", address)
+    answer = client.get(address, headers={"Accept-Encoding": "gzip, deflate, br"})
+    assert (answer.status_code, answer["Content-Encoding"], answer["Cache-Control"]) == (200, "gzip", YEAR)
+    assert "Accept-Encoding" in answer["Vary"]
+    assert "Set-Cookie" not in answer.headers
+    sent = body(answer)
+    assert gzip.decompress(sent) == contents(name)
+    assert len(sent) == int(answer["Content-Length"])
+    head = client.head(address, headers={"Accept-Encoding": "gzip"})
+    assert (body(head), head["Content-Length"]) == (b"", str(len(sent)))
+
+
+def test_whoever_takes_no_gzip_gets_the_file_as_it_is(client):
+    answer = client.get(static("annotate/assay.css"))
+    assert body(answer) == contents("annotate/assay.css")
+    assert (answer["Cache-Control"], "Content-Encoding" in answer.headers) == (YEAR, False)
+    part = client.get(static("annotate/assay.css"), headers={"Accept-Encoding": "gzip", "Range": "bytes=0-9"})
+    assert (part.status_code, body(part)) == (206, contents("annotate/assay.css")[:10])
+
+
+def test_the_plain_name_is_served_too_and_soon_asked_for_again(client):
+    answer = client.get("/static/annotate/assay.css", headers={"Accept-Encoding": "gzip"})
+    assert gzip.decompress(body(answer)) == contents("annotate/assay.css")
+    assert answer["Cache-Control"] != YEAR
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/static/annotate/assay.0123456789ab.css",
+        "/static/annotate/none.css",
+        "/static/annotate/none.0123456789ab.css",
+        "/static/",
+        "/static/../deploy/settings.py",
+        "/static/0123456789ab.css",
+    ],
+)
+def test_a_name_that_no_file_has_is_not_found(client, address):
+    assert client.get(address).status_code in (302, 404)
+    assert client.get(address).status_code != 200
+
+
+@pytest.mark.django_db
+def test_all_that_the_log_in_page_loads_has_such_names(client):
+    page = client.get("/login/").text
+    found = re.findall(r'(?:href|src)="(/static/[^"]+)"', page)
+    assert len(found) >= 2
+    assert all(re.search(r"\.[0-9a-f]{12}\.\w+$", address) for address in found), found
+
+
+def test_a_changed_file_has_another_name(settings, tmp_path, monkeypatch):
+    from deploy import static_files
+
+    path = tmp_path / "changing.css"
+    monkeypatch.setattr(static_files, "_find", lambda name: str(path))
+    names = []
+    for words in ("a {}", "b {}"):
+        path.write_text(words)
+        names.append(static_files.Storage().url("changing.css"))
+    assert len(set(names)) == 2
