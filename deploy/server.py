@@ -12,6 +12,7 @@ from gunicorn.glogging import Logger
 
 from corpora import processors
 from deploy.logs import Masking
+from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
 SILENT = 60  # seconds that a connection may say nothing and cost nothing
@@ -56,6 +57,7 @@ def on_starting(server):
 
 
 def when_ready(server):
+    base.makes_file = False
     _ = get_resolver().url_patterns  # loads the pages
     gc.freeze()
     gc.enable()

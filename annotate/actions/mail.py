@@ -44,8 +44,8 @@ def told(sent: Mapping[str, str]) -> list[str]:
     said = [f"Sent by mail to {', '.join(went)}."] if went else []
     if refused:
         said.append(
-            f"The mail addresses of {', '.join(refused)} were refused, so nothing was sent there. Correct the addresses, "
-            "or give these people their links otherwise."
+            f"The mail addresses of {', '.join(refused)} were refused, so nothing was sent. Correct the addresses, or "
+            "give these people their links otherwise."
         )
     if failed:
         said.append(

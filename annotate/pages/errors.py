@@ -3,6 +3,8 @@
 Operations raise what is in annotate/core/refusals.py; the middleware and the API's exception handler answer with it.
 """
 
+import sys
+
 from django.http import Http404, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import get_language_from_request, override
@@ -15,6 +17,7 @@ from rest_framework.views import exception_handler
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, Refusal
 from annotate.pages.throttles import PerMinute
+from corpora.storage_faults import is_storage_fault
 
 API = "/api/"
 # Refusal -> its HTTP status; any other is a conflict with what has happened meanwhile.
@@ -64,6 +67,12 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
         "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
     ),
     "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
+    "storage": (
+        507,
+        "The server cannot save anything just now: its disk is full or read-only, or its database is away. Nothing was "
+        "saved.",
+        "Tell the manager, and send the request again later.",
+    ),
     "busy": (
         503,
         "Too many requests wait for the database, which a long command is writing to. Nothing was saved.",
@@ -95,6 +104,8 @@ def page_not_found(request, exception):
 
 
 def server_error(request):
+    if is_storage_fault(sys.exc_info()[1]):
+        return _told_briefly(request, "storage", "507.html")
     if not request.path.startswith(API):
         return defaults.server_error(request)
     detail = "Something went wrong here. What was saved before is safe; send this again, or tell the manager."
@@ -103,13 +114,18 @@ def server_error(request):
 
 def busy(request):
     """The answer to a form or an act for which there is no room now; whoever sent it has it still."""
-    if request.path.startswith(API):
-        response = JsonResponse({"code": "busy", "detail": " ".join(OTHER_CODES["busy"][1:])}, status=503)
-    else:
-        with override(get_language_from_request(request)):  # it is not known yet who asks
-            response = render(request, "503.html", status=503)
+    response = _told_briefly(request, "busy", "503.html")
     response.headers["Retry-After"] = str(WAIT)
     return response
+
+
+def _told_briefly(request, code: str, template: str):
+    """One of OTHER_CODES, as JSON for a program and else as a page."""
+    status, *sentences = OTHER_CODES[code]
+    if request.path.startswith(API):
+        return JsonResponse({"code": code, "detail": " ".join(sentences)}, status=status)
+    with override(get_language_from_request(request)):  # it may not be known who asks
+        return render(request, template, status=status)
 
 
 def api_exception_handler(error, context):

@@ -3,11 +3,13 @@
 from django.contrib.auth.backends import ModelBackend
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import UpdateError
 from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.utils import timezone
 
 from corpora.prepared import prepared
+from corpora.storage_faults import is_storage_fault
 
 
 class SessionStore(db.SessionStore):
@@ -17,6 +19,16 @@ class SessionStore(db.SessionStore):
             self._session_key = None
             return None
         return found[0]
+
+    def save(self, must_create=False):
+        try:
+            super().save(must_create)
+        except UpdateError as error:
+            # Django takes it for a session that was ended meanwhile.
+            fault = error.__context__
+            if fault and is_storage_fault(fault):
+                raise fault from fault.__cause__
+            raise
 
 
 class PasswordBackend(ModelBackend):

@@ -11,6 +11,7 @@ import os
 import time
 from contextlib import contextmanager
 from functools import lru_cache
+from urllib.parse import quote
 
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
@@ -30,6 +31,9 @@ class Cursor(base.SQLiteCursorWrapper):
         return _converted(query) if param_names is None else super().convert_query(query, param_names=param_names)
 
 
+# Whether a file that is missing is made. Not by a server: it would go on with an empty database where the file was only
+# moved for a moment.
+makes_file = True
 _waiting: dict[object, float] = {}  # connections of this process that wait for a writer -> since when
 
 
@@ -47,10 +51,31 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _lock_held = False
     waits_to_write = True
 
+    _file: tuple[int, int] | None = None  # that of the connection
+
     def get_new_connection(self, conn_params):
+        if not makes_file:
+            # This mode opens what is there.
+            conn_params = {
+                **conn_params,
+                "database": f"file:{quote(str(conn_params['database']))}?mode=rw",
+                "uri": True,
+            }
         connection = super().get_new_connection(conn_params)
+        self._file = self._file_now()
         self.execute_wrappers = [*self.execute_wrappers, self._lock_single_write]
         return connection
+
+    def _file_now(self):
+        try:
+            found = os.stat(self.settings_dict["NAME"])
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino
+
+    def is_usable(self):
+        """It is asked once a request. A file that was moved away or replaced is no longer the database."""
+        return self._file_now() == self._file and super().is_usable()
 
     def create_cursor(self, name=None):
         return self.connection.cursor(factory=Cursor)
