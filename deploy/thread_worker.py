@@ -110,6 +110,9 @@ class Worker(ThreadWorker):
 
     def init_process(self) -> None:
         self.upload_pool = ThreadPoolExecutor(max_workers=UPLOADS)
+        from annotate.actions import server_presence  # only now the program is loaded
+
+        self.serving, self.keeper = server_presence.hold(), server_presence.Keeper()
         super().init_process()
 
     def notify(self) -> None:
@@ -117,6 +120,7 @@ class Worker(ThreadWorker):
         super().notify()
         most = self.cfg.threads if longest_wait() > LONG else self.cfg.worker_connections
         self.worker_connections = most + self.uploads
+        self.keeper.look()
 
     def accept(self, listener: Any) -> None:
         try:

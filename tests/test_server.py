@@ -1,12 +1,15 @@
 """The server as it is deployed: what its logs say, what a container lets it do, what it loads before it answers."""
 
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import urllib.error
 import urllib.request
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 import yaml
@@ -14,7 +17,8 @@ from django.urls import reverse
 
 from deploy.logs import masked
 from tests.benchmarks.place import free_port, wait_for_server
-from tests.running import DATA, ROOT, environment, install
+from tests.running import DATA, ROOT, begin, environment, install
+from tests.together import until
 
 TOKEN = "s3cr3t-Token_of-somebody"
 INVITE, RESET = "/invite/...", "/forgotten/..."
@@ -95,6 +99,51 @@ def test_no_log_tells_the_token_of_an_invite_or_of_a_forgotten_password(tmp_path
 )
 def test_an_address_is_cut_off_where_a_secret_follows_and_all_else_stays(line, shown):
     assert masked(line) == shown
+
+
+# --- what is killed
+
+
+def processes(folder, words):
+    """Those that work on the data in the folder, by what their command lines contain."""
+    found = []
+    for each in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            ours = f"ASSAY_DATA_DIR={folder / DATA}".encode() in (each / "environ").read_bytes().split(b"\0")
+            if ours and words.encode() in (each / "cmdline").read_bytes():
+                found.append(int(each.name))
+    return found
+
+
+def answers(port):
+    with suppress(OSError):
+        return get(f"http://localhost:{port}/login/", {}) == 200
+    return False
+
+
+def test_a_killed_watcher_is_started_again_and_a_killed_server_at_once(tmp_path, migrated):
+    install(tmp_path / DATA, migrated)
+    port = free_port()
+    began = [begin(tmp_path, "serve", "--port", port, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
+    try:
+        until(lambda: answers(port) and processes(tmp_path, "annotate.watching"))
+        [watcher] = processes(tmp_path, "annotate.watching")
+        os.kill(watcher, signal.SIGKILL)
+        until(lambda: set(processes(tmp_path, "annotate.watching")) - {watcher})
+
+        workers = set(processes(tmp_path, "gunicorn")) - {began[0].pid}
+        began[0].kill()
+        began[0].wait()
+        began.append(begin(tmp_path, "serve", "--port", port, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE))
+        until(lambda: began[1].poll() is not None or (answers(port) and not workers & set(processes(tmp_path, ""))))
+        assert began[1].poll() is None, began[1].stderr.read()
+    finally:
+        for each in began:
+            each.terminate()
+            each.wait()
+            if each.stderr:
+                each.stderr.close()
+    until(lambda: not processes(tmp_path, ""))
 
 
 # --- containers

@@ -3,14 +3,11 @@
 What has a page, and its form, is in deeds.py; how corpora and files are shown, in setting_up.py.
 """
 
-import fcntl
 import re
 import shutil
 import tempfile
-from pathlib import Path
 from typing import Any
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import FileResponse
 from django.shortcuts import get_object_or_404, redirect, render
@@ -21,6 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotate.actions import working
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
+from annotate.actions.server_presence import is_watched
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import deeds, inbox
@@ -31,19 +29,6 @@ from annotate.reports import writing
 from annotate.work import jobs as work
 
 SHOWN = 200  # jobs on the page, the newest
-
-
-def is_watched() -> bool:
-    """Whether anybody does jobs: whoever watches for them holds a lock."""
-    path = Path(settings.DATA_DIR) / "jobs" / "watching"
-    try:
-        with path.open("a") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except FileNotFoundError:
-        return False
-    except BlockingIOError:
-        return True
-    return False
 
 
 @require_GET

@@ -1,8 +1,8 @@
 import errno
 import os
 import socket
-import subprocess
 import sys
+import time
 from pathlib import Path
 from urllib.parse import quote
 
@@ -10,14 +10,14 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from annotate.actions import calling, working
+from annotate.actions import calling, server_presence
 from annotate.actions.commands import PROGRAM
 from annotate.actions.database import prepare
 from annotate.actions.database_settings import harmful_settings
 from annotate.management import demo
 from annotate.work.accounts import managers
-from corpora.rights import FOLDER
 
+ENDING = 60  # seconds for which the processes of a killed server may still be at work
 # What is bound for this machine alone, or for all of its addresses, is reached here by the name localhost.
 ALONE = ("localhost", "127.0.0.1", "::1")
 ALL = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound by this
@@ -59,7 +59,7 @@ class Command(calling.Command):
         for name in ("workers", "threads"):
             if options[name] is not None and options[name] < 1:
                 raise CommandError(f"--{name} is {options[name]}; it must be 1 or more.")
-        self.check_place(host, port)
+        self.wait_for_place(host, port)
         self.check_names(host)
         prepare()
         for sentence in harmful_settings():
@@ -77,6 +77,17 @@ class Command(calling.Command):
         self.stdout.write(f"Serving {address}/ from the data in {settings.DATA_DIR}; Ctrl-C ends it.")
         self.stdout.flush()
         serve(host, port, options["workers"], options["threads"])
+
+    def wait_for_place(self, host, port):
+        """Where a server was killed, its processes keep the port until they see that."""
+        until = time.monotonic() + ENDING
+        while True:
+            try:
+                return self.check_place(host, port)
+            except CommandError:
+                if time.monotonic() > until or not server_presence.is_ending():
+                    raise
+            time.sleep(0.1)
 
     def check_place(self, host, port):
         try:
@@ -121,7 +132,9 @@ def serve(host: str, port: int, workers: int | None, threads: int) -> None:
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"
-    watch_beside()
+    _, pipe = server_presence.start_watcher()
+    os.set_inheritable(pipe, True)  # the watcher ends with the last process of the server
+    os.environ[server_presence.BESIDE] = "1"
     os.chdir(settings.BASE_DIR)
     command = [
         "gunicorn",
@@ -131,12 +144,3 @@ def serve(host: str, port: int, workers: int | None, threads: int) -> None:
         *([f"--workers={workers}"] if workers else []),
     ]
     os.execv(sys.executable, [sys.executable, "-m", *command])  # noqa: S606 - becomes the server
-
-
-def watch_beside() -> None:
-    """Have jobs done for as long as this process lives, whatever it becomes."""
-    (settings.DATA_DIR / "jobs").mkdir(FOLDER, parents=True, exist_ok=True)
-    theirs, ours = os.pipe()
-    subprocess.Popen(working.watch("beside"), stdin=theirs, env=working.environment())  # noqa: S603 - our own program
-    os.close(theirs)
-    os.set_inheritable(ours, True)
