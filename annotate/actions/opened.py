@@ -19,6 +19,7 @@ from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
+from annotate.work.closing import how_to_go_on
 from annotate.work.expected import expected
 from annotate.work.forecast import forecast_of
 from annotate.work.opening import Opened
@@ -45,8 +46,8 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     else:
         said = [*outcome.said, *expected_work.of_checks(work["checks"])]
     data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
-    told_closed = f"Task {task.name} is closed: nobody is asked until `assay reopen {task.name}`."
-    closed = [told_closed] if extended and not task.is_open else []
+    reason = f"Task {task.name} is closed, so nobody is asked. {how_to_go_on(task)}"
+    closed = [reason] if extended and not task.is_open else []
     # The table of a dry run says who lacks readers.
     return Outcome(said, [*([] if dry_run else lacking(task)), *outcome.warned, *closed], data)
 

@@ -128,3 +128,11 @@ def _replace(out: Path, ours: Path) -> None:
     except OSError:
         os.replace(ours / OLD, out)
         raise
+
+
+def without_empty(path: Path) -> bool:
+    """Takes away a file without lines, since polars refuses to read one. Returns whether it did."""
+    is_empty = not path.stat().st_size
+    if is_empty:
+        path.unlink()
+    return is_empty

@@ -290,6 +290,7 @@ def _write_left_out(store: Store, folder: Path) -> int:
             told = {name: value for name, value in first.items() if name not in ("scorer", "score")}
             scores = {row["scorer"]: row["score"] for row in (first, *others)}
             file.write(json.dumps(told | {"reason": "dropped", "dropped_by": scores}, ensure_ascii=False) + "\n")
+    folders.without_empty(folder / "left_out.jsonl")
     return small
 
 

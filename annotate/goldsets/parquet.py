@@ -13,8 +13,9 @@ BATCH = 2000  # rows of a row group
 
 @contextmanager
 def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, pa.RecordBatch], None]]:
-    """Yields a function that writes rows into one of these files, by its key; a file without rows is not made. However
-    the rows come, the files are the same.
+    """Yields a function that writes rows into one of these files, by its key; a file without rows is not made, but
+    the first where none has any, so that a reader finds columns and no rows. However the rows come, the files are the
+    same.
     """
     waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
     writers: dict[str, pq.ParquetWriter] = {}
@@ -36,6 +37,9 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
         for part, rows in waiting.items():
             if rows.num_rows:
                 flush(part, rows)
+        if not writers:
+            # Without a group of rows, since the datasets library cannot read an empty one.
+            files.enter_context(pq.ParquetWriter(next(iter(paths.values())), schema, compression="zstd"))
 
 
 @contextmanager

@@ -117,6 +117,8 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     names = _names(export)
     counts = Counts(export.kind, with_text=export.with_text)
     _write_rows(export, folder, names, counts, progress)
+    if folders.without_empty(folder / names["left_out"]):
+        names["left_out"] = ""
     if export.tell_secret and not export.task.lots_by_seed:
         commitments.write_lots(folder / commitments.FILE, export.task)
     if "labels" in names:

@@ -27,7 +27,8 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
         yield "None was checked, so it is not known how often a reader alone is wrong."
         return
     otherwise = f"{count(found['otherwise'])} of these otherwise than the reader ({estimate(found['error'])})"
-    done = f"{count(found['checked'])} so far, {otherwise}" if found["checked"] else "none so far"
+    number = f"{count(found['checked'])} done{' so far' if found['waiting'] else ''}"
+    done = f"{number}, {otherwise}" if found["checked"] else "none so far" if found["waiting"] else "none has a label"
     yield (
         f"Of {many(chosen, 'more post')}, chosen by lot, an adjudicator decides each again and sees neither votes nor "
         f"the answer: {done}."

@@ -8,6 +8,7 @@ from annotate.core import stages
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.models import Task
 from annotate.quality.audits import choose_more, labels_of, of_audit, unread
+from annotate.work.closing import how_to_go_on
 from annotate.work.contesting import locked
 from annotate.work.moving import save_all, send_to_people
 from annotate.work.routes import Routes
@@ -27,7 +28,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     list(with_people.select_for_update(of=("self",), no_key=True))
     task = locked(task)
     if not task.is_open:
-        raise WrongStage(f"Task {task.name} is closed, so nobody would read them; `assay reopen {task.name}` first.")
+        raise WrongStage(f"Task {task.name} is closed, so nobody would read them. {how_to_go_on(task)}")
     agreed = labels_of(task.units.all())
     if strange := [label for label in languages if label not in agreed]:
         raise NotFound(

@@ -50,6 +50,13 @@ def reopen(task: Task) -> dict[str, Any]:
     return told
 
 
+def how_to_go_on(task: Task) -> str:
+    """What a manager does so that people are given units of a closed task, in a sentence."""
+    if task.secret_told_at:
+        return "It cannot be opened again, since an export told its secret: open a new task for the rest."
+    return f"Open it again with `assay reopen {task.name}`."
+
+
 @transaction.atomic
 def tell_secret(task: Task) -> None:
     """Note that the secret of the task's lots is told: it is never opened again. WrongStage while it is open, and where

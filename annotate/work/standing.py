@@ -15,6 +15,7 @@ from annotate.quality.audits import contested_waiting
 from annotate.reports import sentences
 from annotate.reports.tables import many
 from annotate.work import statistics
+from annotate.work.closing import how_to_go_on
 from annotate.work.queue_states import DONE, UNREAD, queue_states_of
 from corpora.models import Draw
 
@@ -108,7 +109,7 @@ def _publish(task: Task) -> str:
 def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
         return f"Judgments of {_units(left)} are missing, and made elsewhere: import more, or publish what there is."
-    return f"{_units(left)} without a label: `assay reopen {task.name}` has people go on."
+    return f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)}"
 
 
 def _stuck(task: Task, stuck: list[dict]) -> str:

@@ -1,5 +1,6 @@
 """Posts that a manager adds to the audit of the detectors' agreement: how many by language, which, and what follows."""
 
+import io
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,7 @@ from annotate.models import Judgment, Transition
 from annotate.quality import audits
 from annotate.work import contesting
 from annotate.work.auditing import add_audits
-from annotate.work.closing import close
+from annotate.work.closing import close, tell_secret
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED, LONG
@@ -198,8 +199,20 @@ def test_nothing_is_added_where_nothing_is_left_or_nothing_was_agreed_on(make_ta
 def test_nothing_is_added_to_a_closed_task(make_task):
     task = make_task([AGREED] * 5)
     close(task)
-    with pytest.raises(WrongStage, match="Task task is closed, so nobody would read them; `assay reopen task` first"):
+    with pytest.raises(WrongStage, match=r"would read them\. Open it again with `assay reopen task`\."):
         add_audits(task, 1)
+
+
+def test_nobody_is_advised_to_reopen_a_task_whose_secret_was_told(make_task):
+    task = make_task([AGREED] * 5 + [DISPUTED])
+    close(task)
+    tell_secret(task)
+    task.refresh_from_db()
+    with pytest.raises(WrongStage, match=r"cannot be opened again, .* open a new task for the rest\."):
+        add_audits(task, 1)
+    said = io.StringIO()
+    call_command("tasks", stdout=said)
+    assert "reopen" not in said.getvalue()
 
 
 # --- the command

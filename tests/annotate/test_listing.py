@@ -189,7 +189,7 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     person("ada", adjudicates=True)
     assert next_of("task") == "1 unit waits for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())
-    assert next_of("task") == "1 unit without a label: `assay reopen task` has people go on."
+    assert next_of("task") == "1 unit without a label, and the task is closed. Open it again with `assay reopen task`."
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
     publish = "`assay export_gold task --out FOLDER`"
     assert next_of("task") == f"All is done. Look at `assay audit task`, then publish it: {publish}."

@@ -239,7 +239,7 @@ def test_queues_that_nobody_reads_are_warned_of(open_task, person):
 def test_an_extension_of_a_closed_task_says_that_nobody_is_asked(open_task, extend):
     open_task("t", size=40)
     Task.objects.update(is_open=False)
-    assert "Task t is closed: nobody is asked until `assay reopen t`.\n" in extend("t", 60).err
+    assert "Task t is closed, so nobody is asked. Open it again with `assay reopen t`.\n" in extend("t", 60).err
 
 
 def test_an_extension_refuses_what_it_would_not_heed(open_task, extend):

@@ -331,7 +331,7 @@ def test_texts_that_may_not_leave_are_in_no_file(pairs_of, exporting):
     assert "The licence keeps the text here" in said
     files = {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     assert not any(b"Pacific" in content or b"largest" in content for content in files.values())
-    assert set(files) >= {"pairs.jsonl", "left_out.jsonl", "manifest.json", "README.md", "SHA256SUMS"}
+    assert set(files) >= {"pairs.jsonl", "manifest.json", "README.md", "SHA256SUMS"}
     assert [row["id"] for row in lines(folder / "pairs.jsonl")] == sorted(["t1", "t2"], key=_order)
     assert not {"message", "reply"} & set(lines(folder / "pairs.jsonl")[0])
 

@@ -9,7 +9,9 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
+from datasets import load_dataset
 from django.core.management import call_command
 
 from annotate.core import stages
@@ -191,7 +193,6 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(task, people, out,
         "gold.unfinished.jsonl",
         "gold.unfinished.parquet",
         "gold.unfinished.digests.txt",
-        "left_out.unfinished.jsonl",
         "manifest.json",
         "README.md",
     }
@@ -206,7 +207,8 @@ def test_what_waits_is_told_once_the_task_is_closed_so_that_nobody_at_work_finds
     [quick, *_], _ = people
     judge(quick, take(quick, task).pk, Answer("en"))
     waiting = export(task, out)["counts"]["unfinished"]
-    assert json_lines(out / "left_out.unfinished.jsonl") == []
+    assert not (out / "left_out.unfinished.jsonl").exists()
+    assert "left_out" not in card_of(out)[1]
     waits = task.units.exclude(stage__in=stages.FINISHED).values_list("item__key", flat=True)
     told = "".join(path.read_text(encoding="utf-8") for path in out.iterdir() if path.suffix != ".parquet")
     assert not [key for key in waits if f'"{key}"' in told]
@@ -221,9 +223,14 @@ def test_a_set_in_which_nothing_has_a_label_yet_is_still_well_formed(corpus, out
     task = open_task("gold", corpus, 60, "7", least_letters=10**6).task
     export(task, out)
     header, _ = card_of(out)
-    assert not {"language", "configs"} & set(header)
+    assert "language" not in header
+    [config] = header["configs"]
+    assert config["data_files"] == [{"split": "test", "path": "gold.unfinished.parquet"}]
+    # Without a file of the card's own the datasets library would take the manifest for a row.
+    with pytest.raises(ValueError, match="corresponds to no data"):
+        load_dataset(str(out), cache_dir=str(out.parent / "cache"))
     assert (out / "uniformly_sampled.unfinished.tsv").read_bytes() == b""
-    assert not list(out.glob("*.parquet"))
+    assert pq.read_table(out / "gold.unfinished.parquet").num_rows == 0
 
 
 def test_where_two_people_read_posts_manifest_and_card_say_how_far_they_agree(make_task, person, judged, out):

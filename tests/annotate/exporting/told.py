@@ -12,6 +12,9 @@ def files(folder):
 
 
 def json_lines(path):
+    """Of a file that is not written where it would be empty: none."""
+    if not path.exists() and path.name.startswith("left_out"):
+        return []
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 

@@ -275,11 +275,16 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out
     assert told.out == f"0 of 60 records written to {out}, in 0 labels.\n"
     assert set(files(out)) == {
         "gold.unfinished.jsonl",
+        "gold.train.unfinished.parquet",
         "left_out.unfinished.jsonl",
         "manifest.json",
         "README.md",
     }
-    assert "**Unfinished.** 60 of 60 records still wait for people" in card_of(out)[1]
+    header, text = card_of(out)
+    assert "**Unfinished.** 60 of 60 records still wait for people" in text
+    # Otherwise the datasets library takes the manifest for a row.
+    assert header["configs"][0]["data_files"] == [{"split": "train", "path": "gold.train.unfinished.parquet"}]
+    assert pq.read_table(out / "gold.train.unfinished.parquet").num_rows == 0
     for unit in task.units.filter(honeypot=False, item__language="en")[:15]:
         decide(unit, ["1", "1", "0"])
     assert set(export(task, out)["published"]["files"]) >= {
