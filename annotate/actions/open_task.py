@@ -19,19 +19,22 @@ from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
 from annotate.kinds.options import SUGGESTIONS
-from annotate.models import Task
+from annotate.models import AnnotatorLanguage, Task
 from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.quality.gold_answers import GoldAnswerError, read_gold
+from annotate.reports.tables import many
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
 from annotate.work.opening import Opened, Progress, ThenAll, extend_task, open_tasks
 from annotate.work.suggesting import DEPTH
 from corpora.columns import named_columns
 from corpora.core.language_codes import code_of
-from corpora.core.languages import LANGUAGES
+from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
 from corpora.models import Corpus
+from corpora.predictors import find_predictor, triggers
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
+MANY = 20  # codes that a note names
 SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values() if design.size)
 SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.sizeless)
 
@@ -154,11 +157,13 @@ def run(values, progress) -> Outcome:
             # After everything was done as it would be, so that what is told is what would be.
             transaction.set_rollback(True)
 
+    values, note = with_languages(values)
     made = (extend if extended else open_new)(values, progress.advance, tell if dry_run else lambda made: None)
     if not dry_run:
         # It takes a while, in which others may write again.
         tell(made)
-    return opened.together(told) if values["replicates"] else told[0]
+    outcome = opened.together(told) if values["replicates"] else told[0]
+    return replace(outcome, warned=[*outcome.warned, *note])
 
 
 # --- a new task
@@ -197,6 +202,40 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
 def _code(kind: Kind, written: str) -> str:
     """The language that a code of any standard stands for; other labels stay."""
     return written if kind.known(written) or not kind.known(code := code_of(written)) else code
+
+
+def with_languages(values: Values) -> tuple[Values, list[str]]:
+    """The values with the languages that `all` stands for in a draw by a predictor's labels, and a note on the others.
+
+    A classifier of 176 languages names nearly all of them in a large corpus, most by mistake. So `all` is those on the
+    label list, and those that somebody reads.
+    """
+    if values["languages"] != ALL:
+        return values, []
+    kind = kind_named(values["kind"], values["design"])
+    design = DESIGNS[values["design"] or kind.designs[0]]
+    check_design(kind, design, values)
+    if not design.asks_each:
+        return values, []
+    name = corpus_named(values["corpus"]).name
+    found = triggers(name, find_predictor(name, values["predictor"]))
+    listed = {*ARTICLE_LABELS, *AnnotatorLanguage.objects.filter(level__gt=0).values_list("language", flat=True)}
+    chosen = sorted(code for code in found if code in LANGUAGES and listed & {code, *finer(code)})
+    others = sorted(code for code in found if code in LANGUAGES and code not in chosen)
+    if not chosen:
+        raise ActionError(
+            f"{values['predictor']} labels no post with a language of the label list; name others with --languages."
+        )
+    note = (
+        f"Note: `all` is {many(len(chosen), 'language')} of the label list or with readers. {values['predictor']} also "
+        f"labels {many(sum(found[code] for code in others), 'post')} with {listed_codes(others)}; to draw for one of "
+        "these too, name all languages with --languages."
+    )
+    return {**values, "languages": chosen}, [note] if others else []
+
+
+def listed_codes(codes: list[str]) -> str:
+    return ", ".join(codes[:MANY]) + (f" and {len(codes) - MANY} more" if len(codes) > MANY else "")
 
 
 def replicas(name: str, seed: str, number: int | None) -> dict[str, str]:

@@ -46,7 +46,13 @@ DRAW = "The draw"
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
-        Option("languages", codes, help="codes of the languages to draw for, or `all`", group=DRAW),
+        Option(
+            "languages",
+            codes,
+            help="codes of the languages to draw for; or `all`, which is those that records declare, or those of "
+            "the label list or with readers that a predictor names",
+            group=DRAW,
+        ),
         Option("predictor", help="langid, cld2, fasttext, majority, or an imported NAME@VERSION", group=DRAW),
         Option("of", shown="TASK", help="the uniform task of whose posts those nobody has read are drawn", group=DRAW),
         Option("history", days, HISTORY, help="the days by whose posts authors are chosen", group=DRAW),
@@ -63,7 +69,8 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             "least_posts",
             whole_number,
             LEAST_POSTS,
-            help="how many posts an author must have in the history",
+            help="how many posts an author must have in the history; with 1, one mistaken post makes its author a user "
+            "of a language",
             group=DRAW,
         ),
         Option(

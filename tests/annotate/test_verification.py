@@ -12,7 +12,9 @@ from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
+from corpora.core.languages import ARTICLE_LABELS
 from corpora.models import Draw, Item
+from corpora.predictors import find_predictor, triggers
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import NAME
 from tests.annotate.exporting.told import card_of, json_lines
@@ -89,10 +91,27 @@ def test_a_recall_task_asks_of_its_authors_posts_whatever_their_language(open_ta
     assert draw.parameters["window"] == ["2014-07-16T00:00:00+00:00", "2014-08-01T00:00:00+00:00"]
 
 
-def test_all_languages_of_the_corpus_are_drawn_in_one_command_each_with_its_record(open_task):
+@pytest.mark.parametrize("design", ["precision", "recall"])
+def test_all_languages_are_those_of_the_label_list_or_with_readers_and_a_note_names_the_others(
+    open_task, person, design
+):
+    by = {"precision": PRECISION, "recall": RECALL}[design]
+    found = {*triggers(NAME, find_predictor(NAME, by[by.index("--predictor") + 1]))} - {"und"}
+    outside = sorted(found - {*ARTICLE_LABELS, "zh"})
+    assert len(outside) > 10
+    person("reads one of them", outside[0])
+    _, notes = open_task("t", *by, languages="all", size=1)
+    labels = {*Task.objects.get().labels}
+    assert labels <= {*ARTICLE_LABELS, "zh", outside[0]}
+    assert {outside[0], "zh", "de"} <= labels or design == "recall"
+    assert f" with {outside[1]}, {outside[2]}" in " ".join(notes.split())
+    assert "to draw for one of these too, name all languages with --languages" in " ".join(notes.split())
+
+
+def test_all_languages_of_the_label_list_are_drawn_in_one_command_each_with_its_record(open_task):
     open_task("t", *PRECISION, languages="all", size=2)
     task = Task.objects.get()
-    assert len(task.labels) > 60
+    assert len(task.labels) > 50
     assert sorted(task.draws.values_list("language", flat=True)) == task.labels
     assert set(Counter(task.units.values_list("asked", flat=True)).values()) <= {1, 2}
     assert list(task.units.order_by("position").values_list("position", flat=True)) == list(
