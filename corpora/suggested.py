@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from corpora.core.errors import CorpusError
-from corpora.core.languages import LANGUAGES
+from corpora.core.languages import LANGUAGES, published_code
 from corpora.core.pairs import cell, compared
 from corpora.files import damage_explained
 from corpora.folders import digest_of
@@ -45,7 +45,8 @@ class Suggested:
     def key_of(self, language: str, message: str, reference: str) -> Key | None:
         """That of the line for a record with these texts, if there is one; the most exact counts."""
         message, reference = compared(message), compared(reference)
-        tried = ((code, message, said) for said in (reference, None) for code in (language, ""))
+        codes = dict.fromkeys((language, published_code(language, [language]), ""))
+        tried = ((code, message, said) for said in (reference, None) for code in codes)
         return next((key for key in tried if key in self.replies), None)
 
 

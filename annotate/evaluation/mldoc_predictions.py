@@ -15,7 +15,7 @@ from annotate.evaluation.prediction_files import RESTORE, SUFFIX, PublishedSet, 
 from annotate.goldsets.formats import mldoc
 from annotate.goldsets.manifest import GoldSetError
 from annotate.kinds.balanced_draw import JOINT
-from corpora.core.languages import LANGUAGES
+from corpora.core.languages import LANGUAGES, published_code
 
 Pair = tuple[str, str]  # the language of training, or JOINT; the language of the test
 
@@ -72,14 +72,23 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
     if not folder.is_dir():
         raise EvaluationError(f"There is no folder {folder}; name one with files such as {_example(tests)}.")
     trained = _languages(gold)
-    # A code has one part of two or three small letters, its first, so no name can be read as two pairs.
-    pairs = {f"{train}-{test}": (train, test) for train in (*trained, JOINT) for test in tests}
+    # A code has one part of two or three small letters, its first, so no name can be read as two pairs. Codes of the
+    # published files, such as zh for zh-CN, are read too.
+    pairs = {
+        f"{first}-{second}": (train, test)
+        for train in (*trained, JOINT)
+        for test in tests
+        for first in (train, published_code(train, trained))
+        for second in (test, published_code(test, trained))
+    }
     found = {}
     for path in sorted(folder.glob(f"*{SUFFIX}")):
         stem = path.name.removesuffix(SUFFIX)
         if stem not in pairs:
             raise EvaluationError(f"{path} {_misnamed(stem, trained, tests)}")
         pair = pairs[stem]
+        if pair in found:
+            raise EvaluationError(f"{folder} has two files for {'-'.join(pair)}; leave {path.name} out or the other.")
         tested = tests[pair[1]]
         said = read_lines(path, wanted=len(tested.truth), tested=tested.file)
         check_labels(path, said, classes_of(gold))

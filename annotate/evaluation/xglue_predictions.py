@@ -13,6 +13,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import SUFFIX, PublishedSet, check_labels, read_lines
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import GoldSetError
+from corpora.core.languages import published_code
 
 
 @dataclass(frozen=True)
@@ -90,15 +91,18 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
         raise EvaluationError(
             f"The set {gold.name} has no test rows of {task.upper()}; export it with a share of test."
         )
-    there = sorted(path.name.removesuffix(SUFFIX) for path in folder.glob(f"*{SUFFIX}"))
+    named = {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    # zh-CN.prediction is taken for zh, unless there is zh.prediction.
+    there = {published_code(code, [code]): path for code, path in named.items()} | named
     if missing := [language for language in languages if language not in there]:
         rows = gold.files[_file(gold, task, missing[0], part=".src" if xglue.FORMS[task].target else "").name]
         raise EvaluationError(
             f"{folder} has no {missing[0]}{SUFFIX}, and the set {gold.name} has {rows:,} test rows in "
             f"{missing[0]}; predict every language of {', '.join(languages)}."
         )
-    measured = [_measured(folder / f"{language}{SUFFIX}", task, gold, language) for language in languages]
-    return Graded(task, gold, measured, [language for language in there if language not in languages])
+    measured = [_measured(there[language], task, gold, language) for language in languages]
+    used = {there[language] for language in languages}
+    return Graded(task, gold, measured, [code for code, path in named.items() if path not in used])
 
 
 def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measured:

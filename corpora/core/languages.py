@@ -438,3 +438,14 @@ def cased(code: str) -> str:
     first, *others = code.replace("_", "-").lower().split("-")
     cases = {2: str.upper, 4: str.capitalize}
     return "-".join([first, *(cases.get(len(other), str)(other) for other in others)])
+
+
+def published_code(language: str, languages: Iterable[str]) -> str:
+    """The code of a language in the names of published files, which have no regions: zh for zh-CN, pt for pt-BR.
+
+    languages: those of the set. If two of them differ only in the region, both keep their codes.
+    """
+    base, _, region = language.partition("-")
+    is_region = (len(region) == 2 and region.isalpha()) or (len(region) == 3 and region.isdigit())
+    alike = {code for code in languages if code.partition("-")[0] == base}
+    return base if is_region and alike <= {language} else language

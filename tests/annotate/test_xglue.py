@@ -119,6 +119,23 @@ def test_files_are_named_as_published_with_the_labels_of_test_beside_it(tmp_path
     assert (tmp_path / "xglue.qadsm.de.dev").read_text() == "e\te\te\tGood\n"
 
 
+@pytest.mark.parametrize(
+    ("languages", "named"),
+    [
+        (["zh-CN", "de"], {"zh", "de"}),
+        (["zh-TW"], {"zh"}),
+        (["pt-BR", "no"], {"pt", "no"}),
+        (["zh-CN", "zh-TW"], {"zh-CN", "zh-TW"}),
+        (["pt", "pt-BR"], {"pt", "pt-BR"}),
+        (["hi-Latn"], {"hi-Latn"}),
+    ],
+)
+def test_a_language_is_named_without_its_region_where_the_set_has_no_other_region_of_it(tmp_path, languages, named):
+    rows = [row for language in languages for row in rows_of(["f"], language, "test")]
+    files = {f"xglue.qadsm.{code}.test{part}" for code in named for part in ("", ".labels")}
+    assert set(xglue.write_files(tmp_path, "qadsm", rows)) == files
+
+
 def test_files_of_what_is_not_finished_are_named_so(tmp_path):
     assert set(xglue.write_files(tmp_path, "qam", [QA | {"split": "test"}], mark=".unfinished")) == {
         "xglue.qam.en.unfinished.test",

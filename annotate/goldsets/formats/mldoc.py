@@ -10,12 +10,12 @@ fields parted by a space, and no tab or line end. Two of the readers know MLDoc'
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
+from corpora.core.languages import published_code
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
@@ -74,11 +74,9 @@ def _files(
 def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
     """How the lists and LASER's files of a set of these languages call one of them: chinese and zh, or, beside another
     Chinese, simplified-chinese and zh-CN."""
-    base = language.split("-")[0]
-    if Counter(code.split("-")[0] for code in languages)[base] > 1:
-        return spelled_out(language), language
-    published = {code: name for name, code in OTHERWISE.items()}
-    return published.get(language) or spelled_out(language), base
+    code = published_code(language, languages)
+    published = {known: name for name, known in OTHERWISE.items()}
+    return (published.get(language) if code != language else None) or spelled_out(language), code
 
 
 def _lines(rows: Iterable[Mapping[str, str]], fields: Iterable[str], letters: Mapping[str, str]) -> list[str]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 from annotate.core.splits import TEST
 from annotate.kinds.published import FORMATS as PUBLISHED
+from corpora.core.languages import published_code
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
@@ -98,8 +99,10 @@ def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]],
     """
     files: dict[str, list[list[str]]] = {}
     listed = list(rows)
+    languages = {row["language"] for row in listed}
+    codes = {language: published_code(language, languages) for language in languages}
     for name in forms_of(published):
-        for file, cells in _cells(name, _in_stretches(FORMS[name], listed), mark):
+        for file, cells in _cells(name, _in_stretches(FORMS[name], listed), codes, mark):
             files.setdefault(file, []).append(cells)
     for file, lines in files.items():
         for number, cells in enumerate(lines, 1):
@@ -130,10 +133,13 @@ def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str
     return [row for stretch in stretches.values() for row in stretch]
 
 
-def _cells(name: str, rows: Iterable[Mapping[str, str]], mark: str) -> Iterator[tuple[str, list[str]]]:
+def _cells(
+    name: str, rows: Iterable[Mapping[str, str]], codes: Mapping[str, str], mark: str
+) -> Iterator[tuple[str, list[str]]]:
+    """codes: language -> its code in the files' names."""
     form = FORMS[name]
     for row in rows:
-        where = row["language"], row["split"]
+        where = codes[row["language"]], row["split"]
         inputs = [cell(row[field]) for field in form.inputs]
         if form.target:
             yield file_name(name, *where, part=".src", mark=mark), inputs

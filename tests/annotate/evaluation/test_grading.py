@@ -84,6 +84,15 @@ def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported
     assert (found["metric"], found["averaged"], report["warnings"]) == ("accuracy", 2, [])
 
 
+@pytest.mark.parametrize("name", ["zh", "zh-CN"])
+def test_predictions_for_chinese_have_the_published_name_or_ours(exported, predict, run, name):
+    gold = exported("wpr", {"zh-CN": 20, "de": 20})
+    mine = predict("WPR", de=["1"] * 20, **{name: ["1"] * 20})
+    report = run("--gold", gold, "--predictions", mine)
+    assert [(row["language"], row["rows"]) for row in report["wpr"]["languages"]] == [("de", 20), ("zh", 20)]
+    assert report["warnings"] == []
+
+
 def test_ndcg_is_over_the_queries_of_the_test_file(exported, predict, run):
     gold = exported("wpr", {"en": 105, "fr": 11})
     mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]])

@@ -159,6 +159,24 @@ def test_a_mean_over_systems_that_are_right_on_the_same_documents_knows_no_more_
     assert other["high"] - other["low"] < mean["high"] - mean["low"]
 
 
+PUBLISHED = {"zh-CN-de": "zh-de", "de-zh-CN": "de-zh", "zh-CN-zh-CN": "zh-zh", "joint-zh-CN": "joint-zh"}
+
+
+def test_names_may_have_the_codes_of_the_published_files(gold, predict, run):
+    mine = predict(gold, "mine", dict.fromkeys(PUBLISHED, (5, 5, 5)))
+    for ours, published in PUBLISHED.items():
+        (mine / f"{ours}.prediction").rename(mine / f"{published}.prediction")
+    report = run("--gold", gold, "--predictions", mine)
+    assert {*pairs_of(report)} == {("de", "zh-CN"), ("zh-CN", "de"), ("zh-CN", "zh-CN"), ("joint", "zh-CN")}
+
+
+def test_two_files_for_one_pair_are_refused(gold, predict):
+    mine = predict(gold, "mine", {"de-zh-CN": (5, 5, 5)})
+    (mine / "de-zh.prediction").write_bytes((mine / "de-zh-CN.prediction").read_bytes())
+    told = f"{mine} has two files for de-zh-CN; leave de-zh.prediction out or the other."
+    assert refusal("--gold", gold, "--predictions", mine) == told
+
+
 def test_names_are_read_by_the_languages_of_the_set_and_joint_is_in_no_mean_of_languages(gold, predict, run):
     mine = predict(
         gold, "mine", {"zh-CN-de": (5, 5, 5), "de-zh-CN": (6, 6, 6), "zh-CN-zh-CN": (7, 7, 7), "joint-zh-CN": (9, 9, 9)}
