@@ -292,21 +292,22 @@ def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
 def _compared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     """How many comparisons there are, and what of the systems' files has no part in them."""
     task, draws = opened.task, opened.samples
-    drawn = ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in draws)
+    drawn = {sample.language: sample.parameters["groups"] for sample in draws}
+    told_drawn = ", ".join(f"{language} {messages:,}" for language, messages in drawn.items())
     *systems, _ = task.labels
-    messages = sum(len(sample.rows) for sample in draws)
     counts = opened.stages
     said = [
-        f"Task {task.name}: {many(messages, 'message')} drawn ({drawn}), and {' and '.join(systems)} compared on each; "
-        f"{many(counts[stages.QUEUED], task.kind.noun)} queued, each for {are(task.redundancy, 'person', 'people')}, "
-        f"{_copies(opened)}, and {are(counts[stages.AGREED], 'is a tie', 'are ties')}, since "
-        "both suggest the same."
+        f"Task {task.name}: {many(sum(drawn.values()), 'message')} drawn ({told_drawn}), and {' and '.join(systems)} "
+        f"compared on each; {many(counts[stages.QUEUED], task.kind.noun)} queued, each for "
+        f"{are(task.redundancy, 'person', 'people')}, {_copies(opened)}, and "
+        f"{are(counts[stages.AGREED], 'is a tie', 'are ties')}, since both suggest the same."
     ]
     warned = [
-        f"Note: in {sample.language} there {'is' if len(sample.rows) == 1 else 'are'} only "
-        f"{many(len(sample.rows), 'message')} for which all systems suggest a reply; {sample.asked:,} were asked for."
+        f"Note: in {sample.language} there {'is' if drawn[sample.language] == 1 else 'are'} only "
+        f"{many(drawn[sample.language], 'message')} for which all systems suggest a reply; {sample.asked:,} were asked "
+        "for."
         for sample in draws
-        if size and len(sample.rows) < size
+        if size and drawn[sample.language] < size
     ]
     parameters = draws[0].parameters
     for name, told in parameters["systems"].items():

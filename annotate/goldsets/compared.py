@@ -12,6 +12,7 @@ from annotate.goldsets.arrays import each
 from annotate.goldsets.export import Export, Source
 from annotate.goldsets.records import live
 from annotate.models import Judgment
+from corpora.core.pairs import compared
 
 REPLIES = pa.struct([("system", pa.string()), ("replies", pa.list_(pa.string()))])
 PREFERRED = pa.struct([("label", pa.string()), ("votes", pa.int32())])
@@ -46,14 +47,17 @@ def first(rows: Source) -> pa.Array:
 
 
 def section(export: Export) -> dict[str, Any]:
-    """The systems with their files, how many messages and comparisons there are, and how many of these nobody was asked
-    about, since both systems suggest the same.
+    """The systems with their files, how many different messages and comparisons there are, how many rows are copies of
+    a comparison, and on how many comparisons nobody was asked, since both systems suggest the same.
     """
     units, parameters = export.task.units.exported(), export.draw.parameters
+    message, comparisons = export.kind.fields[0], units.filter(copy_of=None)
+    items = units.order_by().values_list("item", "item__language", "item__fields").distinct().iterator()
     return {
         "systems": parameters["systems"],
         "records": parameters["records"],
-        "messages": units.order_by().values("item").distinct().count(),
-        "comparisons": units.count(),
-        "equal": units.filter(stage=stages.AGREED).count(),
+        "messages": len({(language, compared(fields[message])) for _, language, fields in items}),
+        "comparisons": comparisons.count(),
+        "copies": units.exclude(copy_of=None).count(),
+        "equal": comparisons.filter(stage=stages.AGREED).count(),
     }

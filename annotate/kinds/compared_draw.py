@@ -1,7 +1,8 @@
 """The draw of messages for which people say which of two systems' replies they would rather send.
 
-Drawn are records for which every system suggests something, so that all pairs of systems are compared on the same
-messages. What each suggests goes with the draw into the units.
+Messages are drawn for which every system suggests something, so that all pairs of systems are compared on the same
+messages. A message is drawn with all of its records, since the systems may suggest other replies for each. The
+suggestions go with the draw into the units.
 """
 
 from collections import Counter, defaultdict
@@ -12,6 +13,7 @@ from pathlib import Path
 from annotate.core.lottery import by_seed, drawn
 from annotate.kinds.forms import pair
 from corpora.core.errors import CorpusError
+from corpora.core.pairs import compared
 from corpora.declared import declared_records
 from corpora.draw import Sample, sample_chosen
 from corpora.files import unpacked
@@ -47,12 +49,14 @@ def systems_of(given: Sequence[str]) -> dict[str, Path]:
 
 @dataclass
 class _Joined:
-    """What the systems suggest for the records of a corpus. frame: language -> ids of those for which all of them do;
-    replies: id -> system -> replies, of these and of those left out of the frame; lacking: system -> records for which
-    it has none; used: system -> keys of its lines that have a record.
+    """What the systems suggest for the records of a corpus. frame: language -> message -> ids of the records for which
+    all systems suggest replies; left_out: language and message of the records that are in no frame; replies: id ->
+    system -> replies, for both; lacking: system -> records for which it has none; used: system -> keys of its lines
+    that have a record.
     """
 
-    frame: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    frame: dict[str, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
+    left_out: set[tuple[str, str]] = field(default_factory=set)
     replies: dict[str, dict[str, list[str]]] = field(default_factory=dict)
     lacking: Counter[str] = field(default_factory=Counter)
     used: dict[str, set[Key]] = field(default_factory=lambda: defaultdict(set))
@@ -73,8 +77,8 @@ def sample_compared(
     """One sample for each language in which there is something to ask, or CorpusError. It only reads files.
 
     systems: as systems_of reads them. size: messages of each language; None is all. message, reference: the fields of
-    the records that have them, the second empty if none has. leave_out: ids of records that are in no frame, such as
-    those whose answer is known; what the systems suggest for them is in the parameters too.
+    the records that have them, the second empty if none has. leave_out: ids of records whose messages are in no
+    frame, such as those whose answer is known; what the systems suggest for them is in the parameters too.
     """
     suggested = {name: read_suggested(path) for name, path in systems_of(systems).items()}
     joined = _joined(corpus.name, languages, suggested, message, reference, leave_out)
@@ -89,10 +93,14 @@ def sample_compared(
         raise CorpusError(
             f"There is no message in {without[0]} for which all systems suggest a reply; leave it out of --languages."
         )
-    chosen = {
-        code: drawn(ids, len(ids) if size is None else size, lots=by_seed(seed), purpose=f"draw {code}")
-        for code, ids in joined.frame.items()
+    lots = by_seed(seed)
+    # A message stands for its records by the lowest of their ids, so that one with many records has no higher chance.
+    by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
+    first = {
+        code: drawn(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")
+        for code, messages in by_id.items()
     }
+    chosen = {code: [key for one in keys for key in by_id[code][one]] for code, keys in first.items()}
     parameters = {
         "records": joined.records,
         "systems": {
@@ -111,12 +119,14 @@ def sample_compared(
         "systems",
         chosen,
         seed=seed,
-        frames={code: len(ids) for code, ids in joined.frame.items()},
-        parameters={code: dict(parameters) for code in chosen},
+        frames={code: sum(map(len, messages.values())) for code, messages in by_id.items()},
+        parameters={
+            code: parameters | {"groups": len(keys), "frame_groups": len(by_id[code])} for code, keys in first.items()
+        },
     )
     wanted = [key for ids in (*chosen.values(), leave_out) for key in ids if key in joined.replies]
     samples[0].parameters[REPLIES] = {key: joined.replies[key] for key in wanted}
-    return [replace(sample, asked=size or sample.asked) for sample in samples]
+    return [replace(sample, asked=size or sample.parameters["frame_groups"]) for sample in samples]
 
 
 def _joined(
@@ -143,6 +153,10 @@ def _joined(
         found = {name: list(suggested[name].replies[key]) for name, key in keys.items() if key is not None}
         if len(found) == len(suggested):
             joined.replies[record["id"]] = found
-            if record["id"] not in leave_out:
-                joined.frame[code].append(record["id"])
+            joined.frame[code][compared(fields[message])].append(record["id"])
+        if record["id"] in leave_out:
+            joined.left_out.add((code, compared(fields[message])))
+    for code, text in joined.left_out:
+        joined.frame[code].pop(text, None)
+    joined.frame = {code: messages for code, messages in joined.frame.items() if messages}
     return joined

@@ -149,6 +149,51 @@ def test_the_size_is_of_each_language_and_a_larger_draw_holds_the_smaller(tmp_pa
     assert small.languages == ["ar", "en"]
 
 
+def test_the_size_is_of_different_messages_which_are_counted_on_card_and_manifest(tmp_path, capsys):
+    """Six messages, of which number n has n + 1 records; every second record has other replies."""
+    rows = [
+        {"id": f"{n}-{m}", "language": "en", "message": f"Message {n}", "reply": f"reply {m}"}
+        for n in range(6)
+        for m in range(n + 1)
+    ]
+    write_corpus(tmp_path, rows)
+    said = lambda row: ["Hi", f"number {int(row['id'][-1]) % 2}"]  # noqa: E731
+    systems = [write_system(tmp_path, "mt5", rows, said), write_system(tmp_path, "bert", rows, lambda row: ["Bye"])]
+    task = open_task(*systems, size=4)
+    drawn = {key.split("-")[0] for key in task.units.values_list("item__key", flat=True)}
+    assert len(drawn) == 4
+    records = sum(int(number) + 1 for number in drawn)
+    comparisons = sum(1 if number == "0" else 2 for number in drawn)
+    assert (task.units.count(), task.units.filter(copy_of=None).count()) == (records, comparisons)
+    assert "4 messages drawn (en 4)" in told(capsys)
+    draw = task.draws.get()
+    assert (draw.asked, draw.size, draw.frame_size, draw.chance) == (4, records, 21, 4 / 6)
+    call_command("export_gold", task.name, out=str(tmp_path / "set"))
+    [path] = (tmp_path / "set").glob("manifest*.json")
+    manifest = json.loads(path.read_text())
+    counted = {name: manifest["systems"][name] for name in ("messages", "comparisons", "copies")}
+    assert counted == {"messages": 4, "comparisons": comparisons, "copies": records - comparisons}
+    [path] = (tmp_path / "set").glob("README*.md")
+    card = path.read_text()
+    assert f"{comparisons} comparisons on 4 messages of the corpus `talk`" in card
+
+
+def test_a_size_above_the_number_of_messages_is_told_with_it(tmp_path, capsys):
+    rows = [{"id": f"{n}", "language": "en", "message": f"Message {n % 2}", "reply": f"reply {n}"} for n in range(6)]
+    write_corpus(tmp_path, rows)
+    open_task(write_system(tmp_path, "mt5", rows), write_system(tmp_path, "bert", rows), size=3)
+    assert "in en there are only 2 messages for which all systems suggest a reply; 3 were asked for" in told(capsys)
+
+
+def test_the_file_of_a_language_may_have_its_published_code(tmp_path):
+    rows = [{"id": "1", "language": "zh-CN", "message": "你好吗", "reply": "很好"}]
+    write_corpus(tmp_path, rows)
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "zh_model_responses.txt").write_text(f"你好吗\t很好\t好 {name}\n", encoding="utf-8")
+    assert open_task(tmp_path / "a", tmp_path / "b").units.count() == 1
+
+
 def test_a_folder_with_a_file_for_each_language_is_a_system_too(tmp_path):
     rows = [
         {"id": f"{code}-{n}", "language": code, "message": f"OK {n}", "reply": "1"}
