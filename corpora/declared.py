@@ -12,16 +12,18 @@ from corpora.manifest import check_records, manifest_of
 
 
 class Declared(NamedTuple):
-    """by_label: label -> how many records have it and no other; several, none: how many have several, or none."""
+    """by_label: label -> how many records have it and no other; by_language: the same for each language that has such
+    records; several, none: how many have several, or none."""
 
     by_label: Counter[str]
     several: int
     none: int
+    by_language: dict[str, Counter[str]]
 
 
 def declared_counts(corpus_name: str) -> Declared:
     """Of all records of a corpus. CorpusError if it cannot be read."""
-    by_label: Counter[str] = Counter()
+    by_language: dict[str, Counter[str]] = {}
     numbers = Counter[int]()
     with asking(corpus_name) as store:
         for batch in store.query("declared_counts"):
@@ -29,8 +31,9 @@ def declared_counts(corpus_name: str) -> Declared:
                 labels = row["declared"] or []
                 numbers[min(2, len(labels))] += row["records"]
                 if len(labels) == 1:
-                    by_label[labels[0]] += row["records"]
-    return Declared(by_label, several=numbers[2], none=numbers[0])
+                    by_language.setdefault(row["language"], Counter())[labels[0]] += row["records"]
+    by_label = sum(by_language.values(), Counter())
+    return Declared(by_label, several=numbers[2], none=numbers[0], by_language=by_language)
 
 
 def check_declared(corpus_name: str) -> None:

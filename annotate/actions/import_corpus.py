@@ -20,7 +20,9 @@ from annotate.actions.options import (
 )
 from annotate.core.option import Option, words
 from annotate.kinds.files import TAKEN
-from annotate.reports.tables import many
+from annotate.reports.numbers import percent
+from annotate.reports.tables import NUMBER, Column, many, table
+from annotate.reports.terminal import as_lines
 from corpora.added_languages import add_languages
 from corpora.columns import named_columns
 from corpora.core.records import FORMULA, RESERVED, columns_of
@@ -32,6 +34,7 @@ from corpora.import_corpus import import_files
 from corpora.manifest import manifest_of, read_manifest
 
 SHOWN = 12  # labels that are named with their numbers
+SHOWN_BY_LANGUAGE = 6  # labels that have a column
 RECORDS = "Records of several fields"
 
 OPTIONS = (
@@ -164,7 +167,8 @@ def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     if not manifest_of(corpus).declared:
         return Outcome([told], warned, data)
     declared = declared_counts(corpus)
-    return Outcome([told, _labels(declared)], warned, data | {"declared": declared._asdict()})
+    said = [told, _labels(declared), *_by_language(declared)]
+    return Outcome(said, warned, data | {"declared": declared._asdict()})
 
 
 def _labels(declared: Declared) -> str:
@@ -174,6 +178,23 @@ def _labels(declared: Declared) -> str:
         f"Of all records of the corpus {declared.by_label.total():,} came with one label: "
         f"{', '.join(named) or 'none'}{more}; {declared.several:,} with several, {declared.none:,} with none."
     )
+
+
+def _by_language(declared: Declared) -> list[str]:
+    """A table of the labels' shares in each language. Where they differ, a classifier that learnt the shares of one
+    language is worse in another (MLDoc, Schwenk and Li 2018, table 1)."""
+    if len(declared.by_language) < 2:
+        return []
+    labels = [label for label, _ in declared.by_label.most_common(SHOWN_BY_LANGUAGE)]
+    others = ["others"] if len(declared.by_label) > len(labels) else []
+    columns = [Column("language", "language"), Column("total", "records", NUMBER)]
+    columns += [Column(str(place), heading, NUMBER) for place, heading in enumerate([*labels, *others])]
+    rows = []
+    for language, counts in sorted(declared.by_language.items()):
+        total, shown = counts.total(), [counts[label] for label in labels]
+        shares = {str(place): percent(count / total) for place, count in enumerate([*shown, total - sum(shown)])}
+        rows.append({"language": language, "total": f"{total:,}", **shares})
+    return ["Records with one label, by language:", as_lines(table("languages", columns, rows))]
 
 
 def _file(outcome: Imported) -> dict[str, Any]:

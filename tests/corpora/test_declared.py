@@ -31,6 +31,31 @@ def test_labels_that_come_with_records_are_kept_one_or_several(write, import_cor
     assert "Of all records of the corpus 1 came with one label: CCAT 1; 2 with several, 2 with none." in said
 
 
+def test_shares_of_labels_are_told_by_language_where_there_are_several(write, import_corpus):
+    rows = [story(f"en{number}", topic) for number, topic in enumerate(["CCAT", "CCAT", "CCAT", "MCAT"])]
+    rows += [story(f"de{number}", topic) | {"language": "de"} for number, topic in enumerate(["CCAT", "GCAT"])]
+    rows.append(story("several", "CCAT; MCAT") | {"language": "de"})
+    said = stories(import_corpus, write("a.jsonl", rows)).splitlines()
+    start = said.index("Records with one label, by language:")
+    assert [line.split() for line in said[start + 1 :]] == [
+        ["language", "records", "CCAT", "GCAT", "MCAT"],
+        ["de", "2", "50.0%", "50.0%", "0.0%"],
+        ["en", "4", "75.0%", "0.0%", "25.0%"],
+    ]
+
+
+def test_rare_labels_have_one_column_together(write, import_corpus):
+    rows = [story(f"{code}{number}", f"T{number}") | {"language": code} for code in ("de", "en") for number in range(8)]
+    rows.append(story("more", "T0"))
+    said = stories(import_corpus, write("a.jsonl", rows)).splitlines()
+    assert said[-2].split() == ["de", "8", *["12.5%"] * 6, "25.0%"]
+    assert said[-3].split() == ["language", "records", "T0", "T1", "T2", "T3", "T4", "T5", "others"]
+
+
+def test_a_corpus_of_one_language_has_no_table_of_languages(write, import_corpus):
+    assert "by language" not in stories(import_corpus, write("a.jsonl", [story("1", "CCAT")]))
+
+
 @pytest.mark.parametrize(
     ("topic", "why"),
     [
