@@ -327,8 +327,11 @@ def sample_chosen(
 
 
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
-    """SHA-256 over the digests of the first `parts` parts, of the votes on them and of predictions, as lines of hex."""
-    lines = [part.sha256 for part in manifest.parts[:parts]] + [votes.sha256 for votes in manifest.votes[:parts]]
+    """SHA-256 over the digests of the first `parts` parts without authors, of the votes on them and of predictions, as
+    lines of hex. It is the same on all installations that imported the same files."""
+    lines = [part.content_sha256 for part in manifest.parts[:parts]] + [
+        votes.sha256 for votes in manifest.votes[:parts]
+    ]
     if predictions:
         lines.append(predictions.sha256)
     return hashlib.sha256("\n".join(lines).encode()).hexdigest()

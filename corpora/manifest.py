@@ -31,9 +31,13 @@ class Source:
 
 @dataclass(frozen=True)
 class Part:
+    """sha256: of the file; content_sha256: of all columns but the author, which each installation hashes with its own
+    key."""
+
     name: str
     rows: int
     sha256: str
+    content_sha256: str = ""
 
 
 @dataclass(frozen=True)

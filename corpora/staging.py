@@ -4,6 +4,7 @@ repeats.
 Both steps hold one batch in memory, whatever the size of the file; import_corpus.py commits what they have written.
 """
 
+import hashlib
 import json
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -159,14 +160,21 @@ class PartWriter:
             self.number += 1
             self.path = self.directory / part_name(self.number)
             self.writer = pq.ParquetWriter(self.path, self.schema)
+            self.contents = {column: hashlib.sha256() for column in self.schema.names if column != "author"}
         self.writer.write_batch(batch)
+        for column, content in self.contents.items():
+            # The same bytes however the rows are batched.
+            values = json.dumps(batch.column(column).to_pylist(), default=str)
+            content.update(f"{values[1:-1]}, ".encode())
         self.rows += batch.num_rows
 
     def _finish(self) -> None:
         if self.rows:
             self.writer.close()
             sync(self.path)
-            self.parts.append(Part(name=self.path.name, rows=self.rows, sha256=digest_of(self.path)))
+            lines = [f"{column} {content.hexdigest()}" for column, content in self.contents.items()]
+            content = hashlib.sha256("\n".join(lines).encode()).hexdigest()
+            self.parts.append(Part(self.path.name, self.rows, digest_of(self.path), content))
             self.rows = 0
 
     def close(self) -> list[Part]:

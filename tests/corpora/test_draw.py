@@ -58,6 +58,31 @@ def test_a_draw_is_the_first_posts_by_a_hash_of_seed_and_id(corpus):
     assert set(keys(items)) == set(Item.objects.values_list("key", flat=True))
 
 
+def test_the_digest_of_a_frame_does_not_depend_on_the_key_that_hashes_authors(write, import_corpus, settings):
+    posts = [
+        {
+            "id": str(number),
+            "text": f"Guten Morgen {number}",
+            "author": f"a{number}",
+            "posted_at": "2014-07-01T14:00:00Z",
+        }
+        for number in range(5)
+    ]
+    digests = []
+    for name, key, rows in (
+        ("one", "first key", posts),
+        ("two", "second key", posts),
+        ("other", "first key", [*posts[1:], posts[0] | {"text": "Guten Abend"}]),
+    ):
+        settings.AUTHOR_KEY = key
+        import_corpus(name, write(f"{name}.jsonl", rows))
+        call_command("prelabel", name, processes=1)
+        digests.append((manifest_of(name).parts[0].sha256, frame_digest(manifest_of(name), 1)))
+    (one, same), (two, as_well), (_, other) = digests
+    assert one != two
+    assert same == as_well != other
+
+
 @pytest.mark.sqlite_only
 def test_what_an_earlier_draw_made_is_found_by_its_ids_and_not_among_all_of_the_corpus(corpus):
     draw_uniform(corpus, size=50, seed="s")
