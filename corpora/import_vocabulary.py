@@ -68,7 +68,7 @@ def import_vocabulary(
         schemes=len(thesaurus.groups),
         languages=thesaurus.languages,
         changes=changes(before, now, language) if before else Changes({}, {}, {}),
-        oddities=oddities(thesaurus.terms, language),
+        oddities=oddities(thesaurus, language),
         already=same is not None,
     )
 
@@ -98,7 +98,15 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
     concepts = dict(
         zip(
             (key for key, _ in terms),
-            insert(Concept(vocabulary=vocabulary, key=key) for key, _ in terms),
+            insert(
+                Concept(
+                    vocabulary=vocabulary,
+                    key=key,
+                    is_deprecated=term.is_deprecated,
+                    replaced_by=" ".join(sorted(term.replaced_by)),
+                )
+                for key, term in terms
+            ),
             strict=True,
         )
     )
@@ -126,6 +134,7 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
     insert(
         LabelWord(vocabulary=vocabulary, label=label, word=word)
         for label in labels
+        if not label.concept.is_deprecated  # no search finds it
         for word in sorted(set(label.plain.split()))
     )
 

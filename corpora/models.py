@@ -176,6 +176,8 @@ class Concept(models.Model):
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="concepts")
     key = models.CharField("id", max_length=200)
+    is_deprecated = models.BooleanField(default=False, help_text="kept for documents that have it, and not offered")
+    replaced_by = models.TextField(blank=True, help_text="ids of the concepts to use in its place, a space between")
     schemes = models.ManyToManyField(Scheme, related_name="concepts")
     broader = models.ManyToManyField("self", through="Broader", symmetrical=False, related_name="narrower")
     related = models.ManyToManyField("self", through="Related", symmetrical=False, related_name="+")

@@ -129,7 +129,8 @@ class _Read:
 
     def __init__(self, vocabulary: Vocabulary, fields: tuple[str, ...]) -> None:
         self.vocabulary, self.fields = vocabulary, fields
-        self.concepts = set(vocabulary.concepts.values_list("key", flat=True))
+        # Whether each concept is deprecated: such ones are in the vocabulary, and are not suggested.
+        self.concepts = dict(vocabulary.concepts.values_list("key", "is_deprecated"))
         self.ids: list[str] = []
         self.labels: list[list[str]] = []
         self.apart: list[str] = []
@@ -149,7 +150,7 @@ class _Read:
         self.apart.append(apart or row["id"])
         self.terms.add(title, chain.from_iterable(rest))
         declared = (row["declared"] or []) if learns else []
-        self.labels.append([label for label in declared if label in self.concepts])
+        self.labels.append([label for label in declared if self.concepts.get(label) is False])
         self.outside.update(label for label in declared if label not in self.concepts)
         if row["language"] not in self.found:
             self.found[row["language"]] = (Phrases(self._labels(row["language"])), Counts(), [])
@@ -159,7 +160,9 @@ class _Read:
 
     def _labels(self, language: str) -> Iterator[tuple[str, str]]:
         languages = languages_for(self.vocabulary, [language])
-        labels = Label.objects.filter(concept__vocabulary=self.vocabulary, language__in=languages)
+        labels = Label.objects.filter(
+            concept__vocabulary=self.vocabulary, concept__is_deprecated=False, language__in=languages
+        )
         return labels.values_list("concept__key", "text").iterator()
 
     def matched(self) -> Iterator[tuple[str, Scores]]:

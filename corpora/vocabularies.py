@@ -98,8 +98,8 @@ class Tree(NamedTuple):
     """Where the concepts of a version stand, by their ids.
 
     above: the broader one over which the way to it leads: of several the one whose id comes first. narrower: how many
-    are. scheme: the one by which it is told from others of its name, one within a domain before others: EuroVoc is a
-    scheme of its own, of all its concepts.
+    offered ones are. scheme: the one by which it is told from others of its name, one within a domain before others:
+    EuroVoc is a scheme of its own, of all its concepts.
     """
 
     above: Mapping[str, str]
@@ -118,13 +118,13 @@ class Tree(NamedTuple):
 def tree_of(vocabulary: Vocabulary) -> Tree:
     """Read once in a process, as names are: a list of ten concepts would need a statement for each level above them."""
     rows = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("-broader__key")
-    links = list(rows.values_list("concept__key", "broader__key"))
+    links = list(rows.values_list("concept__key", "broader__key", "concept__is_deprecated"))
     schemes = {each.pk: each for each in vocabulary.schemes.all()}
     within = Concept.schemes.through.objects.filter(scheme__vocabulary=vocabulary)
     last_first = within.order_by(F("scheme__domain").desc(nulls_first=True), "-scheme__key")
     return Tree(
-        above=dict(links),
-        narrower=Counter(broader for _, broader in links),
+        above={key: broader for key, broader, _ in links},
+        narrower=Counter(broader for _, broader, is_deprecated in links if not is_deprecated),
         scheme={key: schemes[scheme] for key, scheme in last_first.values_list("concept__key", "scheme")},
     )
 
@@ -188,5 +188,6 @@ def siblings_of(concept: Concept) -> QuerySet[Concept]:
 
 
 def tops_of(scheme: Scheme) -> QuerySet[Concept]:
-    """The concepts of a scheme that have no broader one in it, by id."""
-    return scheme.concepts.exclude(broader__in=scheme.concepts.all()).order_by("key")
+    """The concepts of a scheme that are offered and have no broader one in it, by id."""
+    current = scheme.concepts.filter(is_deprecated=False)
+    return current.exclude(broader__in=current).order_by("key")

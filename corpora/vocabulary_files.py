@@ -8,19 +8,30 @@ import codecs
 import json
 import logging
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from io import BytesIO
 from pathlib import Path
 from typing import Any
-from xml.sax import SAXParseException
 
 import rdflib
-from rdflib.namespace import RDF, SKOS
+from rdflib.parser import InputSource
 
 from corpora import packings
-from corpora.core.languages import cased
-from corpora.core.thesaurus import MAX_TAG, Group, Term, Thesaurus, VocabularyError, finish, read_key, read_label
+from corpora.core.safe_xml import XmlError, check_xml
+from corpora.core.thesaurus import (
+    Faults,
+    Group,
+    Term,
+    Thesaurus,
+    VocabularyError,
+    finish,
+    prefer,
+    read_key,
+    read_label,
+    read_tag,
+)
 from corpora.files import Progress, check_file, looks_like_utf16, opened
+from corpora.skos import add_skos
 
 FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
 SUFFIXES = {
@@ -36,6 +47,11 @@ MOST_BYTES = 256 << 20  # unpacked; a reader of SKOS takes about ten times as mu
 _BARE = ("id", "label", "parents")  # the columns of a table without a header
 _TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at", re.DOTALL)
 
+# Attributes of RDF/XML, as check_xml names them.
+_LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
+_NAMED = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
+_TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # what rdflib takes for one
+
 # It tells, with a traceback, of dates in a notation of their own, which nothing here reads.
 logging.getLogger("rdflib").setLevel(logging.CRITICAL)
 
@@ -45,31 +61,35 @@ def read_thesaurus(
 ) -> Thesaurus:
     """What the files say together, checked; schemes: a file of schemes and domains, in place of those in the files.
 
-    VocabularyError, or CorpusError for a path that cannot be read, for the first fault. `progress` is told of bytes
-    read.
+    VocabularyError with the first faults of a file, or CorpusError for a path that cannot be read. `progress` is told
+    of bytes read.
     """
-    found, graph = Thesaurus(), rdflib.Graph()
+    found, graph, faults = Thesaurus(), rdflib.Graph(), Faults()
+    named = ", ".join(path.name for path in files)
     for path in files:
         check_file(path, "told")
         written = format or _format_of(path)
-        content = _content(path, progress)
+        content = _content(path, progress, is_xml=written == "rdf-xml")
         if written in _PARSERS:
             _parse(path, content, _PARSERS[written], graph)
             continue
-        rows = _descriptors(path, _text(path, content)) if written == "json" else _table(path, _text(path, content))
-        for key, row in rows:
-            if key in found.terms:
-                raise VocabularyError(f"{path}: the concept {key} is there twice; keep one of them.")
-            found.terms[key] = _term(path, key, row)
-    _add_skos(found, graph)
-    named = ", ".join(path.name for path in files)
+        of_file = Faults()
+        text = _text(path, content)
+        for key, row in _descriptors(path, text, of_file) if written == "json" else _table(path, text, of_file):
+            with of_file.gathered():
+                if key in found.terms:
+                    raise VocabularyError(f"the concept {key} is there twice; keep one of them.")
+                found.terms[key] = Term()
+                found.terms[key] = _term(key, row)
+        of_file.check(str(path))
+    add_skos(found, graph, faults)
+    faults.check(named)
     if schemes:
         check_file(schemes, "json")
-        _add_schemes(found, schemes, _json(schemes, _text(schemes, _content(schemes, progress))))
-    try:
-        finish(found)
-    except VocabularyError as error:
-        raise VocabularyError(f"{named}: {error}") from None
+        with faults.gathered():
+            _add_schemes(found, _json(schemes, _text(schemes, _content(schemes, progress))))
+        faults.check(str(schemes))
+    finish(found, named)
     return found
 
 
@@ -80,8 +100,8 @@ def _format_of(path: Path) -> str:
     raise VocabularyError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")
 
 
-def _content(path: Path, progress: Progress) -> bytes:
-    """All of a file, unpacked, without a byte-order mark."""
+def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
+    """All of a file, unpacked; without a byte-order mark, unless it is XML, which says its encoding itself."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _too_large(path)
@@ -93,6 +113,8 @@ def _content(path: Path, progress: Progress) -> bytes:
         raise VocabularyError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
     if len(content) > MOST_BYTES:
         raise _too_large(path)
+    if is_xml and content.strip():
+        return content
     if looks_like_utf16(content[:4096]):
         raise VocabularyError(
             f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8."
@@ -148,15 +170,16 @@ def _json(path: Path, text: str) -> dict[str, Any]:
     return found
 
 
-def _descriptors(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _descriptors(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for given, row in _json(path, text).items():
-        key = _read(path, read_key, given)
-        if not isinstance(row, dict):
-            raise VocabularyError(f'{path}: concept {key} is not an object such as {{"label": "…", "parents": []}}.')
-        yield key, row
+        with faults.gathered():
+            key = read_key(given)
+            if not isinstance(row, dict):
+                raise VocabularyError(f'concept {key} is not an object such as {{"label": "…", "parents": []}}.')
+            yield key, row
 
 
-def _table(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping[str, Any]]]:
     columns: Sequence[str] = ()
     for number, line in enumerate(text.split("\n"), 1):
         if not line.strip():
@@ -167,15 +190,15 @@ def _table(path: Path, text: str) -> Iterator[tuple[str, Mapping[str, Any]]]:
             if columns == cells:
                 continue
         if len(cells) > len(columns):
-            raise VocabularyError(
-                f"{path}, line {number:,}: {len(cells)} cells, but the columns are {', '.join(columns)}."
-            )
+            faults.add(f"line {number:,}: {len(cells)} cells, but the columns are {', '.join(columns)}.")
+            continue
         row: dict[str, Any] = dict(zip(columns, cells, strict=False))
         several = {name: [each for each in cell.split("|") if each.strip()] for name, cell in row.items()}
         try:
             key = read_key(row["id"])
         except VocabularyError as error:
-            raise VocabularyError(f"{path}, line {number:,}: {error}") from None
+            faults.add(f"line {number:,}: {error}")
+            continue
         yield key, {name: cell if name.startswith("label") else several[name] for name, cell in row.items()}
 
 
@@ -198,93 +221,68 @@ def _is_of_labels(name: str) -> bool:
     return name in ("label", "alt_labels") or name.startswith(("label_", "alt_labels_"))
 
 
-def _term(path: Path, key: str, row: Mapping[str, Any]) -> Term:
+def _term(key: str, row: Mapping[str, Any]) -> Term:
     """A row of descriptors: label and alt_labels, in English, or with a language as in label_fr; parents; related."""
     term = Term()
     for name, value in row.items():
         if not _is_of_labels(name) or value is None:
             continue
-        tag = _tag(path, name.removeprefix("alt_labels").removeprefix("label").removeprefix("_") or "en", key)
+        tag = read_tag(name.removeprefix("alt_labels").removeprefix("label").removeprefix("_") or "en", key)
         if name.startswith("label"):
-            if label := _read(path, read_label, value, key):
-                _prefer(path, term, key, tag, label)
+            if label := read_label(value, key):
+                prefer(term, key, tag, label)
         else:
-            labels = [_read(path, read_label, each, key) for each in _list(path, value, name, key)]
+            labels = [read_label(each, key) for each in _list(value, name, key)]
             term.other.setdefault(tag, set()).update(filter(None, labels))
     term.broader, term.related = (
-        {_read(path, read_key, each) for each in _list(path, row.get(name) or [], name, key)}
-        for name in ("parents", "related")
+        {read_key(each) for each in _list(row.get(name) or [], name, key)} for name in ("parents", "related")
     )
     return term
 
 
-def _prefer(path: Path | str, term: Term, key: str, tag: str, label: str) -> None:
-    if term.preferred.setdefault(tag, label) != label:
-        raise VocabularyError(
-            f"{path}: concept {key} has two preferred labels in one language ({tag or 'none said'}): "
-            f"{', '.join(sorted([term.preferred[tag], label]))}. Make one of them an other label."
-        )
-
-
-def _list(path: Path, value: object, name: str, key: str) -> list[Any]:
+def _list(value: object, name: str, key: str) -> list[Any]:
     if not isinstance(value, list):
-        raise VocabularyError(f"{path}: {name} of concept {key} is not a list.")
+        raise VocabularyError(f"{name} of concept {key} is not a list.")
     return value
 
 
-def _tag(path: Path | str, tag: str, key: str) -> str:
-    if len(tag) > MAX_TAG or not re.fullmatch(r"[A-Za-z0-9_-]*", tag):
-        raise VocabularyError(f"{path}: a label of concept {key} is in the language {tag[:20]!r}, which is no code.")
-    return cased(tag)
-
-
-def _read(path: Path | str, read: Any, *given: object) -> str:
-    """What `read` makes of it; its sentence with the file before it."""
-    try:
-        return str(read(*given))
-    except VocabularyError as error:
-        raise VocabularyError(f"{path}: {error}") from None
-
-
-def _add_schemes(found: Thesaurus, path: Path, content: Mapping[str, Any]) -> None:
+def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
     """A file of schemes: domains, number -> its label and id; schemes, id -> its label and its domain's number;
     in_scheme, concept -> schemes."""
     parts = [content.get(name) for name in ("domains", "schemes", "in_scheme")]
     if not all(isinstance(part, dict) for part in parts):
-        raise VocabularyError(f"{path} must have the objects domains, schemes and in_scheme.")
+        raise VocabularyError("It must have the objects domains, schemes and in_scheme.")
     domains, schemes, in_scheme = parts
     found.groups = {}
     ids = {}
     for number, row in [*domains.items(), *schemes.items()]:
         if not isinstance(row, dict):
-            raise VocabularyError(f"{path}: the entry {number} is not an object.")
-        key = _read(path, read_key, row.get("id", number))
+            raise VocabularyError(f"The entry {number} is not an object.")
+        key = read_key(row.get("id", number))
         within = "" if number in domains else ids.get(row.get("domain"), "")
         if number in domains:
             ids[number] = key
         if key in found.groups:
-            raise VocabularyError(f"{path} has the id {key} twice; keep one of them.")
-        found.groups[key] = Group(_term(path, key, row).preferred, within)
+            raise VocabularyError(f"It has the id {key} twice; keep one of them.")
+        found.groups[key] = Group(_term(key, row).preferred, within)
     for term in found.terms.values():
         term.schemes = set()
     for given, keys in in_scheme.items():
         if given not in found.terms:
-            raise VocabularyError(f"{path} puts the concept {given} into schemes, which the other files do not have.")
-        found.terms[given].schemes = {
-            _read(path, read_key, key) for key in _list(path, keys, "the list of schemes", given)
-        }
+            raise VocabularyError(f"It puts the concept {given} into schemes, which the other files do not have.")
+        found.terms[given].schemes = {read_key(key) for key in _list(keys, "the list of schemes", given)}
 
 
 def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None:
     """Add the triples of a file to the graph."""
-    if parser != "xml":
+    source = InputSource()
+    source.setByteStream(BytesIO(content))
+    if parser == "xml":
+        _check_rdf_xml(path, content)
+    else:
         _text(path, content)
     try:
-        graph.parse(data=content, format=parser)
-    except SAXParseException as error:
-        raise VocabularyError(
-            f"{path}, line {error.getLineNumber():,}: this is not XML ({error.getMessage()})."
-        ) from None
+        graph.parse(source, format=parser)
     except Exception as error:  # noqa: BLE001 - it raises errors of many types for what a file may hold
         what = "RDF/XML" if parser == "xml" else "Turtle or N-Triples"
         if fault := _TURTLE_FAULT.search(str(error)):
@@ -294,52 +292,22 @@ def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None
         raise VocabularyError(f"{path} is not {what} ({why[:200]}).") from None
 
 
-def _add_skos(found: Thesaurus, graph: rdflib.Graph) -> None:
-    """Concepts and schemes of SKOS; an id is what stands after the last / or # of an address."""
-    if not len(graph):
-        return
-    places: dict[str, rdflib.term.Node] = {}
+def _check_rdf_xml(path: Path, content: bytes) -> None:
+    """VocabularyError for what is no XML, or must not be read; and for language tags that are none, each with its line
+    and the concept before it, of which the parser would name neither."""
+    faults, about = Faults(), ""
 
-    def key_of(node: rdflib.term.Node) -> str:
-        key = _read("SKOS", read_key, re.split(r"[/#]", str(node).rstrip("/#"))[-1])
-        if places.setdefault(key, node) != node:
-            raise VocabularyError(
-                f"SKOS: {places[key]} and {node} both end in {key}, which is the id here; import them as two "
-                "vocabularies."
-            )
-        return key
+    def seen(_name: str, attributes: dict[str, str], line: int) -> None:
+        nonlocal about
+        about = next((attributes[name] for name in _NAMED if name in attributes), about)
+        tag = attributes.get(_LANGUAGE)
+        if tag and not _TAG.fullmatch(tag):
+            what = f"a label of {about}" if about else "a label"
+            faults.add(f"line {line:,}: {what} is in the language {tag[:20]!r}, which is no code.")
 
-    linked = defaultdict(set)
-    for predicate, way in (
-        (SKOS.broader, 1), (SKOS.narrower, -1), (SKOS.related, 1),
-        (SKOS.inScheme, 1), (SKOS.topConceptOf, 1), (SKOS.hasTopConcept, -1),
-    ):  # fmt: skip
-        to = {SKOS.narrower: SKOS.broader, SKOS.topConceptOf: SKOS.inScheme, SKOS.hasTopConcept: SKOS.inScheme}
-        for left, right in graph.subject_objects(predicate):
-            subject, other = (left, right) if way > 0 else (right, left)
-            linked[subject, to.get(predicate, predicate)].add(other)
-    for node in graph.subjects(RDF.type, SKOS.ConceptScheme):
-        found.groups[key_of(node)] = Group(_skos_labels(graph, node, key_of(node)).preferred)
-    for node in graph.subjects(RDF.type, SKOS.Concept):
-        key = key_of(node)
-        if key in found.terms:
-            raise VocabularyError(f"SKOS: the concept {key} is there twice; keep one of them.")
-        term = found.terms[key] = _skos_labels(graph, node, key)
-        term.broader = {key_of(each) for each in linked[node, SKOS.broader]}
-        term.related = {key_of(each) for each in linked[node, SKOS.related]}
-        term.schemes = {key_of(each) for each in linked[node, SKOS.inScheme]}
-        for scheme in term.schemes:
-            found.groups.setdefault(scheme, Group())
-
-
-def _skos_labels(graph: rdflib.Graph, node: rdflib.term.Node, key: str) -> Term:
-    term = Term()
-    for predicate in (SKOS.prefLabel, SKOS.altLabel, SKOS.hiddenLabel):
-        for literal in graph.objects(node, predicate):
-            tag = _tag("SKOS", getattr(literal, "language", None) or "", key)
-            label = _read("SKOS", read_label, str(literal), key)
-            if label and predicate == SKOS.prefLabel:
-                _prefer("SKOS", term, key, tag, label)
-            elif label:
-                term.other.setdefault(tag, set()).add(label)
-    return term
+    try:
+        check_xml(content, seen)
+    except XmlError as error:
+        line = f", line {error.line:,}" if error.line else ""
+        raise VocabularyError(f"{path}{line}: {error}.") from None
+    faults.check(str(path))

@@ -18,6 +18,7 @@ from annotate.actions.judgment_files import list_rejects
 from annotate.actions.options import FORMAT, TASK, column
 from annotate.core.option import Option, flag
 from annotate.core.refusals import Paused, Refusal
+from annotate.kinds.kind import Unsure
 from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.reports.tables import Column, are, many, table
 from annotate.reports.terminal import as_lines
@@ -97,7 +98,11 @@ def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
 
 
 def _heads(task: Task) -> Iterable[str]:
-    return ("id", "asked", "text", "blind", "votes", *task.kind.list_heads, *COLUMNS[2:])
+    *columns, sure = COLUMNS[2:]
+    return (
+        *("id", "asked", "text", "blind", "votes", *task.kind.list_heads, *columns),
+        *([sure] if task.kind.asks_if_sure else []),
+    )
 
 
 def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
@@ -137,7 +142,8 @@ def _decided(
         except Paused:
             raise  # is of the person, and so of all rows
         except Refusal as refusal:
-            rejects[row.line] = str(refusal)
+            asks = " In a file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
+            rejects[row.line] = f"{refusal}{asks}"
         progress.advance(1)
     return _told(task, annotator, file, decided, before, rejects, len(rows) - len(made))
 
@@ -170,7 +176,7 @@ def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judg
     label = row.label
     if task.kind.labels_are_languages and label not in task.labels:
         label = code_of(label) or label
-    answer = adjudication.read_decision(task.kind, [label], row.reason, row.comment)
+    answer = adjudication.read_decision(task.kind, [label], row.reason, row.comment, is_sure=row.is_sure)
     return adjudication.settle(annotator, unit.pk, answer)
 
 
@@ -213,10 +219,10 @@ ACTION = Action(
     "adjudicate",
     "Take an adjudicator's decisions from a file: JSONL, CSV, TSV or Parquet with the columns id (the item's), label "
     f"(or {DISCARD}), reason (how they know) and, if there is one, comment; asked says which language is meant where a "
-    "post is asked about with several. The rules are those of the page: nobody decides what they have judged, for "
-    "example. A row that cannot be taken is listed with its line and the reason, and the others are taken, with "
-    "the exit status 3; run again, the file adds what is missing. With --list or --out, tell what waits, as the page "
-    "does.",
+    "post is asked about with several; yes in sure says that a concept and a broader one are both meant. The rules are "
+    "those of the page: nobody decides what they have judged, for example. A row that cannot be taken is listed with "
+    "its line and the reason, and the others are taken, with the exit status 3; run again, the file adds what is "
+    "missing. With --list or --out, tell what waits, as the page does.",
     OPTIONS,
     run,
 )

@@ -21,8 +21,10 @@ from corpora.lines import MAX_LINE, Fault
 from corpora.readers import read_rows
 
 # asked: the language that the question is about, where an item is asked about in several.
-COLUMNS = ("id", "asked", "label", "reason", "comment")
+# sure: that labels are meant of which the task asks whether they are.
+COLUMNS = ("id", "asked", "label", "reason", "comment", "sure")
 AS_TEXT = "'"  # before what a spreadsheet would else run as a formula
+_YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 NEEDED = ("id", "label", "reason")
 
 
@@ -36,6 +38,7 @@ class Decision:
     label: str
     reason: str
     comment: str
+    is_sure: bool
 
 
 def read_decisions(
@@ -52,7 +55,7 @@ def read_decisions(
         try:
             said = {column: read_text(column, raw.get(column), known) for column in ("asked", "label")}
             said |= {column: _words(raw, column) for column in ("reason", "comment")}
-            yield Decision(line, _unmarked(read_id(raw.get("id"))), **said)
+            yield Decision(line, _unmarked(read_id(raw.get("id"))), **said, is_sure=_yes(raw, "sure"))
         except RecordError as error:
             rejects[line] = str(error)
 
@@ -68,6 +71,16 @@ def _words(raw: Mapping[str, object], column: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise RecordError(f"The {column} is neither a string nor a whole number.")
     return str(value).strip()
+
+
+def _yes(raw: Mapping[str, object], column: str) -> bool:
+    value = raw.get(column)
+    if is_missing(value):
+        return False
+    word = str(value).strip().casefold()
+    if word not in _YES_OR_NO:
+        raise RecordError(f"The column {column} is {word[:20]!r}; write yes or no.")
+    return _YES_OR_NO[word]
 
 
 Rows = Sequence[Mapping[str, str]]

@@ -1,5 +1,6 @@
 """import_vocabulary: a thesaurus, as a version of its own."""
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 
@@ -94,11 +95,32 @@ def _odd(imported: Imported, language: str) -> list[str]:
     if odd.shared:
         shared = _with_ids([(f"“{label}”", keys) for label, keys in odd.shared.items()])
         warned.append(
-            f"Note: several concepts share, but for capital letters, {many(len(odd.shared), 'label')}{shared}."
+            f"Note: several concepts share, but for capital letters and Unicode forms, {many(len(odd.shared), 'label')}"
+            f"{shared}."
         )
     if odd.alike:
         alike = "; ".join(", ".join(keys) for keys in odd.alike[:NAMED])
-        warned.append(f"Note: ids that differ in capital letters only, and stay different concepts: {alike}.")
+        warned.append(
+            f"Note: ids that differ only in capital letters or Unicode forms, and stay different concepts: {alike}."
+        )
+    if odd.deprecated:
+        named = [f"{key} (use {', '.join(by)})" if by else key for key, by in odd.deprecated.items()]
+        warned.append(
+            "Note: deprecated, so kept for documents that have them and not offered: "
+            f"{listed(named, len(named), 'concept')}."
+        )
+    if odd.lengthened:
+        longer = listed(list(odd.lengthened), len(odd.lengthened), "id")
+        warned.append(
+            f"Note: more of the address is the id where its last part does not tell concepts apart: {longer}."
+        )
+        if shorter := sorted({re.split("[/#]", key)[-1] for key in odd.lengthened} & imported.changes.gone.keys()):
+            warned.append(
+                f"Note: in version {imported.before} one of these had a shorter id, which is none now: "
+                f"{', '.join(shorter[:NAMED])}. Documents and answers with it keep it."
+            )
+    if odd.unread:
+        warned.append(f"Note: not read: {', '.join(many(count, noun) for noun, count in odd.unread.items())}.")
     return warned
 
 
@@ -125,6 +147,9 @@ def _data(name: str, imported: Imported, dry_run: bool) -> dict[str, object]:
         "unlabelled": odd.unlabelled,
         "shared": odd.shared,
         "alike": odd.alike,
+        "deprecated": odd.deprecated,
+        "lengthened": odd.lengthened,
+        "not_read": odd.unread,
     }
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds.forms import labels
-from annotate.kinds.kind import ASK, REFUSE, Answer, Thesaurus
+from annotate.kinds.kind import ASK, REFUSE, Answer, Thesaurus, Unsure
 from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_GOLD, OF_SUGGESTIONS, OF_TEST
 from corpora.models import Concept, Vocabulary
@@ -69,7 +69,20 @@ def check_label(label: str, task) -> None:
     asked: Thesaurus = task.kind.thesaurus
     # How many there are comes first: of too many the database is not asked.
     labels.check(label, labels.facets(label), asked.least, asked.most)
-    chosen(label, task)
+    for concept in chosen(label, task):
+        if concept.is_deprecated:
+            _refuse_deprecated(concept, task.kind)
+
+
+def _refuse_deprecated(concept: Concept, kind) -> None:
+    """ValueError with the names of the concepts to choose in its place, if the vocabulary has any."""
+    replaced = ", ".join(f"{kind.name(key)} ({key})" for key in concept.replaced_by.split())
+    said = {"concept": f"{kind.name(concept.key)} ({concept.key})", "replacement": replaced}
+    raise ValueError(
+        _("%(concept)s is deprecated. Choose %(replacement)s in its place.") % said
+        if replaced
+        else _("%(concept)s is deprecated. Choose another concept.") % said
+    )
 
 
 def check(answer: Answer, unit) -> None:
@@ -83,10 +96,12 @@ def check(answer: Answer, unit) -> None:
         for narrower, broader in nested(chosen(answer.label, unit.task)):
             named = [unit.task.kind.name(each.key, unit.item.language) for each in (broader, narrower)]
             said = {"broader": named[0], "narrower": named[1]}
-            raise ValueError(
-                _("%(broader)s is broader than %(narrower)s, and both are chosen; take %(broader)s away.") % said
-                if policy == REFUSE
-                else _(
+            if policy == REFUSE:
+                raise ValueError(
+                    _("%(broader)s is broader than %(narrower)s, and both are chosen; take %(broader)s away.") % said
+                )
+            raise Unsure(
+                _(
                     "%(broader)s is broader than %(narrower)s, and both are chosen; take %(broader)s away, or say that "
                     "you mean both."
                 )

@@ -37,6 +37,10 @@ class Answer:
     is_sure: bool = False
 
 
+class Unsure(ValueError):
+    """An answer that is taken from somebody who says that they are sure of it (Answer.is_sure)."""
+
+
 # What leads to a concept; the first of its rank is known.
 SUGGESTED, SEARCHED, BROWSED = WAYS = ("suggested", "searched", "browsed")
 # What is done about a concept beside one that is broader.
@@ -288,6 +292,11 @@ class Kind:
     @property
     def labels_are_languages(self) -> bool:
         return self.answered_here and not (self.answers or self.answers_from_draw or self.thesaurus)
+
+    @property
+    def asks_if_sure(self) -> bool:
+        """Whether some answers are only taken from somebody who says that they are sure."""
+        return self.thesaurus is not None and self.thesaurus.beside_broader == ASK
 
     @property
     def asks_each(self) -> bool:

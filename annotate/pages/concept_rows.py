@@ -103,17 +103,22 @@ class Listing:
 
     def browsed(self, at: str) -> dict[str, Any]:
         what, _colon, key = at.partition(":")
-        if what == "concept" and (concept := concepts_of(self.vocabulary, [key]).get(key)):
+        concept = concepts_of(self.vocabulary, [key]).get(key) if what == "concept" else None
+        if concept and not concept.is_deprecated:
             return self._at_concept(concept)
         scheme = self.vocabulary.schemes.filter(key=key).first() if what == "scheme" else None
         parts = [self._place(each) for each in (scheme.parts.all() if scheme else self._top_schemes())]
-        tops = tops_of(scheme) if scheme else () if parts else self.vocabulary.concepts.filter(broader=None)
+        tops = tops_of(scheme) if scheme else () if parts else self._tops()
         crumbs = [Place("", _("All"))] if scheme else []
         if scheme and scheme.domain:
             crumbs.append(self._place(scheme.domain))
         here = label_of_scheme(scheme, self.language) if scheme else ""
         places = sorted(parts, key=lambda part: (part.name, part.place))
         return {"places": places, "crumbs": crumbs, "here": here, **self._some(tops)}
+
+    def _tops(self) -> Any:
+        current = self.vocabulary.concepts.filter(is_deprecated=False)
+        return current.exclude(broader__is_deprecated=False)
 
     def _top_schemes(self) -> Any:
         """Domains, or where there are none, the schemes; a scheme that is in no domain beside those that are is the
@@ -126,7 +131,11 @@ class Listing:
         return Place(f"scheme:{scheme.key}", label_of_scheme(scheme, self.language))
 
     def _at_concept(self, concept: Concept) -> dict[str, Any]:
-        around = {"broader": list(concept.broader.order_by("key")), "related": list(concept.related.order_by("key"))}
+        current = {"is_deprecated": False}
+        around = {
+            "broader": list(concept.broader.filter(**current).order_by("key")),
+            "related": list(concept.related.filter(**current).order_by("key")),
+        }
         schemes = concept.schemes.order_by(F("domain").asc(nulls_last=True), "key").select_related("domain")
         crumbs = [Place("", _("All"))]
         if scheme := schemes.first():
@@ -139,7 +148,7 @@ class Listing:
             "here": own.name,
             "own": own,
             "around": [(name, rows) for name, rows in listed.items() if rows],
-            **self._some(concept.narrower.order_by("key")),
+            **self._some(concept.narrower.filter(**current).order_by("key")),
         }
 
     def _some(self, concepts: Any) -> dict[str, Any]:

@@ -17,14 +17,14 @@ Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> id of a docume
 
 def rankings_of(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[str]) -> Rankings:
     """What each of these predictors of a corpus ranks for the documents; task: one whose answers are concepts, if any
-    predictor is given. CorpusError if there is no such predictor, or if it ranks nothing; TaskError for a label that
-    the task's vocabulary has not.
+    predictor is given. Deprecated concepts are left out. CorpusError if there is no such predictor, or if it ranks
+    nothing; TaskError for a label that the task's vocabulary has not.
     """
     keys = list(ids)
     if twice := [each for number, each in enumerate(predictors) if each in predictors[:number]]:
         raise TaskError(f"--suggest-from {twice[0]} is given twice; name each once.")
     found = {str(find_imported(corpus, each)): ranked_for(corpus, each, keys) for each in predictors}
-    known = set(task.vocabulary.concepts.values_list("key", flat=True)) if found else set()
+    known = dict(task.vocabulary.concepts.values_list("key", "is_deprecated")) if found else {}
     for system, rankings in found.items():
         for key, labels in rankings.items():
             if unknown := [label for label in labels[:DEPTH] if label not in known]:
@@ -32,7 +32,10 @@ def rankings_of(task: Task, corpus: str, predictors: Sequence[str], ids: Iterabl
                     f"{system} suggests {unknown[0]!r} for document {key}, and {task.vocabulary} has no such concept; "
                     "make its run without such labels and import it as another --version."
                 )
-    return found
+    return {
+        system: {key: [label for label in labels if not known.get(label)] for key, labels in rankings.items()}
+        for system, rankings in found.items()
+    }
 
 
 def store_suggestions(task: Task, rankings: Rankings) -> None:

@@ -5,7 +5,11 @@ What can only be a mistake is refused with a sentence; what is odd, and may be m
 """
 
 import json
-from collections.abc import Iterable, Mapping
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
@@ -13,6 +17,7 @@ from itertools import chain, groupby
 
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.language_tags import in_languages, serving
+from corpora.core.languages import cased
 
 MAX_KEY = 200
 MAX_LABEL = 500
@@ -27,13 +32,18 @@ class VocabularyError(CorpusError):
 
 @dataclass(slots=True)
 class Term:
-    """One concept: preferred, language -> its label; other, language -> its further labels; the rest are ids."""
+    """One concept: preferred, language -> its label; other, language -> its further labels; the rest are ids.
+
+    is_deprecated: no longer to be used; replaced_by: the concepts to use in its place.
+    """
 
     preferred: Labels = field(default_factory=dict)
     other: dict[str, set[str]] = field(default_factory=dict)
     broader: set[str] = field(default_factory=set)
     related: set[str] = field(default_factory=set)
     schemes: set[str] = field(default_factory=set)
+    is_deprecated: bool = False
+    replaced_by: set[str] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -47,10 +57,15 @@ class Group:
 
 @dataclass(slots=True)
 class Thesaurus:
-    """By id: the concepts, and the schemes with their domains."""
+    """By id: the concepts, and the schemes with their domains.
+
+    lengthened: id -> address, for ids that take more than its last part. unread: what the files hold besides -> count.
+    """
 
     terms: dict[str, Term] = field(default_factory=dict)
     groups: dict[str, Group] = field(default_factory=dict)
+    lengthened: dict[str, str] = field(default_factory=dict)
+    unread: Counter[str] = field(default_factory=Counter)
 
     @property
     def languages(self) -> list[str]:
@@ -65,6 +80,7 @@ class Thesaurus:
                 sorted(term.preferred.items()),
                 sorted((tag, sorted(texts)) for tag, texts in term.other.items()),
                 *(sorted(keys) for keys in (term.broader, term.related, term.schemes)),
+                *([sorted(term.replaced_by)] if term.is_deprecated else []),
             ]
             for key, term in sorted(self.terms.items())
         ]
@@ -72,14 +88,47 @@ class Thesaurus:
         return sha256(json.dumps([terms, groups]).encode()).hexdigest()
 
 
+class Faults:
+    """What is wrong with a vocabulary, gathered so that it can be mended at once."""
+
+    def __init__(self) -> None:
+        self.first: list[str] = []
+        self.count = 0
+
+    def add(self, sentence: str) -> None:
+        self.count += 1
+        if len(self.first) < NAMED:
+            self.first.append(sentence)
+
+    @contextmanager
+    def gathered(self) -> Iterator[None]:
+        """A VocabularyError within becomes one of the faults."""
+        try:
+            yield
+        except VocabularyError as error:
+            self.add(str(error))
+
+    def check(self, where: str) -> None:
+        """VocabularyError if there are any. where: the files."""
+        if self.count == 1:
+            raise VocabularyError(f"{where}: {self.first[0]}")
+        if self.count:
+            more = ", the first" if self.count > NAMED else ""
+            raise VocabularyError("\n".join([f"{where}: {self.count:,} faults{more}:", *self.first]))
+
+
 @dataclass(frozen=True)
 class Oddities:
     """Ids, in order: unlabelled, without a preferred label that serves readers of the wanted language; shared, label ->
-    the concepts that have it in one language; alike, ids that differ in capital letters only."""
+    the concepts that have it in one language; alike, ids that differ in capital letters, or as Unicode writes them.
+    deprecated: id -> what replaces it. lengthened, unread: as a Thesaurus has them."""
 
     unlabelled: list[str]
     shared: dict[str, list[str]]
     alike: list[list[str]]
+    deprecated: dict[str, list[str]]
+    lengthened: dict[str, str]
+    unread: dict[str, int]
 
 
 @dataclass(frozen=True)
@@ -131,27 +180,46 @@ def _short(value: object) -> str:
     return shown if len(shown) <= 40 else f"{shown[:40]}…"
 
 
-def finish(thesaurus: Thesaurus) -> None:
+def read_tag(tag: str, key: str) -> str:
+    """The language tag of a label of the concept of this id, in its usual case."""
+    if len(tag) > MAX_TAG or not re.fullmatch(r"[A-Za-z0-9_-]*", tag):
+        raise VocabularyError(f"A label of concept {key} is in the language {tag[:20]!r}, which is no code.")
+    return cased(tag)
+
+
+def prefer(term: Term, key: str, tag: str, label: str) -> None:
+    """Make it the preferred label of the concept of this id. VocabularyError if it has another one."""
+    if term.preferred.setdefault(tag, label) != label:
+        raise VocabularyError(
+            f"Concept {key} has two preferred labels in one language ({tag or 'none said'}): "
+            f"{', '.join(sorted([term.preferred[tag], label]))}. Make one of them an other label."
+        )
+
+
+def finish(thesaurus: Thesaurus, where: str) -> None:
     """Bring it into the one form that every source has: a link of related concepts goes both ways, a preferred label is
     no other label, and a scheme that all concepts are in, or none is in, is left out, since nothing is found by it.
 
-    VocabularyError if something in it can only be a mistake.
+    where: the files. VocabularyError if something in it can only be a mistake.
     """
-    terms = thesaurus.terms
+    terms, faults = thesaurus.terms, Faults()
     if not terms:
-        raise VocabularyError("There is no concept in it.")
+        faults.add("There is no concept in it.")
     for key, term in terms.items():
-        if not term.preferred and not term.other:
-            raise VocabularyError(f"Concept {key} has no label in any language; give it one, or take it out.")
+        if not (term.preferred or term.other or term.is_deprecated):
+            faults.add(f"Concept {key} has no label in any language; give it one, or take it out.")
         for what, keys in (("broader", term.broader), ("related", term.related)):
             if unknown := sorted(key for key in keys if key not in terms):
-                raise VocabularyError(
+                faults.add(
                     f"Concept {key} has {listed(unknown, len(unknown), f'unknown {what} concept')}. Add what is "
                     "missing, or take the link out."
                 )
         if key in term.related:
-            raise VocabularyError(f"Concept {key} is related to itself; take the link out.")
-    _check_no_cycle(terms)
+            faults.add(f"Concept {key} is related to itself; take the link out.")
+    with faults.gathered():
+        _check_no_cycle(terms)
+    _check_schemes(thesaurus, faults)
+    faults.check(where)
     for key, term in terms.items():
         for other in term.related:
             terms[other].related.add(key)
@@ -174,17 +242,18 @@ def _check_no_cycle(terms: Mapping[str, Term]) -> None:
         ) from None
 
 
+def _check_schemes(thesaurus: Thesaurus, faults: Faults) -> None:
+    for key, term in thesaurus.terms.items():
+        for scheme in sorted(term.schemes - thesaurus.groups.keys()):
+            faults.add(f"Concept {key} is in the unknown scheme {scheme}; add it, or take the link out.")
+    for scheme, group in thesaurus.groups.items():
+        if group.within and group.within not in thesaurus.groups:
+            faults.add(f"Scheme {scheme} is in the unknown domain {group.within}; add it.")
+
+
 def _leave_out_what_parts_nothing(thesaurus: Thesaurus) -> None:
     terms, groups = thesaurus.terms, thesaurus.groups
-    members = dict.fromkeys(groups, 0)
-    for key, term in terms.items():
-        for scheme in term.schemes:
-            if scheme not in groups:
-                raise VocabularyError(f"Concept {key} is in the unknown scheme {scheme}; add it, or take the link out.")
-            members[scheme] += 1
-    for scheme, group in groups.items():
-        if group.within and group.within not in groups:
-            raise VocabularyError(f"Scheme {scheme} is in the unknown domain {group.within}; add it.")
+    members = Counter(scheme for term in terms.values() for scheme in term.schemes)
     kept = {scheme for scheme, count in members.items() if 0 < count < len(terms)}
     kept |= {groups[scheme].within for scheme in kept} - {""}
     for term in terms.values():
@@ -192,20 +261,29 @@ def _leave_out_what_parts_nothing(thesaurus: Thesaurus) -> None:
     thesaurus.groups = {scheme: group for scheme, group in groups.items() if scheme in kept}
 
 
-def oddities(terms: Mapping[str, Term], language: str) -> Oddities:
-    keys = sorted(terms)
-    by_label = sorted((tag, text.casefold(), key, text) for key in keys for tag, text in terms[key].preferred.items())
+def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
+    terms = thesaurus.terms
+    keys, offered = sorted(terms), sorted(key for key, term in terms.items() if not term.is_deprecated)
+    by_label = sorted((tag, _folded(text), key, text) for key in offered for tag, text in terms[key].preferred.items())
     shared: dict[str, list[str]] = {}
     for (_, _), rows in groupby(by_label, key=lambda row: row[:2]):
         same = list(rows)
         if len(same) > 1:
             shared.setdefault(same[0][3], [key for _, _, key, _ in same])
-    folded = groupby(sorted(keys, key=lambda key: (key.casefold(), key)), key=str.casefold)
+    folded = groupby(sorted(keys, key=lambda key: (_folded(key), key)), key=_folded)
     return Oddities(
-        unlabelled=[key for key in keys if not in_languages(terms[key].preferred, [language])],
+        unlabelled=[key for key in offered if not in_languages(terms[key].preferred, [language])],
         shared=shared,
         alike=[alike for _, found in folded if len(alike := list(found)) > 1],
+        deprecated={key: sorted(terms[key].replaced_by) for key in keys if terms[key].is_deprecated},
+        lengthened=thesaurus.lengthened,
+        unread=dict(sorted(thesaurus.unread.items())),
     )
+
+
+def _folded(text: str) -> str:
+    """Equal for texts that differ in capital letters, or only in how Unicode writes them."""
+    return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:

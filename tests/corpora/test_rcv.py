@@ -62,10 +62,14 @@ def test_a_file_by_itself_has_the_id_of_its_folder_and_one_in_a_folder_of_an_arc
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (STORY[:200], "FDCH5-2: The XML is broken: "),
+        (STORY[:200], "FDCH5-2: In line "),
         (b"<html></html>", "FDCH5-2: The XML is <html> and not <newsitem>."),
         (STORY.replace(b"text>", b"words>"), "FDCH5-2: The story has no <text>."),
-        (b'<!DOCTYPE a [<!ENTITY b "c">]>' + STORY, "FDCH5-2: The file declares a document type or entities"),
+        (b'<!DOCTYPE a [<!ENTITY b "c">]>' + STORY, "FDCH5-2: In line 1, it declares a document type"),
+        (
+            '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE a [<!ENTITY b "c">]><newsitem/>'.encode("utf-16"),
+            "FDCH5-2: In line 1, it declares a document type",
+        ),
         (STORY.replace(b"headline>", b"line>"), "The headline is missing."),
         (STORY.replace(b' xml:lang="de"', b""), "The language is missing."),
         (STORY.replace(b'"de"', b'"tlh"'), "The language 'tlh' is not a code known here"),

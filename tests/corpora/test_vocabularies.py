@@ -221,8 +221,8 @@ def test_what_is_odd_is_told_and_taken(said, write):
     }
     told = said("import_vocabulary", "odd", write("odd.json", json.dumps(rows)))
     assert "without a preferred label in en, so that another one is shown: 1 concept: 2." in told
-    assert "several concepts share, but for capital letters, 1 label: “Law” of C_A, c_a." in told
-    assert "ids that differ in capital letters only, and stay different concepts: C_A, c_a." in told
+    assert "several concepts share, but for capital letters and Unicode forms, 1 label: “Law” of C_A, c_a." in told
+    assert "ids that differ only in capital letters or Unicode forms, and stay different concepts: C_A, c_a." in told
     assert "2 concepts: C_A, c_a." in said(
         "import_vocabulary", "odd2", write("x.json", json.dumps(rows)), language="de"
     )

@@ -7,6 +7,7 @@ import pytest
 from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 
+from annotate.actions.adjudicate import ACTION as ADJUDICATE
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
@@ -166,3 +167,38 @@ def test_a_task_of_a_vocabulary_that_is_not_there_is_refused():
     Vocabulary.objects.all().delete()
     with pytest.raises(CommandError, match=r"there is: none\. Import it with import_vocabulary"):
         opened("acts")
+
+
+def test_a_file_of_decisions_says_that_a_concept_and_a_broader_one_are_both_meant(
+    task, readers, person, concepts, tmp_path
+):
+    for reader, chosen in zip(readers, concepts, strict=False):
+        unit = choose(reader, task, chosen).unit
+    person("ada", "en", adjudicates=True)
+    narrower = Concept.objects.exclude(broader=None).order_by("key").first()
+    both = " ".join(sorted([narrower.key, narrower.broader.order_by("key").first().key]))
+    waiting, decided = tmp_path / "waiting.tsv", tmp_path / "decided.tsv"
+    command("adjudicate", task.name, **{"as": "ada", "out": str(waiting)})
+    assert waiting.read_text().splitlines()[0].endswith("label\treason\tcomment\tsure")
+
+    def rejected(sure):
+        decided.write_text(f"id\tlabel\treason\tsure\n{unit.item.key}\t{both}\tas titled\t{sure}\n")
+        outcome = ADJUDICATE.perform({"task": task.name, "as": "ada", "file": decided})
+        return [row["reason"] for row in outcome.data["rejects"]]
+
+    assert "or say that you mean both. In a file, write yes in the column sure." in rejected("")[0]
+    assert rejected("perhaps") == ["The column sure is 'perhaps'; write yes or no."]
+    assert rejected("yes") == []
+    unit.refresh_from_db()
+    assert unit.label == both
+
+
+def test_a_deprecated_concept_is_refused_with_what_replaces_it(task, readers, concepts):
+    old, new, other = concepts[:3]
+    Concept.objects.filter(key=old).update(is_deprecated=True, replaced_by=new)
+    Concept.objects.filter(key=other).update(is_deprecated=True)
+    name = task.kind.name
+    with pytest.raises(InvalidAnswer, match=rf"\({old}\) is deprecated. Choose {name(new)} \({new}\) in its place"):
+        choose(readers[0], task, old)
+    with pytest.raises(InvalidAnswer, match=rf"\({other}\) is deprecated. Choose another concept"):
+        choose(readers[0], task, other)

@@ -1,0 +1,174 @@
+"""SKOS as a thesaurus: what is read from the triples of a file, and how addresses become ids.
+
+Labels may be plain or in SKOS-XL. Broader concepts may also be named by ISO 25964's properties, or by
+`broaderTransitive` alone. What a thesaurus must be is decided in core/thesaurus.py.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+
+import rdflib
+from rdflib.namespace import DCTERMS, OWL, RDF, SKOS
+from rdflib.term import BNode, Literal, Node
+
+from corpora.core.thesaurus import Faults, Group, Term, Thesaurus, prefer, read_key, read_label, read_tag
+
+XL = rdflib.Namespace("http://www.w3.org/2008/05/skos-xl#")
+ISO = rdflib.Namespace("http://purl.org/iso25964/skos-thes#")
+LABELS = ((SKOS.prefLabel, XL.prefLabel), (SKOS.altLabel, XL.altLabel), (SKOS.hiddenLabel, XL.hiddenLabel))
+BROADER, TRANSITIVE, RELATED, SCHEME, REPLACED = "broader", "broader, directly or not", "related", "scheme", "replaced"
+# Predicate -> what it says, and whether of its subject (1) or of its object (-1).
+LINKS = {
+    SKOS.broader: (BROADER, 1), SKOS.narrower: (BROADER, -1),
+    ISO.broaderGeneric: (BROADER, 1), ISO.narrowerGeneric: (BROADER, -1),
+    ISO.broaderPartitive: (BROADER, 1), ISO.narrowerPartitive: (BROADER, -1),
+    ISO.broaderInstantial: (BROADER, 1), ISO.narrowerInstantial: (BROADER, -1),
+    SKOS.broaderTransitive: (TRANSITIVE, 1), SKOS.narrowerTransitive: (TRANSITIVE, -1),
+    SKOS.related: (RELATED, 1),
+    SKOS.inScheme: (SCHEME, 1), SKOS.topConceptOf: (SCHEME, 1), SKOS.hasTopConcept: (SCHEME, -1),
+    DCTERMS.isReplacedBy: (REPLACED, 1), DCTERMS.replaces: (REPLACED, -1),
+}  # fmt: skip
+# What is in a file, is no concept, and is counted.
+UNREAD = {SKOS.Collection: "collection", SKOS.OrderedCollection: "collection", ISO.ThesaurusArray: "thesaurus array"}
+# Last parts of addresses that name no concept, as in http://example.org/Smart#this.
+_EMPTY_PARTS = {"this", "it", "id", "me", "self"}
+
+_Links = Mapping[tuple[Node, str], set[Node]]
+
+
+def ids_of(addresses: Collection[str]) -> dict[str, str]:
+    """Address -> id: what stands after its last / or #. More of the address is taken where that part says nothing
+    (`this`), or where several addresses end in it; then for each of these, so that none of them takes the id of
+    another in a later version."""
+    found = {}
+    for address in addresses:
+        found[address] = 1
+        while _EMPTY_PARTS.issuperset(re.split("[/#]+", _last(address, found[address]).casefold())):
+            found[address] += 1
+    while True:
+        by_key = defaultdict(list)
+        for address, parts in found.items():
+            by_key[_last(address, parts)].append(address)
+        clashing = [address for same in by_key.values() if len(same) > 1 for address in same]
+        if not clashing:
+            return {address: key for key, [address] in by_key.items()}
+        for address in clashing:
+            found[address] += 1
+
+
+def _last(address: str, parts: int) -> str:
+    """The last parts of an address, which / and # separate; all of it if there are no more."""
+    plain = address.rstrip("/#")
+    starts = [found.end() for found in re.finditer(r"[/#]+", plain)]
+    return plain[starts[-parts] :] if parts <= len(starts) else address
+
+
+def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
+    """Add the concepts and schemes of the triples. faults: where what is wrong with them is gathered."""
+    links = _links(graph)
+    concepts = _addressed(graph, set(graph.subjects(RDF.type, SKOS.Concept)), "concept", faults)
+    schemes = set(graph.subjects(RDF.type, SKOS.ConceptScheme))
+    schemes.update(*(links[node, SCHEME] for node in concepts))
+    keys = _keys(concepts, faults)
+    scheme_keys = _keys(_addressed(graph, schemes, "scheme", faults), faults)
+    thesaurus.lengthened |= {key: str(node) for node, key in keys.items() if key != _last(str(node), 1)}
+    for node, key in scheme_keys.items():
+        thesaurus.groups[key] = Group(_labelled(graph, node, key, faults).preferred)
+    for node, key in keys.items():
+        if key in thesaurus.terms:
+            faults.add(f"the concept {key} is there twice; keep one of them.")
+            continue
+        term = thesaurus.terms[key] = _labelled(graph, node, key, faults)
+        above = links[node, BROADER] | _nearest(node, links)
+        for what, others, to in (("broader", above, term.broader), ("related", links[node, RELATED], term.related)):
+            for other in others:
+                if isinstance(other, BNode):
+                    faults.add(f"concept {key} has a {what} concept without an address; give it one.")
+                else:
+                    to.add(keys.get(other, str(other)))
+        term.schemes = {scheme_keys[other] for other in links[node, SCHEME] if other in scheme_keys}
+        term.replaced_by = {keys[other] for other in links[node, REPLACED] if other in keys}
+        term.is_deprecated = bool(links[node, REPLACED]) or any(
+            str(each).casefold() in ("true", "1") for each in graph.objects(node, OWL.deprecated)
+        )
+    thesaurus.unread.update(_unread(graph, concepts, schemes))
+
+
+def _links(graph: rdflib.Graph) -> _Links:
+    found: defaultdict[tuple[Node, str], set[Node]] = defaultdict(set)
+    for predicate, (what, way) in LINKS.items():
+        for left, right in graph.subject_objects(predicate):
+            subject, other = (left, right) if way > 0 else (right, left)
+            found[subject, what].add(other)
+    return found
+
+
+def _nearest(node: Node, links: _Links) -> set[Node]:
+    """Of the concepts that are broader at some distance, those to which no other one leads."""
+    if not links[node, TRANSITIVE]:
+        return set()
+
+    def above(each: Node) -> set[Node]:
+        return (links[each, BROADER] | links[each, TRANSITIVE]) - {each}
+
+    beyond: set[Node] = set()
+    ahead = list(above(node))
+    while ahead:
+        new = above(ahead.pop()) - beyond
+        beyond |= new
+        ahead += new
+    return links[node, TRANSITIVE] - beyond - {node}
+
+
+def _addressed(graph: rdflib.Graph, nodes: Iterable[Node], what: str, faults: Faults) -> list[Node]:
+    """The nodes that have an address, in order; of others, ids would differ at each import."""
+    found = sorted(nodes, key=str)
+    for node in found:
+        if isinstance(node, BNode):
+            label = next(iter(sorted(_texts(graph, node, *LABELS[0]))), "")
+            called = f" “{label}”" if label else ""
+            faults.add(f"the {what}{called} has no address, of which its id would be made; give it one.")
+    return [node for node in found if not isinstance(node, BNode)]
+
+
+def _keys(nodes: Iterable[Node], faults: Faults) -> dict[Node, str]:
+    nodes = list(nodes)
+    ids, found = ids_of([str(node) for node in nodes]), {}
+    for node in nodes:
+        with faults.gathered():
+            found[node] = read_key(ids[str(node)])
+    return found
+
+
+def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iterable[Node]:
+    """A kind of labels of a node, those in SKOS-XL among them."""
+    yield from graph.objects(node, plain)
+    for label in graph.objects(node, extended):
+        yield from graph.objects(label, XL.literalForm)
+
+
+def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults) -> Term:
+    term = Term()
+    for plain, extended in LABELS:
+        for text in sorted(_texts(graph, node, plain, extended)):
+            with faults.gathered():
+                tag = read_tag((text.language if isinstance(text, Literal) else "") or "", key)
+                label = read_label(str(text), key)
+                if label and plain == SKOS.prefLabel:
+                    prefer(term, key, tag, label)
+                elif label:
+                    term.other.setdefault(tag, set()).add(label)
+    return term
+
+
+def _unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Node]) -> Counter[str]:
+    """What has labels in the file and is not taken -> how many."""
+    known = {*concepts, *schemes}
+    found: Counter[str] = Counter()
+    grouped = {node: noun for kind, noun in UNREAD.items() for node in graph.subjects(RDF.type, kind)}
+    found.update(grouped.values())
+    labelled = {node for labels in LABELS[0] for node in graph.subjects(labels)}
+    if others := len({node for node in labelled if not isinstance(node, BNode)} - known - grouped.keys()):
+        found["labelled resource outside skos:Concept"] = others
+    return found

@@ -1,0 +1,184 @@
+"""SKOS as others publish it: ids, deprecated concepts, hierarchies of ISO 25964, SKOS-XL, and odd XML."""
+
+import pytest
+from django.core.management import call_command
+
+from corpora.core.thesaurus import VocabularyError
+from corpora.import_vocabulary import import_vocabulary
+from corpora.models import Concept, Vocabulary
+from corpora.skos import ids_of
+from corpora.vocabularies import names_in, tops_of, tree_of, vocabulary_named
+from corpora.vocabulary_search import find
+
+pytestmark = pytest.mark.django_db
+PREFIXES = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix x: <http://ex.org/> .
+@prefix owl: <http://www.w3.org/2002/07/owl#> . @prefix dcterms: <http://purl.org/dc/terms/> .
+@prefix iso: <http://purl.org/iso25964/skos-thes#> . @prefix xl: <http://www.w3.org/2008/05/skos-xl#> .
+"""
+
+
+@pytest.fixture
+def taken(write):
+    """taken(turtle) imports it as a version of `v`."""
+    return lambda turtle: import_vocabulary("v", [write("v.ttl", PREFIXES + turtle)])
+
+
+@pytest.fixture
+def said(capsys):
+    def run(*words, **options):
+        capsys.readouterr()
+        call_command(*map(str, words), **options)
+        return "".join(capsys.readouterr())
+
+    return run
+
+
+def concepts(**labels):
+    return " ".join(f'x:{key} a skos:Concept ; skos:prefLabel "{label}"@en .' for key, label in labels.items())
+
+
+def keys():
+    return sorted(vocabulary_named("v").concepts.values_list("key", flat=True))
+
+
+def links():
+    return set(Concept.objects.exclude(broader=None).values_list("key", "broader__key"))
+
+
+# --- ids
+
+
+@pytest.mark.parametrize(
+    ("addresses", "ids"),
+    [
+        ("http://e.org/a http://e.org/v#b", "a b"),
+        ("http://e.org/Smart#this http://e.org/Web/this", "Smart#this Web/this"),
+        ("http://e.org/id/Smart#it http://e.org/2/", "Smart#it 2"),
+        ("http://e.org/a/1 http://e.org/b/1 http://e.org/b/2", "a/1 b/1 2"),
+        ("http://e.org/1 https://f.org/1", "e.org/1 f.org/1"),
+        ("http://e.org/1 http://e.org/1/", "http://e.org/1 http://e.org/1/"),
+        ("urn:uuid:1 http://e.org/?tema=10", "urn:uuid:1 ?tema=10"),
+    ],
+)
+def test_an_id_takes_as_much_of_the_address_as_tells_concepts_apart(addresses, ids):
+    assert ids_of(addresses.split()) == dict(zip(addresses.split(), ids.split(), strict=True))
+
+
+def test_an_id_that_takes_more_of_the_address_than_before_is_reported(said, write):
+    one = '<http://e.org/a/1> a skos:Concept ; skos:prefLabel "a"@en .'
+    said("import_vocabulary", "v", write("1.ttl", PREFIXES + one))
+    two = one + '<http://e.org/b/1> a skos:Concept ; skos:prefLabel "b"@en .'
+    told = said("import_vocabulary", "v", write("2.ttl", PREFIXES + two))
+    assert "more of the address is the id where its last part does not tell concepts apart: 2 ids: a/1, b/1." in told
+    assert "in version 1 one of these had a shorter id, which is none now: 1." in told
+    assert "says the same" in said("import_vocabulary", "v", write("2.ttl", PREFIXES + two))
+
+
+@pytest.mark.parametrize(
+    ("turtle", "sentence"),
+    [
+        ('[] a skos:Concept ; skos:prefLabel "Nameless"@en .', "the concept “Nameless” has no address"),
+        ('x:2 skos:inScheme [ skos:prefLabel "Part"@en ] .', "the scheme “Part” has no address"),
+        ('[] a skos:ConceptScheme ; skos:prefLabel "Whole"@en .', "the scheme “Whole” has no address"),
+        ("x:2 skos:broader [] .", "concept 2 has a broader concept without an address; give it one"),
+        ("x:2 skos:related [] .", "concept 2 has a related concept without an address; give it one"),
+    ],
+)
+def test_what_has_no_address_is_refused_since_its_id_would_change_at_each_import(taken, turtle, sentence):
+    with pytest.raises(VocabularyError, match=f"v.ttl: {sentence}"):
+        taken(concepts(**{"2": "two"}) + turtle)
+    assert not Vocabulary.objects.exists()
+
+
+# --- deprecated concepts
+
+OLD = concepts(a="wire", b="radio", c="wires in houses", d="wire mesh", e="wire rope") + (
+    "x:a owl:deprecated true ; dcterms:isReplacedBy x:b ; skos:broader x:b . x:c skos:broader x:a ."
+    'x:d dcterms:isReplacedBy <http://other.org/9> . x:e owl:deprecated false ; skos:historyNote "New." .'
+)
+
+
+def test_deprecated_concepts_are_reported_and_kept_and_neither_found_nor_browsed(taken, said, write):
+    assert taken(OLD).oddities.deprecated == {"a": ["b"], "d": []}
+    vocabulary = vocabulary_named("v")
+    assert [hit.concept.key for hit in find(vocabulary, "wire", "en")] == ["e", "c"]
+    assert names_in(vocabulary, "en")["a"].text == "wire"
+    assert tree_of(vocabulary).narrower.get("b", 0) == 0
+    told = said("import_vocabulary", "w", write("w.ttl", PREFIXES + OLD), dry_run=True)
+    assert "deprecated, so kept for documents that have them and not offered: 2 concepts: a (use b), d." in told
+
+
+def test_a_concept_that_becomes_deprecated_makes_a_new_version(taken):
+    taken(concepts(a="a", b="b"))
+    assert taken(concepts(a="a", b="b") + "x:a owl:deprecated true .").version == 2
+
+
+def test_a_concept_below_a_deprecated_one_is_a_top_concept_of_its_scheme(taken):
+    taken(concepts(a="a", b="b", c="c") + "x:a owl:deprecated true ; skos:inScheme x:s . "
+          "x:b skos:broader x:a ; skos:inScheme x:s .")  # fmt: skip
+    assert [each.key for each in tops_of(vocabulary_named("v").schemes.get())] == ["b"]
+
+
+# --- what is read
+
+
+def test_hierarchies_of_iso_25964_are_read_and_of_transitive_ones_the_nearest(taken):
+    taken(
+        concepts(a="a", b="b", c="c", d="d", e="e")
+        + "x:b iso:broaderGeneric x:a . x:a iso:narrowerPartitive x:c . x:d iso:broaderInstantial x:c ."
+        "x:e skos:broaderTransitive x:d, x:c, x:a . x:a skos:narrowerTransitive x:d ."
+    )
+    assert links() == {("b", "a"), ("c", "a"), ("d", "c"), ("e", "d")}
+
+
+def test_labels_in_skos_xl_are_read_and_what_is_not_read_is_counted(taken):
+    imported = taken(
+        'x:a a skos:Concept ; xl:prefLabel [ xl:literalForm "maize"@en ] ; xl:altLabel x:l .'
+        'x:l a xl:Label ; xl:literalForm "corn"@en . x:c a skos:Collection ; skos:prefLabel "Group"@en .'
+        'x:o a x:Other ; skos:prefLabel "Other"@en .'
+    )
+    assert [hit.concept.key for hit in find(vocabulary_named("v"), "corn", "en")] == ["a"]
+    assert names_in(vocabulary_named("v"), "en")["a"].text == "maize"
+    assert imported.oddities.unread == {"collection": 1, "labelled resource outside skos:Concept": 1}
+
+
+def test_labels_that_differ_only_as_unicode_writes_them_are_reported(taken):
+    shared = taken(concepts(a="caf\u00e9", b="Cafe\u0301", c="cafe")).oddities.shared
+    assert [sorted(same) for same in shared.values()] == [["a", "b"]]
+
+
+def test_all_faults_of_a_file_are_reported_at_once(taken, write):
+    with pytest.raises(VocabularyError) as refused:
+        taken(concepts(a="a") + "x:a skos:broader <http://o.org/a> . x:b a skos:Concept . x:c a skos:Concept .")
+    assert str(refused.value).splitlines() == [
+        "v.ttl: 3 faults:",
+        "Concept a has 1 unknown broader concept: http://o.org/a. Add what is missing, or take the link out.",
+        "Concept b has no label in any language; give it one, or take it out.",
+        "Concept c has no label in any language; give it one, or take it out.",
+    ]
+    rows = "\n".join(["id\tlabel\tlabel_de", *(f"{n}\ta\tb\tc" for n in range(9)), "a b\tx"])
+    with pytest.raises(VocabularyError, match="10 faults, the first:\nline 2: 4 cells"):
+        import_vocabulary("v", [write("v.tsv", rows)])
+
+
+# --- XML
+
+RDF = (
+    '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">'
+    '\n<skos:Concept rdf:about="http://ex.org/a"><skos:prefLabel xml:lang="fr">été</skos:prefLabel>\n'
+    '<skos:altLabel xml:lang="{}">estate</skos:altLabel></skos:Concept></rdf:RDF>'
+)
+
+
+@pytest.mark.parametrize("encoding", ["iso-8859-1", "windows-1252", "utf-16", "utf-8-sig"])
+def test_rdf_xml_is_read_in_the_encoding_that_it_declares(write, encoding):
+    declared = encoding.removesuffix("-sig")
+    text = f'<?xml version="1.0" encoding="{declared}"?>{RDF.format("it")}'
+    import_vocabulary("v", [write("v.rdf", text.encode(encoding))])
+    assert names_in(vocabulary_named("v"), "fr")["a"].text == "été"
+
+
+def test_a_language_tag_that_is_none_is_named_with_its_line_and_concept(write):
+    sentence = "v.rdf: line 3: a label of http://ex.org/a is in the language 'unibo.it', which is no code"
+    with pytest.raises(VocabularyError, match=sentence):
+        import_vocabulary("v", [write("v.rdf", RDF.format("unibo.it").encode())])
