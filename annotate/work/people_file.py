@@ -147,7 +147,9 @@ def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
         if not is_language(code):
             faults.append(unknown_code(code))
         elif finer := LANGUAGES[code].labels:
-            faults.append(f"{code!r} stands for several labels; name those that the person reads: {', '.join(finer)}.")
+            faults.append(
+                f"{written!r} stands for several labels; name those that the person reads: {', '.join(finer)}."
+            )
         elif level not in LEVELS:
             faults.append(f"{word!r} has no level from 0 to 5; write it like {code}:5, where 5 is native.")
         elif code in levels:

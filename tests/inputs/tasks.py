@@ -93,7 +93,7 @@ PEOPLE = [
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,de:9\n", 1, "no level from 0 to 5"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,de:5 nl\n", 1, "'nl' has no level .* like nl:5"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,swedish:5\n", 1, r"did you mean sv \(Swedish\)\?"),
-    ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,iw:5\n", 1, r"did you mean he \(Hebrew\)\?"),
+    ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,als:5\n", 1, r"write sq \(Albanian\) or gsw"),
     ("add_annotators FILE.csv --site localhost:8101", b"", 1, "begin it with http:// or https://"),
     ("add_annotators FILE.csv", b"username,name,languages\nbob,Bob,de:5\nbob,Bob,de:5\n", 1, "stands here twice"),
     ("add_annotators FILE.csv", b"username,name,languages\n../x,X,de\n", 1, "is not a user name"),
