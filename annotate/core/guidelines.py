@@ -18,9 +18,9 @@ def fault(text: str) -> str:
     for number, line in enumerate(text.splitlines(), 1):
         if line.count("|") > MOST_COLUMNS and _RULE.fullmatch(line):
             return f"have a table of more than {MOST_COLUMNS} columns in line {number:,}; part it"
-    line = 1
+    first = 1
     for paragraph in _BLANK.split(text):
         if paragraph.count("[") > MOST_BRACKETS:
-            return f"have more than {MOST_BRACKETS:,} opening brackets in the paragraph at line {line:,}; split it"
-        line += paragraph.count("\n")
+            return f"have more than {MOST_BRACKETS:,} opening brackets in the paragraph at line {first:,}; split it"
+        first += paragraph.count("\n")
     return ""
