@@ -480,3 +480,16 @@ def test_every_kind_that_comes_with_assay_states_its_pace():
         "toxic_pairs": 10,
         "web_ranking": 25,
     }
+
+
+def test_shipped_guidelines_call_each_answer_as_its_button_does():
+    """The English name may stand once in brackets behind it."""
+    shipped = [(kind, language, file) for kind in KINDS.values() for language, file in kind.guidelines.items()]
+    named = [(kind, language, text) for kind, language, text in shipped if language != "en" and kind.answers]
+    assert len(named) > 5
+    for kind, language, text in named:
+        for answer in kind.answers.values():
+            own, english = answer.names.get(language), answer.names["en"]
+            if own and own != english:
+                assert own in text, (kind.slug, language, own)
+                assert not re.search(rf"(?<!\()\b{re.escape(english)}\b", text), (kind.slug, language, english)
