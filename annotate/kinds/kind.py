@@ -337,6 +337,11 @@ class Kind:
         names = self.field_names.get(name, {ENGLISH: name.replace("_", " ")})
         return names[spoken(names)]
 
+    def field_name_language(self, name: str) -> str:
+        """The language of a field's name, if it is not that of the page."""
+        language = spoken(self.field_names.get(name, {ENGLISH: name}))
+        return "" if language == tongue() else language
+
     def name(self, label: str, language: str = ENGLISH) -> str:
         """What a label is called wherever it is shown: Good, Yes, Perfect; German, Not German, Undefined.
 

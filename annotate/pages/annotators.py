@@ -159,7 +159,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
     if turned or not request.htmx:
         # In the language of the record on the screen.
-        context["guidelines"] = showing.guidelines(task, language)
+        context |= showing.guidelines(task, language)
     if not request.htmx:
         context |= {"keys": keys.of_queue(task, on_sheet=on_sheet), **_rest(permit.annotator)}
         context["notes"] = notes.to_read([permit])
@@ -225,10 +225,9 @@ def judge(request, task):
             # One transaction for the answer and what comes next.
             lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
     except InvalidAnswer as refusal:
-        # The unit and the typed comment stay on the screen, even if the lease has run out.
+        # Even if the lease has run out.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
-        kept = {"comment": comment, "refusal": refusal, "posted": request.POST}
-        return _work(request, permit, _one(shown), status=status_of(refusal), **kept)
+        return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
     return _next(request, permit.now(closed.paused, closed.is_new), lease, closed=closed, before=closed.lease)
 
 
@@ -246,18 +245,29 @@ def flag(request, task):
     if lease_id is None:
         raise InvalidAnswer(_("The form did not say what it is about. Reload the page."))
     kind, words = request.POST.get("flag", ""), request.POST.get("words", "")
-    with acting_as(request.user, task) as permit:
-        closed = flagging.flag(permit, lease_id, kind, words, active_seconds(request)).closed
-        lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held) if closed else None
+    try:
+        with acting_as(request.user, task) as permit:
+            closed = flagging.flag(permit, lease_id, kind, words, active_seconds(request)).closed
+            lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held) if closed else None
+    except InvalidAnswer as refusal:
+        if request.htmx:
+            raise
+        shown = handing_out.leased(permit.annotator, permit.task, lease_id)
+        return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
     if closed:
         return _next(request, permit.now(closed.paused, closed.is_new), lease, closed=closed, before=closed.lease)
     flagged = _("The manager has it now. Go on as you like: answer, or skip.")
     if request.htmx:
         return HttpResponse(flagged)
-    # What was typed and chosen stays on the screen.
     shown = handing_out.leased(permit.annotator, permit.task, lease_id)
-    kept = {"comment": request.POST.get("comment", ""), "flagged": flagged, "posted": request.POST}
-    return _work(request, permit, _one(shown), **kept)
+    return _again(request, permit, shown, flagged=flagged)
+
+
+def _again(request, permit, lease, **extra):
+    """The same unit once more, with what was typed and chosen."""
+    # A browser counts a line's end as one character and sends two.
+    comment = request.POST.get("comment", "").replace("\r\n", "\n")
+    return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
 
 
 @require_POST
@@ -271,7 +281,7 @@ def choose(request, permit):
     if request.htmx:
         panel = choosing.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
-    return _work(request, permit, [lease], posted=request.POST, comment=request.POST.get("comment", ""))
+    return _again(request, permit, lease)
 
 
 @require_POST

@@ -42,10 +42,10 @@ def markdown(source: str) -> SafeString:
     return rendered(source)
 
 
-def guidelines(task: Task, language: str = "") -> SafeString:
-    """The guidelines that hold, in the language of the record on the screen."""
+def guidelines(task: Task, language: str = "") -> dict[str, str]:
+    """The guidelines for the language of the record on the screen, and the language in which they are written."""
     found = current(task, language) if language else current(task)
-    return markdown(found.text if found else "")
+    return {"guidelines": markdown(found.text), "guidelines_language": found.language} if found else {}
 
 
 def question_about(task: Task) -> str:
@@ -60,10 +60,13 @@ def title_of(task: Task) -> str:
 
 @dataclass(frozen=True)
 class Field:
-    """parts: its paragraphs, those of each part of a document of several zones by themselves."""
+    """title_language: if it is not that of the page. parts: its paragraphs, those of each part of a document of several
+    zones by themselves.
+    """
 
     name: str
     title: str
+    title_language: str
     parts: list[list[str]]
     language: str
 
@@ -83,7 +86,7 @@ def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
 
 def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
     def field(name: str, parts: list[list[str]]) -> Field:
-        return Field(name, kind.field_name(name), parts, item.language)
+        return Field(name, kind.field_name(name), kind.field_name_language(name), parts, item.language)
 
     if block.style != DOCUMENT:
         return [field(name, [item.fields[name].splitlines()]) for name in block.fields]

@@ -209,6 +209,7 @@ def test_on_a_phone_the_comment_that_is_asked_for_is_not_covered(at_work, make_t
     page = at_work(make_task([DISPUTED] * 2), ann, **options).page
     let_guard_pass(page)
     page.tap("summary:has-text('Undefined')")
+    let_guard_pass(page)
     page.tap("button:has-text('not on the list')")
     page.tap("[name=comment]")  # fails where something lies over it
     page.keyboard.type("Wolof")

@@ -194,3 +194,36 @@ def test_what_is_stored_does_not_depend_on_the_language_of_the_page(make_task, p
     [judgment] = ann.judgments.all()
     assert (judgment.label, judgment.reason) == ("und", "mixed")
     assert Task.objects.get().title == "Which language?"
+
+
+# --- texts that are in another language than the page
+
+
+@pytest.mark.django_db(transaction=True)
+def test_english_guidelines_and_questions_run_from_the_left_on_a_page_that_runs_from_the_right(
+    new_page, make_records_task, person
+):
+    make_records_task("qa_match", 2, languages=["en"], title="Answered?")
+    page = new_page(user=person("ann", "en").user, extra_http_headers=ARABIC)
+    page.goto("/tasks/crowd/")
+    page.click("button[data-key=Enter]")
+    page.wait_for_selector("#post")
+    assert page.evaluate("document.documentElement.dir") == "rtl"
+    page.click("#guidelines > summary")
+    shown = page.locator("#guidelines-text").evaluate("box => [box.lang, getComputedStyle(box).direction]")
+    assert shown == ["en", "ltr"]
+    assert page.locator("#asked bdi").count() == 1
+    page.goto("/tasks/crowd/guidelines/")
+    assert page.locator(".prose > [lang=en]").evaluate("box => getComputedStyle(box).direction") == "ltr"
+
+
+@pytest.mark.django_db(transaction=True)
+def test_on_paper_a_page_that_runs_from_the_right_has_nothing_beside_it(new_page, make_task, person):
+    make_task([])
+    page = new_page(user=person("ann", "de").user, extra_http_headers=ARABIC)
+    page.goto("/tasks/task/guidelines/")
+    boxes = page.locator("body *").evaluate_all("all => all.map(each => each.getBoundingClientRect().toJSON())")
+    width = page.evaluate("innerWidth")
+    assert [box for box in boxes if box["left"] < 0 or box["right"] > width] == []
+    page.emulate_media(media="print")
+    assert page.locator(".top").is_hidden()

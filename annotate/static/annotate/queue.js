@@ -25,7 +25,6 @@
   const started = () => {
     const search = find("#picker input[type=search]");
     if (search) search.hidden = false; // without this file it would find nothing
-    restore();
     shownAt = performance.now();
     active = 0;
     alive = shownAt;
@@ -50,27 +49,32 @@
     if (left) held = setTimeout(hold, left);
   };
 
-  // --- a typed comment outlives a reload, and the log-in after a session that ended, if the same unit is shown again
-  const STORE = `comment ${location.pathname}`;
-  const keep = (field) => {
-    try { sessionStorage.setItem(STORE, JSON.stringify([find("#post").textContent, field.value])); } catch { /* full, or forbidden: it lasts as long as the page */ }
-  };
-  const restore = () => {
-    const [field, post] = [find("#answers [name=comment]"), find("#post")];
-    if (!field || !post) return;
-    let [text, comment] = ["", ""];
-    try { [text, comment] = JSON.parse(sessionStorage.getItem(STORE)) || ["", ""]; } catch { /* likewise */ }
-    if (text === post.textContent && !field.value) field.value = comment;
-  };
-  document.addEventListener("input", (event) => { if (event.target.matches("#answers [name=comment]")) keep(event.target); });
-
   // --- one request at a time; a press while one is under way does nothing
   let busy = false;
+  const SLOW_MS = 400; // what takes longer is said to be under way
+  let slow = 0;
+  let waits = null; // the sentence that says so
+  let sentComment = "";
+  const comment = () => (find("#answers [name=comment]") || { value: "" }).value;
+  const setBusy = (value) => {
+    busy = value;
+    clearTimeout(slow);
+    if (waits) waits.remove();
+    if (!busy) {
+      document.body.classList.remove("sending");
+      return;
+    }
+    sentComment = comment();
+    slow = setTimeout(() => {
+      document.body.classList.add("sending");
+      waits = find("#work[data-sending]") ? say("sending") : null;
+    }, SLOW_MS);
+  };
   // A search under way waits for nobody: the form sends itself after it.
   // Nor does what the page asks by itself, of which nothing is said if it fails.
   const byItself = (event) => event.detail.elt.matches("#rest");
-  document.addEventListener("htmx:beforeRequest", (event) => { if (!byItself(event)) busy = !event.detail.elt.matches("[type=search]"); });
-  document.addEventListener("htmx:afterRequest", (event) => { if (!byItself(event)) busy = false; });
+  document.addEventListener("htmx:beforeRequest", (event) => { if (!byItself(event)) setBusy(!event.detail.elt.matches("[type=search]")); });
+  document.addEventListener("htmx:afterRequest", (event) => { if (!byItself(event)) setBusy(false); });
   document.addEventListener("submit", (event) => {
     if (busy || (event.target === form() && tooSoon())) {
       event.preventDefault();
@@ -81,6 +85,10 @@
     const field = event.target.querySelector("[name=active_ms]");
     if (field) field.value = Math.round(active);
   }, { capture: true });
+
+  // What the browser sends by itself leaves the page, once.
+  window.addEventListener("submit", (event) => { if (!event.defaultPrevented) setBusy(true); });
+  window.addEventListener("pageshow", () => setBusy(false));
 
   // --- the reasons that are offered for a decision, each as a button that fills the field in, and has a key
   const mark = (field) => {
@@ -258,12 +266,14 @@
   });
 
   // --- what htmx brings: the next unit, or bad news
-  const say = (sentence) => {
-    const notice = find("#notice");
+  let wroteOn = false;
+  const isAnswer = (event) => event.detail.elt.matches("#answers");
+  const say = (name) => {
     const paragraph = document.createElement("p");
     paragraph.className = "notice";
-    paragraph.textContent = sentence;
-    notice.replaceChildren(paragraph);
+    paragraph.textContent = find("#work").dataset[name];
+    find("#notice").replaceChildren(paragraph);
+    return paragraph;
   };
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "work") return;
@@ -272,6 +282,7 @@
     if (find("#undefined")) delete find("#undefined").dataset.wantsComment;
     started();
     const post = veiled() || find("#post");
+    if (wroteOn) say("late");
     // For screen readers, and so that no key goes to a button that is gone.
     if (post) post.focus({ preventScroll: true });
     window.scrollTo(0, 0);
@@ -285,22 +296,20 @@
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     if (byItself(event)) {
-      event.detail.shouldSwap = event.detail.xhr.status === 200 && !event.detail.xhr.responseURL.includes("/login/");
+      event.detail.shouldSwap &&= event.detail.xhr.status === 200;
       return;
     }
-    // The session is over: the whole page goes to the log-in, and comes back here.
-    if (new URL(event.detail.xhr.responseURL || location.href).pathname.endsWith("/login/")) {
+    if (event.detail.xhr.status >= 500) {
       event.detail.shouldSwap = false;
-      location.assign(location.href);
-    } else if (event.detail.xhr.status >= 500) {
-      event.detail.shouldSwap = false;
-      say(find("#work").dataset.unsaved);
+      say(isAnswer(event) ? "unsaved" : "failed");
     }
+    // What was typed meanwhile is about the unit that goes now: drafts.js keeps it for that one.
+    wroteOn = event.detail.target.id === "work" && event.detail.shouldSwap && comment() !== sentComment;
   });
   for (const failure of ["htmx:sendError", "htmx:timeout"]) {
     document.addEventListener(failure, (event) => {
       if (byItself(event)) return;
-      say(find("#work").dataset.offline);
+      say(isAnswer(event) ? "offline" : "unsent");
     });
   }
 

@@ -1,0 +1,193 @@
+"""What was typed survives a session that ended, a lost line and a slow one, and nobody else sees it."""
+
+import pytest
+
+from annotate.models import Flag, Guidelines, Judgment, Lease
+from tests.annotate.conftest import DISPUTED
+from tests.annotate.hands import let_guard_pass
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def end_session(page):
+    page.context.clear_cookies(name="sessionid")
+
+
+def log_in(page, name="ann"):
+    page.wait_for_url("**/login/**")
+    page.fill("[name=username]", name)
+    page.fill("[name=password]", "a long password")
+    page.click("button:has-text('Log in')")
+
+
+@pytest.fixture
+def ann(person):
+    return person("ann", "de en")
+
+
+@pytest.fixture
+def case(make_task, person, new_page):
+    """A case before an adjudicator, with both fields filled in."""
+    task = make_task([DISPUTED], rounds=1)
+    reader = person("bea", "de")
+    task.units.update(stage="ADJUDICATION")
+    page = new_page(user=person("ann", adjudicates=True).user)
+    page.goto(f"/tasks/task/adjudication/{task.units.get().pk}/")
+    page.fill("[name=reason]", "Grammar book")
+    page.fill("[name=comment]", "a comment")
+    page.locator("#post").focus()
+    assert reader
+    return page
+
+
+def typed(page):
+    page.wait_for_function("document.querySelector('[name=reason]').value")
+    return page.input_value("[name=reason]"), page.input_value("[name=comment]")
+
+
+def test_an_adjudicator_s_words_survive_a_session_that_ended(case):
+    end_session(case)
+    let_guard_pass(case)
+    case.keyboard.press("0")
+    log_in(case)
+    assert typed(case) == ("Grammar book", "a comment")
+    let_guard_pass(case)
+    case.locator("#post").focus()
+    case.keyboard.press("0")
+    case.wait_for_url("**decided**")
+    assert (Judgment.objects.get().reason, Judgment.objects.get().comment) == ("Grammar book", "a comment")
+    drafts = case.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))")
+    assert drafts == []
+
+
+def test_an_adjudicator_s_words_survive_a_lost_line(case, console_errors):
+    address = case.url
+    case.context.set_offline(True)
+    let_guard_pass(case)
+    with case.expect_event("requestfailed"):
+        case.keyboard.press("0")
+    case.context.set_offline(False)
+    case.goto(address)
+    assert typed(case) == ("Grammar book", "a comment")
+    console_errors.clear()  # of the line
+
+
+def test_another_person_in_the_same_browser_does_not_see_them(case, person):
+    person("cem", adjudicates=True)
+    end_session(case)
+    let_guard_pass(case)
+    case.keyboard.press("0")
+    log_in(case, "cem")
+    case.wait_for_selector("#settle")
+    assert (case.input_value("[name=reason]"), case.input_value("[name=comment]")) == ("", "")
+    assert "Grammar book" not in case.content()
+
+
+def test_new_guidelines_survive_a_session_that_ended_also_after_a_preview(new_page, make_task, manager):
+    make_task([DISPUTED])
+    page = new_page(user=manager)
+    page.goto("/manage/tasks/task/guidelines/")
+    page.fill("#text", "Read better.")
+    page.click("button:has-text('Preview')")
+    page.fill("#text", "Read better still.")
+    page.check("[value=minor]")
+    end_session(page)
+    page.click("button:has-text('Add this version')")
+    log_in(page, "manager")
+    page.wait_for_function("document.querySelector('#text').value === 'Read better still.'")
+    page.wait_for_selector(".preview:has-text('Read better still.')")
+    page.check("[value=minor]")
+    page.click("button:has-text('Add this version')")
+    page.wait_for_selector("[role=status]:has-text('holds in English now')")
+    assert Guidelines.objects.order_by("-pk")[0].text == "Read better still."
+    assert page.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))") == []
+
+
+def test_without_javascript_they_are_sent_again_after_the_log_in(new_page, make_task, manager):
+    make_task([DISPUTED])
+    page = new_page(user=manager, java_script_enabled=False)
+    page.goto("/manage/tasks/task/guidelines/")
+    page.fill("#text", "Read better.")
+    page.check("[value=minor]")
+    end_session(page)
+    page.click("button:has-text('Add this version')")
+    page.fill("[name=username]", "manager")
+    page.fill("[name=password]", "a long password")
+    page.click("button:has-text('Log in')")
+    page.click("button:has-text('Send it again')")
+    assert "holds in English now" in page.inner_text("[role=status]")
+    assert Guidelines.objects.order_by("-pk")[0].text == "Read better."
+
+
+def test_a_question_to_the_manager_survives_a_session_that_ended(at_work, make_task, ann):
+    page = at_work(make_task([DISPUTED] * 2), ann).page
+    let_guard_pass(page)
+    page.click("#flag > summary")
+    page.fill("#flag textarea", "Is this a language?")
+    end_session(page)
+    let_guard_pass(page)
+    page.keyboard.press("Enter")
+    log_in(page)
+    page.wait_for_selector("#post")
+    page.wait_for_function("document.querySelector('#flag textarea').value === 'Is this a language?'")
+    page.click("#flag > summary")
+    let_guard_pass(page)
+    page.click("#flag [value=question]")
+    page.wait_for_selector("text=The manager has it now")
+    assert Flag.objects.get().words == "Is this a language?"
+    page.reload()
+    assert page.input_value("#flag textarea") == ""
+
+
+def test_a_slow_answer_is_seen_to_be_sent_and_a_comment_written_meanwhile_is_kept(at_work, make_task, ann):
+    hands = at_work(make_task([DISPUTED] * 2), ann)
+    page, before = hands.page, hands.post
+    held = []
+    page.route("**/judge/", lambda route: held.append(route), times=1)
+    page.fill("[name=comment]", "first")
+    page.locator("#post").focus()
+    let_guard_pass(page)
+    hands.press("Digit1")
+    page.wait_for_selector("#notice:has-text('Sending')")
+    dimmed = page.locator(".sending #flag > summary").evaluate("button => getComputedStyle(button).opacity")
+    assert float(dimmed) < 1
+    page.fill("[name=comment]", "first and second")
+    held[0].continue_()
+    page.wait_for_selector("#notice:has-text('is not saved. Undo brings it back')")
+    assert (hands.post != before, page.input_value("[name=comment]")) == (True, "")
+    assert page.locator(".sending").count() == 0
+    assert Judgment.objects.get().comment == "first"
+    page.locator("#post").focus()
+    hands.press_and_wait("KeyZ")
+    assert (hands.post, page.input_value("[name=comment]")) == (before, "first and second")
+
+
+def test_without_a_connection_undo_and_disturbing_say_that_they_were_not_sent(at_work, make_task, ann, console_errors):
+    hands = at_work(make_task([DISPUTED] * 3), ann)
+    page = hands.page
+    hands.press_and_wait("Digit1")
+    let_guard_pass(page)
+    page.context.set_offline(True)
+    for keys in (["KeyZ"], ["KeyF", "Digit1"]):
+        for key in keys:
+            hands.press(key)
+        page.wait_for_selector("#notice:has-text('so this was not sent')")
+        assert "What you answered is still here" not in page.inner_text("#notice")
+        page.evaluate("document.querySelector('#notice').replaceChildren()")
+    page.context.set_offline(False)
+    assert Lease.objects.filter(outcome="flagged").count() == 0
+    console_errors.clear()  # of the line
+
+
+def test_without_javascript_a_question_without_words_leads_back_to_the_form(new_page, make_task, ann, console_errors):
+    make_task([DISPUTED] * 2)
+    page = new_page(user=ann.user, java_script_enabled=False)
+    page.goto("/tasks/task/")
+    page.click("button:has-text('Start')")
+    before = page.inner_text("#post")
+    page.fill("[name=comment]", "a comment")
+    page.click("#flag > summary")
+    page.click("#flag [value=question]")
+    assert page.locator("#notice").inner_text().strip()
+    assert (page.inner_text("#post"), page.input_value("[name=comment]")) == (before, "a comment")
+    console_errors.clear()  # of the refusal
