@@ -26,6 +26,7 @@ import psycopg
 import pytest
 from django.apps import apps
 from django.conf import settings as django_settings
+from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.db import connection, transaction
 from django.test import Client, TransactionTestCase, override_settings
 
@@ -276,6 +277,14 @@ def _no_language_stays_added(monkeypatch):
 def _static_files_are_found_when_asked_for(settings):
     """Otherwise each of a test's clients would read all 200 of them before its first request."""
     settings.WHITENOISE_AUTOREFRESH = True
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _static_files_are_served_as_in_real_use():
+    """The live server's own handler knows no names with a hash in them, and leaves them to our middleware."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticFilesHandler, "_should_handle", lambda self, path: False)
+        yield
 
 
 # The real hasher takes a fifth of a second a person, which is its purpose, but not a test's.
