@@ -9,6 +9,7 @@ import sys
 import urllib.error
 import urllib.request
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -54,9 +55,15 @@ def serving(folder, migrated, **env):
     ):
         try:
             wait_for_server(server, port)
-            yield lambda path, **headers: get(f"http://localhost:{port}{path}", headers)
+            ask = partial(_ask, port)
+            ask.port = port
+            yield ask
         finally:
             server.terminate()
+
+
+def _ask(port, path, **headers):
+    return get(f"http://localhost:{port}{path}", headers)
 
 
 def get(address, headers):
@@ -164,6 +171,14 @@ def test_every_container_has_no_capabilities_and_can_write_to_its_data_and_passi
         assert "privileged" not in service, name
         folders = [volume.split(":")[1] for volume in service["volumes"]] + service["tmpfs"]
         assert set(folders) <= {"/data", "/tmp", "/var/lib/postgresql/data", "/var/run/postgresql"}, name
+
+
+def test_the_container_asks_the_server_for_a_page_by_the_name_that_it_answers_to(tmp_path, migrated):
+    [_, _, option, code] = services()["app"]["healthcheck"]["test"]
+    with serving(tmp_path, migrated, ASSAY_HOSTS="assay.example.org", ASSAY_HTTPS="1") as ask:
+        code, env = code.replace("8000", str(ask.port)), {**os.environ, "ASSAY_HOSTS": "assay.example.org"}
+        assert subprocess.run([sys.executable, option, code], env=env).returncode == 0
+    assert subprocess.run([sys.executable, option, code], env=env, stderr=subprocess.DEVNULL).returncode == 1
 
 
 def test_jobs_are_done_in_a_container_of_their_own_that_nobody_can_reach():
