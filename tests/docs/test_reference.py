@@ -1,6 +1,7 @@
 """The reference says all that the code has, and nothing else; every command that is shown anywhere can be run."""
 
 import ast
+import errno
 import itertools
 import re
 import shlex
@@ -153,6 +154,13 @@ def test_a_program_is_told_each_of_the_other_codes(db, monkeypatch, settings):
     with monkeypatch.context() as broken:
         broken.setattr("annotate.pages.api.check_right", lambda user, right: 1 / 0)
         failed = Client(raise_request_exception=False).get(tasks, headers=token)
+
+    def no_room(user, right):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as broken:
+        broken.setattr("annotate.pages.api.check_right", no_room)
+        unsaved = Client(raise_request_exception=False).get(tasks, headers=token)
     with monkeypatch.context() as full:
         full.setattr("annotate.pages.middleware.AT_ONCE", 0)
         refused = Client().post(undo, headers=token, **json)
@@ -166,6 +174,7 @@ def test_a_program_is_told_each_of_the_other_codes(db, monkeypatch, settings):
         Client().post("/api/v1/leases/1/judge/", "label=de", content_type="text/plain", headers=token),
         Client().get(tasks, headers=token | {"Accept": "text/csv"}),
         failed,
+        unsaved,
     ]
     settings.API_RATE = 1
     asked = (Client().get(tasks, headers=token) for _ in itertools.count())
