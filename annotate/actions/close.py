@@ -2,20 +2,28 @@
 
 from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.options import TASK
+from annotate.core.option import Option, flag
 from annotate.reports import sentences
 from annotate.work import closing
+from annotate.work.queue_states import queue_states
+
+LEAVE_OUT = Option(
+    "leave_out", flag, False, help="leave out what has no label yet, counted, so that the set is finished"
+)
 
 
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
-    done = closing.close(task)
-    return Outcome([sentences.closed(done)], data=done)
+    why = [row["said"] for row in queue_states(task)["queues"] if row["stuck"]] if task.is_open else []
+    done = closing.close(task, leave_out=values["leave_out"])
+    left = [*why, sentences.leave_out(task.name)] if done["unfinished"] and task.kind.answered_here else []
+    return Outcome([sentences.closed(done)], left, done)
 
 
 ACTION = Action(
     "close",
     "Close a task: nobody is given its units any more. What was answered stays, it can be exported, and `reopen` has "
-    "people go on.",
-    (TASK,),
+    "people go on. Units that are decided by the answers that they have get their label.",
+    (TASK, LEAVE_OUT),
     run,
 )

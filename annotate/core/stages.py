@@ -71,6 +71,14 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (ADJUDICATION, "withdrawn", DISCARDED, "likewise"),
     (LABELLED, "withdrawn", DISCARDED, "likewise"),
     (DISCARDED, "withdrawn", DISCARDED, "likewise, so that no answer that is taken back brings it back"),
+    (QUEUED, "unconfirmed", LABELLED, "the task was closed before a second person read what one reader alone named"),
+    (ADJUDICATION, "unconfirmed", LABELLED, "likewise"),
+    (QUEUED, "left_out", DISCARDED, "a manager closed the task and left out what had no label yet"),
+    (ADJUDICATION, "left_out", DISCARDED, "likewise"),
+    (LABELLED, "resumed", QUEUED, "the task was opened again: to where it was before the task was closed"),
+    (LABELLED, "resumed", ADJUDICATION, "likewise"),
+    (DISCARDED, "resumed", QUEUED, "likewise"),
+    (DISCARDED, "resumed", ADJUDICATION, "likewise"),
     (LABELLED, "reopened", QUEUED, "a manager voided answers on which it rests: others are asked"),
     (DISCARDED, "reopened", QUEUED, "likewise"),
     (ADJUDICATION, "reopened", QUEUED, "likewise"),
@@ -80,6 +88,8 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
 )
 # After one of these, an adjudicator is told nothing of what detectors and people said of the unit.
 BLIND = ("audited", "checked", "seconded")
+# What closing a task does to a unit, and opening it again takes back.
+BY_CLOSING = ("unconfirmed", "left_out")
 _ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
 
 

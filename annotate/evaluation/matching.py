@@ -4,7 +4,7 @@ What is given is read in given.py; what is computed of it is in measures.py.
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,7 @@ from annotate.evaluation.cells import NOT_TOLD, Cell
 from annotate.evaluation.classes import ClassError, asked_together, folding
 from annotate.evaluation.given import NAMED, EvaluationError, Subject
 from annotate.evaluation.uniform import Uniform
-from annotate.goldsets.reading import GoldRow, GoldSet
+from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
 from annotate.reports.tables import many
@@ -170,6 +170,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             chance=row.check_chance,
         )
         for row in rows
+        if row.stratum != UNCONFIRMED
     }
     if gold.frame_size is not None and gold.frame_size < len(gold.rows):
         raise EvaluationError(
@@ -184,7 +185,14 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The detectors may "
             "be right or wrong there, and the intervals allow for both."
         )
-    joined.labelled = Uniform(cells, missing, gold.slips)
+    unconfirmed = _unconfirmed(joined, rows)
+    if unconfirmed:
+        joined.warnings.append(
+            f"{len(unconfirmed):,} labels of the gold set {gold.name} are not confirmed: one reader named another "
+            "language than they were asked for, and nobody else has read the post. They do not count as the truth, and "
+            "the intervals allow for any label there."
+        )
+    joined.labelled = Uniform(cells, missing | unconfirmed, gold.slips)
     joined.warnings += _unchecked(gold, joined.labelled)
     short = too_little_read(joined.labelled)
     joined.uniform = joined.labelled.as_labelled() if short else joined.labelled
@@ -221,6 +229,21 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[s
         for key in [*named, *(f"{label}\n{number}" for number in range(len(named), posts))]:
             found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
     return found
+
+
+def _unconfirmed(joined: Joined, rows: Iterable[GoldRow]) -> dict[str, Cell]:
+    """The posts whose label is not confirmed, by id, as posts without a label."""
+    return {
+        row.id: Cell(
+            stratum=row.agreed,
+            agreed=joined.fold.get(row.label, row.label),
+            read=False,
+            truth=joined.fold.get(row.label, row.label),
+            said=joined.within(joined.said[row.id], row.label),
+        )
+        for row in rows
+        if row.stratum == UNCONFIRMED
+    }
 
 
 def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:

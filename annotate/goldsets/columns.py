@@ -81,13 +81,16 @@ def _stratum(rows: Source) -> pa.Array:
 
     agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by chance
     to audit that, and read by people; contested: they agreed, but their language failed its audit, and people read
-    it, or had read a post with the same text in the audit; disputed: they did not agree.
+    it, or had read a post with the same text in the audit; disputed: they did not agree; unconfirmed: one reader named
+    another queue's language, and the task was closed before a second person read it.
     """
     contested = rows.export.contested
 
-    def stratum(asked: str, agreed_label: str, audited: bool, stage: str) -> str | None:
+    def stratum(asked: str, agreed_label: str, audited: bool, stage: str, event: str | None) -> str | None:
         if asked:
             return None
+        if event == "unconfirmed":
+            return event
         if not agreed_label:
             return "disputed"
         if audited:
@@ -96,7 +99,7 @@ def _stratum(rows: Source) -> pa.Array:
         return "contested" if agreed_label in contested and stage != stages.AGREED else "agreed"
 
     own = (rows.own[name] for name in ("asked", "agreed_label", "audited"))
-    return each(stratum, _TEXT, *own, rows.judged["stage"])
+    return each(stratum, _TEXT, *own, rows.judged["stage"], rows.moved.last("event"))
 
 
 def _chance(rows: Source) -> pa.Array:
@@ -293,7 +296,8 @@ COLUMNS: Mapping[str, Column] = {
         _TEXT,
         _stratum,
         "How the label came about: agreed (the detectors' label, or what people said of an audited post with the same "
-        "text), audited, contested or disputed; none where people were asked in any case.",
+        "text), audited, contested, disputed or unconfirmed (one reader named another queue's language, and nobody "
+        "else read it); none where people were asked in any case.",
     ),
     "agreed": Column(
         _TEXT,

@@ -18,6 +18,7 @@ from annotate.models import Judgment, Task
 from corpora.models import as_read, same
 
 EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
+CLOSED = "closed"
 NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
 # The reasons in words, for the card.
 REASONS = {
@@ -25,6 +26,7 @@ REASONS = {
     "skipped": "too many people could not tell",
     "adjudicator": "an adjudicator could not tell either",
     "manager": "a manager left it out, since its text is broken or names a person",
+    CLOSED: "had no label when a manager closed the task",
     GOLD_ANSWER: "says the same as a gold answer of the task",
     EXAMPLE: "is an example of the guidelines",
     UNFINISHED: "waits for people",
@@ -39,6 +41,7 @@ DISCARDED_BY = {
     "exhausted": "skipped",
     "discarded": "adjudicator",
     "withdrawn": "manager",
+    "left_out": CLOSED,
 }
 # The fewest letters and digits by which a record is recognised in guidelines, which may well say "cheap flights"
 # without quoting a record.
@@ -76,7 +79,8 @@ class LeftOut:
 
     def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
         if not label:
-            return _undecided(stage, event) if self.kind.tells_why else NO_LABEL
+            why = _undecided(stage, event)
+            return why if self.kind.tells_why or why == CLOSED else NO_LABEL
         if not self.design.in_set({"label": label, "asked": asked}):
             return OTHER_LABEL
         return NO_CLASS if self.in_sets is not None and label in self.kind.answers else ""

@@ -15,8 +15,9 @@ from annotate.goldsets.edits import check_others, differing, gone_from
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
 from annotate.kinds.designs import DESIGNS, Design
 
-# How a post of a uniform set came to its label -> whether the detectors agreed on one.
-STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False}
+UNCONFIRMED = "unconfirmed"
+# How a post of a uniform set came to its label -> whether the detectors agreed on one; None where either may be.
+STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
 # The designs on whose sets predictions are measured row by row.
 BY_ROW = [name for name, design in DESIGNS.items() if design.by_row]
 
@@ -215,7 +216,7 @@ def _row(place: str, raw: Any) -> GoldRow:
     )
     if not key or not label:
         raise GoldSetError(f"{place} has an empty id or label. {RESTORE}")
-    if stratum and STRATA.get(stratum) is not bool(agreed):
+    if stratum and STRATA.get(stratum, "unknown") not in (bool(agreed), None):
         raise GoldSetError(
             f"{place} has the stratum {stratum!r} with the detectors' label {agreed!r}, which do not fit together. "
             f"{RESTORE}"

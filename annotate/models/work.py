@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.conf import settings
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import F, OuterRef, Q, Subquery
 
 from annotate.core import stages
 from annotate.models.people import Annotator
@@ -36,6 +36,11 @@ class Units(models.QuerySet):
 
     def finished(self):
         return self.filter(stage__in=stages.FINISHED)
+
+    def ended_by(self, *events):
+        """Units whose last move was one of these."""
+        last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("event")[:1]
+        return self.annotate(last=Subquery(last)).filter(last__in=events)
 
     def waiting_copies(self):
         """Copies that have no label yet, since the unit whose label they take waits."""

@@ -76,7 +76,7 @@ DEEDS: Mapping[str, Deed] = {
         about="corpus",
     ),
     "import_judgments": Deed("Import judgments", "Import", ("task", "file", "column")),
-    "close": Deed("Close the task", "Close", ("task",), about="task"),
+    "close": Deed("Close the task", "Close", ("task", "leave_out"), about="task"),
     "reopen": Deed("Open the task again", "Open again", ("task",), about="task"),
     "reroute": Deed("Reroute", "Reroute", ("task",), about="task"),
     "audit": Deed("Audit", "Go on", ("task", "contest", "add", "languages"), about="task"),

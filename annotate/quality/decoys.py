@@ -28,6 +28,7 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
     """Item -> the units by which people have labelled it, or a post with the same text, in any task of the corpus."""
     said_und = Judgment.objects.filter(voided_at=None, label=UND)
     units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, known_answer="")
+    units = units.exclude(pk__in=Unit.objects.filter(item__corpus=corpus).ended_by("unconfirmed").values("pk"))
     judged = {
         unit.pk: unit
         for unit in units.select_related("item", "task")

@@ -8,8 +8,9 @@ from annotate.reports.tables import many
 
 def rerouted(counts: dict[str, int]) -> str:
     """What routing.reroute did."""
-    queues, adjudication = counts["queues"], counts["adjudication"]
-    return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication."
+    queues, adjudication, decided = counts["queues"], counts["adjudication"], counts["decided"]
+    by_answers = f" Decided by the answers that they have: {decided:,}." if decided else ""
+    return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication.{by_answers}"
 
 
 def undecidable(count: int) -> str:
@@ -39,7 +40,15 @@ def closed(done: Mapping[str, Any]) -> str:
     held = f" What people have open now ({open_now}) may still be answered." if done["in_hand"] else ""
     now = "is closed now: nobody is given its units" if done["changed"] else "was closed already"
     digest = f" Publish this digest of what became of its drawn units: {done['digest']}." if done["digest"] else ""
-    return f"Task {done['task']} {now}. {_left(done)}{held}{digest}"
+    ended = {"decided": "Decided by what was answered", "unconfirmed": "Labelled by one reader, and not confirmed"}
+    ended |= {"left_out": "Left out without a label"}
+    by_this = "".join(f" {what}: {many(done[name], 'unit')}." for name, what in ended.items() if done[name])
+    return f"Task {done['task']} {now}.{by_this} {_left(done)}{held}{digest}"
+
+
+def leave_out(task: str) -> str:
+    """How to end a task of which some units get no label."""
+    return f"To end the task without these units: `assay close {task} --leave-out`."
 
 
 def reopened(done: Mapping[str, Any]) -> str:

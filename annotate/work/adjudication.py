@@ -254,15 +254,15 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     )
     if answer.label:
         keep_concepts(judgment, answer)
-    event, stage, label = _came_to(unit)
+    event, stage, label = came_to(unit)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=label)
     check_limit(unit)
     draw_on(unit)
     return judgment
 
 
-def _came_to(unit: Unit) -> tuple[str, str, str]:
-    """What the standing decisions of a unit come to: event, stage and label."""
+def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
+    """What the standing decisions of a unit come to: event, stage and label. ends: nobody else is asked."""
     said = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
     match said:
         case [label] if label and is_seconded(unit.task, unit.item.key):
@@ -271,7 +271,7 @@ def _came_to(unit: Unit) -> tuple[str, str, str]:
             asks = "differed"
         case _:
             asks = ""
-    if asks and _somebody_else(unit):
+    if asks and not ends and somebody_else(unit):
         return asks, stages.ADJUDICATION, ""
     if asks == "seconded":
         nobody_else(unit)
@@ -280,7 +280,7 @@ def _came_to(unit: Unit) -> tuple[str, str, str]:
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
 
 
-def _somebody_else(unit: Unit) -> bool:
+def somebody_else(unit: Unit) -> bool:
     """Whether there is an adjudicator who may still decide a unit."""
     judged = unit.judgments.binding().values("annotator")
     paused = unit.task.pauses.filter(lifted_at=None).values("annotator")

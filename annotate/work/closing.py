@@ -1,27 +1,42 @@
 """Closing a task, so that it hands out no more work, and opening it again. What was answered stays either way."""
 
+from collections import Counter
 from typing import Any
 
 from django.db import transaction
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.refusals import WrongStage
-from annotate.models import Lease, Task
+from annotate.models import Judgment, Lease, Task, Transition, Unit
 from annotate.quality import commitments
+from annotate.work.adjudication import came_to, somebody_else
 from annotate.work.contesting import locked
 from annotate.work.drawing_on import draw_later
+from annotate.work.moving import BATCH, PLAIN, move, moved, save_all
+from annotate.work.routing import decide_without_more, is_settled_by_most, is_unconfirmed
 
 
-@transaction.atomic
-def close(task: Task) -> dict[str, Any]:
-    """{"task", "is_open", "changed", "unfinished", "in_hand", "digest"}.
+def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
+    """Hand out no more of a task. Units that are decided by the answers that they have get their label.
 
+    leave_out: whether all others are left out.
+
+    Returns {"task", "is_open", "changed", "unfinished", "in_hand", "decided", "unconfirmed", "left_out", "digest"}.
     changed: whether it was not so before. unfinished: how many units have no label yet. in_hand: how many are open with
-    somebody now, who may still answer. digest: of what became of the units drawn by the secret, empty if none were.
+    somebody now, who may still answer. decided: how many got their label by this. unconfirmed: how many have the label
+    that one reader alone named. left_out: how many were left out by this. digest: of what became of the units drawn by
+    the secret, empty if none were.
     """
-    told = _switch(task, is_open=False)
-    return told | {"digest": commitments.fix(task)}
+    was = _set_open(task, is_open=False)
+    # Each by itself: an answer locks its unit first, and then the task.
+    with transaction.atomic():
+        ended = _end(task, leave_out=leave_out) if task.kind.answered_here else {}
+    with transaction.atomic():
+        locked(task)
+        told = _told(task, was) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | ended
+        return told | {"digest": commitments.fix(task)}
 
 
 @transaction.atomic
@@ -32,22 +47,83 @@ def fix_outcomes(task: Task) -> None:
 
 
 @transaction.atomic
+def _set_open(task: Task, *, is_open: bool) -> bool:
+    """Returns whether it was open before. WrongStage if it may not be opened again."""
+    found = locked(task)
+    if is_open and found.secret_told_at:
+        raise WrongStage(
+            f"The secret of {task.name} was told by an export, so anybody could foresee where its gold answers, audits "
+            "and checks would be. Open a new task instead."
+        )
+    was = found.is_open
+    task.is_open = is_open
+    task.save(update_fields=["is_open"])
+    return was
+
+
+def _end(task: Task, *, leave_out: bool) -> Counter[str]:
+    """What follows for the units of a task of which nobody is given any more.
+
+    What somebody has open is left as it is. Adjudicators go on in a closed task, so what waits for one of them waits
+    on, unless it is left out.
+    """
+    done = Counter[str]()
+    waiting = task.units.work().filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).order_by("pk")
+    waiting = waiting.exclude(pk__in=_open_now(task).values("unit"))
+    said = Judgment.objects.live().exclude(kind=Judgment.SKIP).filter(unit=OuterRef("pk"))
+    # no_key: as in judging.py.
+    for unit in waiting.filter(Exists(said)).select_for_update(of=("self",), no_key=True).select_related("item"):
+        unit.task = task
+        done[_end_of(unit, leave_out=leave_out)] += 1
+    while leave_out and (some := list(waiting.select_for_update(of=("self",), no_key=True)[:BATCH])):
+        save_all(some, [moved(unit, "left_out", stages.DISCARDED, of=PLAIN) for unit in some], ["stage", "label"])
+        done["left_out"] += len(some)
+    done.pop("", None)
+    return done
+
+
+def _end_of(unit: Unit, *, leave_out: bool) -> str:
+    """Give a unit the label that it can have without anybody else; returns how that is counted, "" if it has none."""
+    answers = list(unit.judgments.live().answers().order_by("pk").select_related("lease"))
+    if unit.stage == stages.QUEUED and is_settled_by_most(unit, answers):
+        decide_without_more(unit, answers)
+        return "decided"
+    if unit.stage == stages.ADJUDICATION and not leave_out and somebody_else(unit):
+        return ""
+    if leave_out and unit.judgments.live().decisions().exists():
+        event, stage, label = came_to(unit, ends=True)
+        move(unit, event, stage, label=label)
+        return "decided"
+    if is_unconfirmed(unit, answers):
+        move(unit, "unconfirmed", stages.LABELLED, label=answers[0].label)
+        return "unconfirmed"
+    return ""
+
+
+def _resume(task: Task) -> None:
+    """Take back what closing the task did to its units."""
+    last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("from_stage")[:1]
+    ended = task.units.work().ended_by(*stages.BY_CLOSING).annotate(before=Subquery(last)).order_by("pk")
+    while some := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
+        save_all(some, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in some], ["stage", "label"])
+
+
 def reopen(task: Task) -> dict[str, Any]:
-    """The same; WrongStage where nobody can be asked here, or its secret was told."""
+    """Hand out a task again, with what closing it had labelled or left out. Returns the first five of what `close` does.
+
+    WrongStage where nobody can be asked here, or its secret was told.
+    """
     if not task.kind.answered_here:
         raise WrongStage(
             f"{task.name} holds judgments that were made elsewhere, so nobody can be given its units. Import further "
             "ones with import_judgments."
         )
-    if locked(task).secret_told_at:
-        raise WrongStage(
-            f"The secret of {task.name} was told by an export, so anybody could foresee where its gold answers, audits "
-            "and checks would be. Open a new task instead."
-        )
-    told = _switch(task, is_open=True)
+    was = _set_open(task, is_open=True)
+    with transaction.atomic():
+        _resume(task)
     for language in task.languages:
         draw_later(task.pk, language)
-    return told
+    return _told(task, was)
 
 
 def how_to_go_on(task: Task) -> str:
@@ -77,16 +153,18 @@ def tell_secret(task: Task) -> None:
         found.save(update_fields=["secret_told_at"])
 
 
-def _switch(task: Task, *, is_open: bool) -> dict[str, Any]:
-    was = locked(task).is_open
-    task.is_open = is_open
-    task.save(update_fields=["is_open"])
+def _open_now(task: Task) -> QuerySet[Lease]:
     work = task.units.work().order_by()
-    held = Lease.objects.filter(unit__in=work, closed_at=None, expires_at__gt=timezone.now()).order_by()
+    return Lease.objects.filter(unit__in=work, closed_at=None, expires_at__gt=timezone.now()).order_by()
+
+
+def _told(task: Task, was: bool) -> dict[str, Any]:
+    """was: whether it was open before."""
+    work = task.units.work().order_by()
     return {
         "task": task.name,
-        "is_open": is_open,
-        "changed": was != is_open,
+        "is_open": task.is_open,
+        "changed": was != task.is_open,
         "unfinished": work.filter(stage__in=stages.WAITING).count() + work.waiting_copies().count(),
-        "in_hand": held.values("unit").distinct().count(),
+        "in_hand": _open_now(task).values("unit").distinct().count(),
     }

@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from annotate.core import stages
-from annotate.core.aggregation import at_first, outcome
+from annotate.core.aggregation import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.work.moving import move, moved, save_all, stay
@@ -55,7 +55,8 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     skips = _skips_of_round(unit, said)
     # People who may label records come and go with the test: too few of them now is no reason to give up; but those who
     # take what others found disturbing may never come.
-    if skips < task.skip_limit and task.kind.waits and not unit.disturbing:
+    waits = skips < task.skip_limit and task.kind.waits and not unit.disturbing
+    if waits and judgment.kind == Judgment.ANSWER:
         return
     # Where a lot has two people read a unit, this is asked after the last answer too, so that no statement tells it.
     # Whoever judged the gold answer that stood for it is taken for one of those who judged it.
@@ -63,6 +64,11 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     is_enough = _enough_readers(unit, reach.readers, reach.not_asked, len(answers))
     if is_done:
         decide(unit, answers, by=by, judgment=judgment, keep=keep, reach=reach)
+        return
+    if not is_enough and is_settled_by_most(unit, answers):
+        decide_without_more(unit, answers, by=by, judgment=judgment, keep=keep)
+        return
+    if waits:
         return
     if skips < task.skip_limit and is_enough:
         if task.overlap_share:
@@ -132,9 +138,28 @@ def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
         move(unit, "named", _when_exhausted(unit), **how)
 
 
+def is_unconfirmed(unit: Unit, answers: Sequence[Judgment]) -> bool:
+    """Whether all that is known of a waiting unit is that one reader named the language of another queue."""
+    return len(answers) == 1 and unit.transitions.filter(event="named", judgment=answers[0]).exists()
+
+
 def _is_being_confirmed(unit: Unit, answers: Iterable[Judgment], routes: Routes) -> bool:
     """Whether the unit is in its queue because a reader of another one named its language."""
     return any(each.lease.queue != unit.language == _named_queue(each, routes) for each in answers)
+
+
+def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
+    """Whether the answers that a unit still lacks cannot change its label, since more than half of the people whom it
+    asks have said the same.
+    """
+    asked = unit.task.redundancy if adaptive(unit.task) else unit.redundancy
+    return len(answers) > 1 and majority([each.label for each in answers], asked=asked) is not None
+
+
+def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how) -> None:
+    """Give a unit the label that most of those whom it asks have given, although nobody else can be asked."""
+    unit.redundancy = len(answers)
+    decide(unit, answers, **how)
 
 
 def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
@@ -313,18 +338,14 @@ def _able(readers: set[int], takers: set[int], *, disturbing: bool) -> set[int]:
 def reroute(task: Task) -> dict[str, int]:
     """Send on the units whose queue has too few readers left; this does not use up their round.
 
-    Returns how many went to "queues" and to "adjudication"; decoys that nobody can be asked about are dropped. A
-    manager runs it, since a queue may lack readers only until the next person is invited. Records are refused: they
-    have one language, and the lack of people who have passed its test yet is no reason to give them up.
+    Returns how many went to "queues" and to "adjudication", and how many were "decided" by the answers that they have;
+    decoys that nobody can be asked about are dropped. A manager runs it, since a queue may lack readers only until the
+    next person is invited. Records that are not decided are refused: they have one language, and the lack of people who
+    have passed its test yet is no reason to give them up.
     """
-    if task.kind.waits:
-        raise WrongStage(
-            "Records are not sent on: they wait for people who read their language and pass the test. Invite readers, "
-            "or let some in without the test."
-        )
     routes = Routes.load(task)
     readers = routes.readers()
-    counts = {"queues": 0, "adjudication": 0}
+    counts = {"queues": 0, "adjudication": 0, "decided": 0}
     for pk in lacking_readers(task, readers):
         # no_key: as in judging.py.
         unit = task.units.select_for_update(no_key=True).get(pk=pk)
@@ -334,10 +355,20 @@ def reroute(task: Task) -> dict[str, int]:
         if unit.stage != stages.QUEUED or _enough_readers(unit, readers, not_asked, len(answers)):
             continue
         unit.task = task
-        if queue := _next_queue(unit, Reach(routes, readers, not_asked), answers):
+        if is_settled_by_most(unit, answers):
+            decide_without_more(unit, answers)
+            counts["decided"] += 1
+        elif task.kind.waits:
+            continue
+        elif queue := _next_queue(unit, Reach(routes, readers, not_asked), answers):
             move(unit, "rerouted", stages.QUEUED, language=queue, visited=[*unit.visited, queue])
             counts["queues"] += 1
         else:
             move(unit, "exhausted", _when_exhausted(unit))
             counts["adjudication"] += unit.stage == stages.ADJUDICATION
+    if task.kind.waits and not counts["decided"]:
+        raise WrongStage(
+            "Records are not sent on: they wait for people who read their language and pass the test. Invite readers, "
+            f"let some in without the test, or end the task without these: `assay close {task.name} --leave-out`."
+        )
     return counts

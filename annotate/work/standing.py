@@ -109,7 +109,7 @@ def _publish(task: Task) -> str:
 def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
         return f"Judgments of {_units(left)} are missing, and made elsewhere: import more, or publish what there is."
-    return f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)}"
+    return f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)} {sentences.leave_out(task.name)}"
 
 
 def _stuck(task: Task, stuck: list[dict]) -> str:
@@ -118,7 +118,8 @@ def _stuck(task: Task, stuck: list[dict]) -> str:
     units = sum(queue["waiting"] for queue in stuck)
     told = f"{_wait(units)} in queues that stand still ({names}{more})"
     if task.kind.waits or any(queue["state"] != UNREAD for queue in stuck):
-        return f"{told}; the task's page says why, and what helps."
+        why = " ".join(queue["said"] for queue in stuck[:NAMED])
+        return f"{told}. {why} {sentences.leave_out(task.name)}"
     invite = "invite readers with `assay add_annotators FILE`"
     return f"{told}, since nobody reads them: {invite}, or send them on with `assay reroute {task.name}`."
 

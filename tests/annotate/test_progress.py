@@ -173,7 +173,7 @@ def test_a_unit_that_those_who_are_left_have_all_judged_lacks_readers_though_its
     rows = {row.queue: row for row in queue_table(task)}
     assert (rows["en"].waiting, rows["en"].readers, rows["en"].lacking) == (1, ["both"], 1)
     assert rows["de"].lacking == 0
-    assert reroute(task) == {"queues": 0, "adjudication": 1}
+    assert reroute(task) == {"queues": 0, "adjudication": 1, "decided": 0}
     assert {row.queue: row.lacking for row in queue_table(task)} == {"de": 0, "en": 0}
 
 

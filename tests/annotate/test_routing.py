@@ -134,10 +134,10 @@ def test_units_of_a_queue_whose_readers_are_gone_are_sent_on_without_using_up_a_
     task = make_task([DISPUTED])
     ann = person("ann", "de")
     person("ben", "en")
-    assert reroute(task) == {"queues": 0, "adjudication": 0}
+    assert reroute(task) == {"queues": 0, "adjudication": 0, "decided": 0}
     ann.user.is_active = False
     ann.user.save()
-    assert reroute(task) == {"queues": 1, "adjudication": 0}
+    assert reroute(task) == {"queues": 1, "adjudication": 0, "decided": 0}
     unit = the_unit(task)
     assert (unit.language, unit.round) == ("en", 1)
     assert history(unit)[-1] == ("rerouted", "QUEUED", 1, "en")
@@ -145,7 +145,7 @@ def test_units_of_a_queue_whose_readers_are_gone_are_sent_on_without_using_up_a_
 
 def test_units_that_nobody_at_all_can_read_are_sent_to_adjudication_by_rerouting(make_task):
     task = make_task([DISPUTED])
-    assert reroute(task) == {"queues": 0, "adjudication": 1}
+    assert reroute(task) == {"queues": 0, "adjudication": 1, "decided": 0}
 
 
 def test_every_unit_has_exactly_the_transitions_that_lead_to_its_stage(make_task, person):
@@ -216,7 +216,7 @@ def test_units_to_be_confirmed_whose_readers_are_gone_are_sent_to_adjudication_b
     say(ann, task, FRENCH)
     fay.user.is_active = False
     fay.user.save()
-    assert reroute(task) == {"queues": 0, "adjudication": 1}
+    assert reroute(task) == {"queues": 0, "adjudication": 1, "decided": 0}
 
 
 def test_what_is_named_is_confirmed_although_the_rounds_are_used_up(make_task, person):

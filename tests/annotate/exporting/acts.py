@@ -74,9 +74,9 @@ def finish(task, people, answers):
     assert not task.units.exclude(stage__in=stages.FINISHED).exists()
 
 
-def with_manifest():
-    (corpora_dir() / "corpus").mkdir(parents=True)
-    write_manifest("corpus", Manifest("CC0-1.0", True, "", parts=(Part("x", 8, "0"),)))
+def with_manifest(corpus="corpus"):
+    (corpora_dir() / corpus).mkdir(parents=True)
+    write_manifest(corpus, Manifest("CC0-1.0", True, "", parts=(Part("x", 8, "0"),)))
 
 
 @contextmanager

@@ -62,7 +62,7 @@ def answered(judged, crowd):
             places = [(number_of(unit) + turn) % 4 for turn in range(3)]
             for place in places:
                 judged(crowd[place], unit, says(place, unit), comment="a comment\twith a tab")
-            decide(unit, [says(place, unit) for place in places])
+            decide(unit, unit.judgments.live().answers().order_by("pk"))
         return task
 
     return make

@@ -286,7 +286,7 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out
     assert header["configs"][0]["data_files"] == [{"split": "train", "path": "gold.train.unfinished.parquet"}]
     assert pq.read_table(out / "gold.train.unfinished.parquet").num_rows == 0
     for unit in task.units.filter(honeypot=False, item__language="en")[:15]:
-        decide(unit, ["1", "1", "0"])
+        decide(unit, [Judgment(label=label) for label in ("1", "1", "0")])
     assert set(export(task, out)["published"]["files"]) >= {
         "xglue.qam.en.unfinished.train",
         "xglue.qg.en.unfinished.src.train",
