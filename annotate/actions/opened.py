@@ -7,6 +7,7 @@ from django.db.models import Count
 
 from annotate.actions.action import Outcome
 from annotate.core import stages
+from annotate.core.aggregation import at_first
 from annotate.core.false_yes import ASSUMED, AskedSet
 from annotate.kinds import concepts
 from annotate.kinds.balanced_draw import IDS
@@ -24,6 +25,7 @@ from annotate.work.expected import expected
 from annotate.work.forecast import forecast_of
 from annotate.work.opening import Opened
 from annotate.work.progress import queue_table
+from annotate.work.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states
 from corpora.declared import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
@@ -95,14 +97,30 @@ def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[st
 def lacking(task: Task) -> list[str]:
     """A warning that names the queues with too few people who may work, and what helps; none if there are enough."""
     lacking = [row for row in queue_table(task) if row.lacking]
+    states = {row["queue"]: row for row in queue_states(task)["queues"]} if lacking else {}
+    needed = at_first(task.redundancy, stop_early=task.stop_early)
+    there = [row for row in lacking if states.get(row.queue, {}).get("readers", 0) >= needed]
+    # Those who read the language have been invited, and something else keeps them from working.
+    held_up = {row.queue: said for row in there if (said := _held_up(task, states[row.queue], needed))}
+    warned = [f"Warning: {said}" for said in held_up.values()]
+    lacking = [row for row in lacking if row.queue not in held_up]
     if not lacking:
-        return []
+        return warned
     queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
     tested = "; they take the test first" if task.test_items else ""
     then = tested if task.kind.waits else f"; or send the units on with `assay reroute {task.name}`"
     if task.kind.sensitive:
         then += "; whoever reads them agrees first, on the task's page, to work that may hurt"
-    return [f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]
+    return [*warned, f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]
+
+
+def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
+    """What keeps readers of a queue from working, in a sentence; empty if too few read it."""
+    if row["state"] in (UNTESTED, NOT_AGREED, PAUSED):
+        return str(row["said"])
+    if task.test_items and row["passed"] < needed:
+        return f"Of {row['readers']:,} people who read {row['name']} {row['passed']:,} passed the test; ask the others."
+    return ""
 
 
 def _copies(opened: Opened, *, extended: bool = False) -> str:

@@ -15,9 +15,10 @@ class Jobs(models.QuerySet):
         since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
-    def contesting(self, task):
-        """Open jobs that send what the detectors agreed on in the task to people."""
-        return self.open().filter(action="audit", given__task=task.name, given__contest=True)
+    def contesting(self, task=None):
+        """Open jobs that send what the detectors agreed on in the task, or in any, to people."""
+        found = self.open().filter(action="audit", given__contest=True)
+        return found.filter(given__task=task.name) if task else found
 
 
 class Job(models.Model):

@@ -179,7 +179,7 @@ def _show(request, permit, leases, **extra):
 
 def _anything_for(permit) -> bool:
     """Whether Start would hand something out; what is open in the other mode is handed out again."""
-    if handing_out.open_leases(permit.annotator, permit.task).exists():
+    if handing_out.open_leases(permit.annotator, permit.task, permit.queues).exists():
         return True
     return eligible.with_free_place(eligible.waiting(permit)).exists()
 
@@ -187,7 +187,7 @@ def _anything_for(permit) -> bool:
 @require_GET
 @with_permit
 def queue(request, permit):
-    return _show(request, permit, _one(handing_out.open_lease(permit.annotator, permit.task)))
+    return _show(request, permit, _one(handing_out.open_lease(permit.annotator, permit.task, permit.queues)))
 
 
 def _next(request, permit, lease, **extra):
@@ -205,7 +205,7 @@ def _next(request, permit, lease, **extra):
 @require_POST
 def start(request, task):
     with acting_as(request.user, task) as permit:
-        if handing_out.open_sheet(permit.annotator, permit.task):
+        if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
             handing_out.close_others([], permit.annotator, permit.task, "released")
         lease = handing_out.hand_out(permit)
     return _next(request, permit, lease)
@@ -316,7 +316,7 @@ def _check_sheets(task) -> None:
 @with_permit
 def sheet(request, permit):
     _check_sheets(permit.task)
-    return _show(request, permit, handing_out.open_sheet(permit.annotator, permit.task), on_sheet=True)
+    return _show(request, permit, handing_out.open_sheet(permit.annotator, permit.task, permit.queues), on_sheet=True)
 
 
 def _next_sheet(request, permit, leases, **extra):
@@ -328,7 +328,7 @@ def _next_sheet(request, permit, leases, **extra):
 def start_sheet(request, task):
     with acting_as(request.user, task) as permit:
         _check_sheets(permit.task)
-        if handing_out.open_lease(permit.annotator, permit.task):
+        if handing_out.open_lease(permit.annotator, permit.task, permit.queues):
             handing_out.close_others([], permit.annotator, permit.task, "released")
         leases = handing_out.hand_out_sheet(permit)
     if request.htmx:

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
-from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, WrongStage
+from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFound, WrongStage
 from annotate.kinds import Answer
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Change, Judgment, Task, Unit
@@ -25,8 +25,11 @@ from annotate.quality import sides
 from annotate.work.choosing import rows_of
 from annotate.work.judging import check
 from annotate.work.moving import NO_ROW, move
-from annotate.work.permit import acting
+from annotate.work.permit import acting, midnight
 from corpora.prepared import insert_one, update_one
+
+# Each may become a case for an adjudicator.
+CHANGES_A_DAY = 50
 
 
 def changeable(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
@@ -39,13 +42,19 @@ def changeable(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
 def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -> Change:
     """Say otherwise now. Returns what was changed, which is kept in any case.
 
-    WrongStage if the task is closed; NotFound if it is no answer of theirs that stands; NotAllowed if they may not work
-    in its language any more; InvalidAnswer if the answer does not suit the unit, or is what they say already.
+    WrongStage if the task is closed; EnoughToday after CHANGES_A_DAY of them in all tasks; NotFound if it is no answer
+    of theirs that stands; NotAllowed if they may not work in its language any more; InvalidAnswer if the answer does
+    not suit the unit, or is what they say already.
     """
     with acting(annotator, task.name) as permit:
         permit.check_not_stopped()
         if not permit.task.is_open:
             raise WrongStage(_("This task is closed, so your answer stands."))
+        if Change.objects.filter(judgment__annotator=annotator, at__gte=midnight()).count() >= CHANGES_A_DAY:
+            raise EnoughToday(
+                _("You have changed %(number)s answers today, so your answer stands. You can change more tomorrow.")
+                % {"number": CHANGES_A_DAY}
+            )
         own = changeable(annotator, permit.task).numbered(annotator, judgment_id)
         of = list(own.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
         if not of:

@@ -109,7 +109,7 @@ def _resume(task: Task) -> None:
 
 
 def reopen(task: Task) -> dict[str, Any]:
-    """Hand out a task again, with what closing it had labelled or left out. Returns the first five of what `close` does.
+    """Hand out a task again, with what closing it had labelled or left out. Returns the first five of `close`.
 
     WrongStage where nobody can be asked here, or its secret was told.
     """

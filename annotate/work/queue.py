@@ -37,20 +37,28 @@ WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(inste
 # --- what somebody has open
 
 
-def open_leases(annotator: Annotator, task: Task) -> QuerySet[Lease]:
-    """The leases that an annotator holds in a task and that still run; reads only."""
+Queues = Collection[str] | None
+
+
+def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> QuerySet[Lease]:
+    """The leases that an annotator holds in a task and that still run; reads only.
+
+    queues: those in which the annotator may work now, if only what was handed out there counts.
+    """
     running = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
+    running = running if queues is None else running.filter(queue__in=list(queues))
     return running.filter(WANTED).select_related("unit__item")
 
 
-def open_lease(annotator: Annotator, task: Task) -> Lease | None:
+def open_lease(annotator: Annotator, task: Task, queues: Queues = None) -> Lease | None:
     """The lease that is open by itself and not on a sheet, if any; reads only."""
-    return _of(open_leases(annotator, task).filter(sheet=False).first(), task)
+    return _of(open_leases(annotator, task, queues).filter(sheet=False).first(), task)
 
 
-def open_sheet(annotator: Annotator, task: Task) -> list[Lease]:
+def open_sheet(annotator: Annotator, task: Task, queues: Queues = None) -> list[Lease]:
     """The leases of the open sheet, in the order of the draw; reads only."""
-    return [_of(lease, task) for lease in open_leases(annotator, task).filter(sheet=True).order_by("unit__position")]
+    leases = open_leases(annotator, task, queues).filter(sheet=True)
+    return [_of(lease, task) for lease in leases.order_by("unit__position")]
 
 
 def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
@@ -88,7 +96,7 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
         # All of them are being judged or handed out at this moment: wait for the first, which may have another place.
         with acting(annotator, task.name) as permit:
             unit = in_queues(permit, heads[0]).select_for_update(of=("self",)).first()
-            lease = open_lease(permit.annotator, permit.task) or (give(unit, permit) if unit else None)
+            lease = open_lease(permit.annotator, permit.task, permit.queues) or (give(unit, permit) if unit else None)
             if lease:
                 return lease
 
@@ -105,7 +113,8 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
     held = list(held)
     now = timezone.now()
     for lease in held:
-        if not lease.sheet and lease.expires_at > now and lease.is_wanted:
+        # What they may not answer any more would be refused again and again.
+        if not lease.sheet and lease.expires_at > now and lease.is_wanted and lease.queue in permit.queues:
             return _of(lease, task)
     lease = _give_next(permit) if task.is_open and permit.queues else None
     # The units that they held before have expired, or moved on without them.
@@ -185,7 +194,7 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     it waits for none: it leaves out those that somebody else has locked.
     """
     annotator, task = permit.annotator, permit.task
-    if leases := open_sheet(annotator, task):
+    if leases := open_sheet(annotator, task, permit.queues):
         return leases
     # Enough for several people who begin a sheet at the same moment.
     heads = head_ids(permit, 8 * size) if task.is_open else []
@@ -198,7 +207,7 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
         if taken:
             break
     close_others(taken, annotator, task, "released")
-    return open_sheet(annotator, task)
+    return open_sheet(annotator, task, permit.queues)
 
 
 def lease_locked(

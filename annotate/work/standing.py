@@ -8,8 +8,11 @@ from collections import defaultdict
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import Exists, OuterRef, QuerySet
+
+from annotate.core import stages
 from annotate.kinds.labels import label_name
-from annotate.models import Task
+from annotate.models import Job, Task, Unit
 from annotate.quality import checks
 from annotate.quality.audits import contested_waiting
 from annotate.reports import sentences
@@ -46,7 +49,8 @@ def standing() -> Standing:
     for name, corpus in drawn:
         corpora[name] += [corpus] if corpus else []
     able = checks.adjudicators().count()
-    contested = contested_waiting()
+    contested, contesting = contested_waiting(), dict(Job.objects.contesting().values_list("given__task", "pk"))
+    read = set(_read_by_people().values_list("name", flat=True))
     rows, waits = [], []
     # A task that was opened since the first statement has its turn the next time.
     for row in (each for each in statistics.overview() if each["name"] in tasks):
@@ -58,6 +62,8 @@ def standing() -> Standing:
             "missing": sum(queue["missing"] for queue in queues) if task.is_open else None,
             "stuck": sum(queue["stuck"] for queue in queues),
             "contested": contested.get(task.pk, {}),
+            "contesting": contesting.get(task.name),
+            "read": task.name in read,
             "unseconded": row["done"] < row["units"] and checks.unseconded(task, able),
         }
         rows.append(whole | {"next": _next(task, whole, queues, able)})
@@ -81,8 +87,13 @@ def _waits(task: Task, row: dict, queues: list[dict], adjudicators: int) -> list
 def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
     """The first thing that a manager should see to, or how to go on."""
     left = row["units"] - row["done"]
+    if row["contesting"]:
+        return (
+            f"An audit has failed, and job {row['contesting']} sends what the detectors agreed on there to people. "
+            "`assay serve` and `assay work` do it."
+        )
     if not left:
-        return _publish(task)
+        return _publish(task, is_read=row["read"])
     if row["newly_paused"]:
         return f"{_people(row['newly_paused'])} paused, and no manager has looked at it: see the task's page People."
     if not task.is_open:
@@ -100,10 +111,26 @@ def _missing(number: int) -> str:
     return f"People may go on: {'1 answer is' if number == 1 else f'{number:,} answers are'} missing."
 
 
-def _publish(task: Task) -> str:
-    look = "audit" if {"audit", "audit of a filter", "decoys"} & set(task.kind.protections) else "agreement"
+def _publish(task: Task, *, is_read: bool) -> str:
     publish = f"`assay export_gold {task.name} --out FOLDER`"
+    look = _look_at(task) if is_read else ""
+    if not look:
+        return f"All is done. Publish it: {publish}."
     return f"All is done. Look at `assay {look} {task.name}`, then publish it: {publish}."
+
+
+def _look_at(task: Task) -> str:
+    """The command that reports how far a task's labels can be trusted; empty if none does."""
+    if task.kind.form.SIDED:
+        return "preferences"
+    if {"audit", "audit of a filter", "decoys"} & set(task.kind.protections):
+        return "audit"
+    return "agreement" if task.redundancy > 1 or task.overlap_share or not task.kind.answered_here else ""
+
+
+def _read_by_people() -> QuerySet[Task]:
+    labelled = Unit.objects.filter(task=OuterRef("pk"), stage=stages.LABELLED, reused_from=None)
+    return Task.objects.filter(Exists(labelled))
 
 
 def _closed(task: Task, left: int) -> str:

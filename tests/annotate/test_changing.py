@@ -7,15 +7,15 @@ import pytest
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, Paused, WrongStage
+from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFound, Paused, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Change, Judgment, Lease, Task
 from annotate.quality import honeypots
-from annotate.work import flagging
+from annotate.work import changing, flagging
 from annotate.work.changing import change
 from annotate.work.judging import judge, last_judgment, undo
 from annotate.work.pausing import pause
-from annotate.work.permit import acting
+from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import own_progress, settle
@@ -143,6 +143,18 @@ def test_an_audited_post_stays_blind_to_the_adjudicator(make_task, person, ann, 
     shown = client.get(f"/tasks/task/adjudication/{first.unit_id}/").text
     assert "checked blind" in shown
     assert "would answer" not in shown
+
+
+def test_a_person_changes_so_many_answers_a_day_in_all_tasks_and_no_more(make_task, ann, monkeypatch):
+    monkeypatch.setattr(changing, "CHANGES_A_DAY", 2)
+    tasks = [make_task([DISPUTED], name=f"t{number}") for number in range(3)]
+    first, second, third = (answer(ann, task) for task in tasks)
+    change(ann, tasks[0], first.pk, ENGLISH)
+    change(ann, tasks[1], second.pk, ENGLISH)
+    with pytest.raises(EnoughToday, match="You have changed 2 answers today, so your answer stands"):
+        change(ann, tasks[2], third.pk, ENGLISH)
+    Change.objects.update(at=midnight() - timedelta(seconds=1))
+    change(ann, tasks[2], third.pk, ENGLISH)
 
 
 def test_what_cannot_be_changed_is_refused_in_a_sentence_and_nothing_is_kept(make_task, person, ann, manager):

@@ -17,9 +17,9 @@ from django.utils import timezone
 
 from annotate.kinds import Answer
 from annotate.management.commands import serve
-from annotate.models import Pause, Task
+from annotate.models import Job, Pause, Task
 from annotate.reports.terminal import wrapped
-from annotate.work import standing
+from annotate.work import jobs, standing
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
@@ -189,10 +189,30 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     person("ada", adjudicates=True)
     assert next_of("task") == "1 unit waits for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())
-    assert next_of("task") == "1 unit without a label, and the task is closed. Open it again with `assay reopen task`."
+    assert next_of("task") == (
+        "1 unit without a label, and the task is closed. Open it again with `assay reopen task`. To end the task without "
+        "these units: `assay close task --leave-out`."
+    )
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
     publish = "`assay export_gold task --out FOLDER`"
     assert next_of("task") == f"All is done. Look at `assay audit task`, then publish it: {publish}."
+
+
+def test_a_task_is_not_said_to_be_done_while_a_job_is_about_to_contest_a_language(make_task):
+    task = make_task([AGREED])
+    jobs.begin("audit", {"task": task.name, "contest": True}, corpus="corpus")
+    [job] = Job.objects.all()
+    assert next_of("task").startswith(f"An audit has failed, and job {job.pk} sends what the detectors agreed on there")
+
+
+def test_no_report_is_recommended_for_what_nobody_read_or_one_person_alone(make_task, person):
+    publish = "`assay export_gold task --out FOLDER`"
+    make_task([AGREED])
+    assert next_of("task") == f"All is done. Publish it: {publish}."
+    task = make_task([DISPUTED], name="asked", asked="de", decoys=0)
+    ann = person("ann", "de")
+    judge(ann, take(ann, task).pk, Answer("de"))
+    assert "agreement" not in next_of("asked")
 
 
 def test_who_was_paused_and_seen_by_no_manager_comes_first(make_records_task, person):

@@ -216,6 +216,16 @@ def test_who_is_to_be_invited_takes_the_test_first_only_where_there_is_one(corpu
 
 
 @pytest.mark.django_db
+def test_who_was_invited_and_has_not_passed_the_test_is_asked_to_take_it(corpus, capsys, person):
+    for number in range(3):
+        person(f"p{number}", "en de fr")
+    open_task(corpus)
+    told = capsys.readouterr().err
+    assert "Invite some" not in told
+    assert "3 people read English, but nobody has passed the test yet. Ask them to take it." in told
+
+
+@pytest.mark.django_db
 def test_a_task_about_records_is_not_enlarged_and_says_what_to_do(corpus):
     open_task(corpus)
     with pytest.raises(CommandError) as refused:

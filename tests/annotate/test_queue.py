@@ -6,9 +6,9 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.core.refusals import LeaseExpired, NotFound
 from annotate.kinds import Answer
-from annotate.models import Lease
+from annotate.models import Lease, Pause
 from annotate.work.judging import judge, skip
-from annotate.work.queue import open_lease, release, take
+from annotate.work.queue import open_lease, release, take, take_sheet
 from tests.annotate.acts import own_progress, why_empty
 from tests.annotate.conftest import AGREED, DISPUTED
 
@@ -269,3 +269,36 @@ def test_progress_counts_what_was_said_today_and_what_waits(make_task, person):
     earlier.shown_at = earlier.answered_at = timezone.now() - timedelta(days=1)
     earlier.save()
     assert own_progress(ann, task) == {"answered_today": 1, "skipped_today": 1, "waiting": 1}
+
+
+# --- what somebody may not answer any more is not handed out again
+
+
+def lose_language(ann, task):
+    ann.languages.filter(language="de").delete()
+
+
+def lose_pause(ann, task):
+    Pause.objects.create(task=task, annotator=ann, at=timezone.now(), right=0, asked=0)
+
+
+@pytest.mark.parametrize("lose", [lose_language, lose_pause])
+@pytest.mark.parametrize("handed", [take, lambda ann, task: next(iter(take_sheet(ann, task)), None)])
+def test_a_unit_in_hand_is_given_back_when_its_reader_may_not_answer_it_any_more(make_task, person, lose, handed):
+    task, ann, bea = make_task([DISPUTED], asked="de"), person("ann", "de fr"), person("bea", "de")
+    lease = handed(ann, task)
+    assert handed(bea, task) is None
+    lose(ann, task)
+    assert handed(ann, task) is None
+    lease.refresh_from_db()
+    assert lease.closed_at
+    assert handed(bea, task).unit_id == lease.unit_id
+
+
+def test_a_page_shows_no_unit_in_hand_whose_language_was_taken_away(make_task, person, client):
+    task, ann = make_task([DISPUTED]), person("ann", "de fr")
+    take(ann, task)
+    client.force_login(ann.user)
+    assert 'id="post"' in client.get("/tasks/task/").text
+    lose_language(ann, task)
+    assert 'id="post"' not in client.get("/tasks/task/").text
