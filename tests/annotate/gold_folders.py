@@ -34,9 +34,9 @@ class World:
             if stratum == "agreed":
                 continue
             self._label(unit, truth, audited=stratum == "audited")
-            if stratum == "contested":
+            if stratum in ("contested", "unconfirmed"):
                 fields = {"from_stage": stages.AGREED, "to_stage": stages.QUEUED, "round": 1, "at": timezone.now()}
-                Transition.objects.create(unit=unit, event="contested", **fields)
+                Transition.objects.create(unit=unit, event=stratum, **fields)
         return self.export(task), keys
 
     def verify(self, design, asked, table, *, shared=(), predictor="cld2", name=None, of=""):

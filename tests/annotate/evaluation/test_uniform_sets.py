@@ -83,6 +83,18 @@ def test_contested_posts_count_as_read_in_the_stratum_of_their_language(world):
     assert accuracy["with_und"]["posts"] == 30
 
 
+def test_labels_that_nobody_confirmed_are_no_truth_and_intervals_allow_for_any(world):
+    known = [(80, "", "disputed", "de", "de"), (10, "", "disputed", "de", "en")]
+    folder, _ = world.uniform([*known, (10, "", "unconfirmed", "da", "de")])
+    report = run(world.subject(), folder)
+    accuracy = report["accuracy"]["with_und"]
+    assert accuracy["value"] == close("80/90")
+    assert accuracy["low"] <= jeffreys(80, 100)[0] + 1e-9
+    assert accuracy["high"] >= jeffreys(90, 100)[1] - 1e-9
+    assert "da" not in by_language(report["recall"])
+    assert any("10 labels of the gold set stream are not confirmed" in warning for warning in report["warnings"])
+
+
 def test_undefined_is_a_class_of_a_predictor_that_says_it(world):
     folder, _ = world.uniform(
         [(3, "", "disputed", "und", "und"), (1, "", "disputed", "und", "de"), (1, "", "disputed", "de", "und")]
