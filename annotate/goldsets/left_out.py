@@ -79,8 +79,9 @@ class LeftOut:
 
     def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
         if not label:
-            why = _undecided(stage, event)
-            return why if self.kind.tells_why or why == CLOSED else NO_LABEL
+            if self.kind.tells_why:
+                return _undecided(stage, event)
+            return CLOSED if stage == stages.DISCARDED and event == "left_out" else NO_LABEL
         if not self.design.in_set({"label": label, "asked": asked}):
             return OTHER_LABEL
         return NO_CLASS if self.in_sets is not None and label in self.kind.answers else ""
