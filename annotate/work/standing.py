@@ -136,7 +136,9 @@ def _read_by_people() -> QuerySet[Task]:
 def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
         return f"Judgments of {_units(left)} are missing, and made elsewhere: import more, or publish what there is."
-    return f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)} {sentences.leave_out(task.name)}"
+    return (
+        f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)} {sentences.leave_out(task.name)}"
+    )
 
 
 def _stuck(task: Task, stuck: list[dict]) -> str:

@@ -190,8 +190,8 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
     assert next_of("task") == "1 unit waits for an adjudicator."
     call_command("close", "task", stdout=io.StringIO())
     assert next_of("task") == (
-        "1 unit without a label, and the task is closed. Open it again with `assay reopen task`. To end the task without "
-        "these units: `assay close task --leave-out`."
+        "1 unit without a label, and the task is closed. Open it again with `assay reopen task`. To end the task "
+        "without these units: `assay close task --leave-out`."
     )
     task.units.filter(stage="ADJUDICATION").update(stage="DISCARDED")
     publish = "`assay export_gold task --out FOLDER`"
