@@ -87,7 +87,7 @@ def test_what_a_major_version_means_is_said_as_it_is_for_the_task(desk, task, ma
         ({"change": ""}, "Say what kind of change it is."),
         *(({"text": text}, f"The guidelines {told}") for text, told in SAYS.items()),
     ],
-    ids=["a language without records", "no text", "no kind", "a wide table", "a long text"],
+    ids=["a language without records", "no text", "no kind", "a wide table", "open brackets", "a long text"],
 )
 def test_a_version_that_cannot_be_is_refused_and_what_was_typed_stays(desk, task, fields, sentence):
     page = add(desk, task, **fields)
