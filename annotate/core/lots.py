@@ -156,18 +156,18 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 
 def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
     """of: person and language; how: the gold answers that somebody found disturbing, if any, which others may never be
-    given, and those with which the person was passed over, since somebody else had met them; frame: the gold answers of
-    the language; drawn: what the person was given, in order, in entries of four: how many units the lot had given them,
-    how many gold answers among these, one gold answer in how many units, and the id of the gold answer, or how many
-    units of work were given one after the other. An entry that is an id alone is a gold answer that came by no lot:
-    somebody else had given it back.
+    given, those whose text the person had seen elsewhere, and those with which the person was passed over, since
+    somebody else had met them; frame: the gold answers of the language; drawn: what the person was given, in order, in
+    entries of four: how many units the lot had given them, how many gold answers among these, one gold answer in how
+    many units, and the id of the gold answer, or how many units of work were given one after the other. An entry that
+    is an id alone is a gold answer that came by no lot: somebody else had given it back.
 
     A gold answer comes when it is due, and work when none is, until the person has met them all; and none comes before
     those that stand before it in the person's order, unless they were passed over. No place is left out.
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])
-    met: set[str] = set(line["how"].get("disturbing", ()))
+    met: set[str] = {*line["how"].get("disturbing", ()), *line["how"].get("seen_elsewhere", ())}
     passed_over = set(line["how"].get("passed_over", ()))
     given = known = 0
     for entry in line["drawn"]:

@@ -25,7 +25,8 @@ from annotate.core.lots import (
     outcome,
     outcome_digest,
 )
-from annotate.models import Judgment, Lease, Lot, Task, Transition
+from annotate.models import Annotator, Judgment, Lease, Lot, Task, Transition
+from annotate.work.eligible import Seen
 from corpora.fetching import listed
 
 FILE = "lots.jsonl"
@@ -139,14 +140,25 @@ def _gold_places(task: Task) -> Iterator[Line]:
         if entries and language in pools:
             own = [key for key in disturbing if key in pools[language]]
             how = {"disturbing": own} if own else {}
-            if passed_over := _passed_over(gold_order(task.lots, person, pools[language]), entries, own):
+            if seen := [key for key in _seen_elsewhere(task, person) if key in pools[language]]:
+                how["seen_elsewhere"] = seen
+            if passed_over := _passed_over(gold_order(task.lots, person, pools[language]), entries, [*own, *seen]):
                 how["passed_over"] = passed_over
             yield _line(GOLD_PLACE, [person, language], how, pools[language], entries)
 
 
-def _passed_over(order: list[str], entries: list[Any], disturbing: list[str]) -> list[str]:
-    """The gold answers that stand before one that came earlier: somebody else had met them, and not that one."""
-    met, found = set(disturbing), dict[str, None]()
+def _seen_elsewhere(task: Task, person: str) -> list[str]:
+    """The gold answers whose texts a person was shown as other units."""
+    annotator = Annotator.objects.values_list("pk", flat=True).get(pseudonym=person)
+    seen = task.units.hidden().filter(Seen("pk", "item", annotator)).order_by("pk")
+    return list(seen.values_list("item__key", flat=True))
+
+
+def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
+    """The gold answers that stand before one that came earlier: somebody else had met them, and not that one. never:
+    those that the person may never be given.
+    """
+    met, found = set(never), dict[str, None]()
     for entry in entries:
         key = entry if isinstance(entry, str) else entry[3]
         if isinstance(key, str):

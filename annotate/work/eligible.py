@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
-from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
@@ -17,7 +17,8 @@ from annotate.work.sql import sql
 from corpora.prepared import prepared
 
 # The first units of one queue that a person may be given; several of them are put together into one statement.
-_HEADS = sql("heads")
+_SEEN = sql("seen")
+_HEADS = sql("heads").replace("{seen}", _SEEN.format(unit="unit", person="%s"))
 _PUT_OFF = sql("put_off")
 # Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
 # the unit that is answered and the next.
@@ -42,18 +43,31 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
     whatever queue or stage they are in; among these units, or all of the task.
     """
     found, own = permit.task.units.all() if units is None else units, permit.annotator
-    return unjudged_by(found, own, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
+    return unjudged_by(found, own.pk, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
 
 
 def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
     """`unjudged`, for statements that are built once: annotator may be what stands in them for the person's key."""
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
-    found = not_left_to_others(units.filter(~Exists(judged)), takes_disturbing=takes_disturbing)
+    found = units.filter(~Exists(judged), ~Seen("pk", "item", annotator))
+    found = not_left_to_others(found, takes_disturbing=takes_disturbing)
     if adjudicates:
         # An adjudicator could read there what others had answered.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
         found = found.filter(~Exists(reopened))
     return found
+
+
+class Seen(Func):
+    """As a condition on units, whether a person was shown the text before and is not to be given it: see seen.sql.
+    Of the unit's key, its item, and the person's key.
+    """
+
+    output_field = BooleanField()
+
+    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
+        (unit, _), _item, (person, values) = map(compiler.compile, self.get_source_expressions())
+        return f"({_SEEN.format(unit=unit.rpartition('.')[0], person=person)})", list(values)
 
 
 def not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
@@ -109,7 +123,7 @@ def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
     put_off: without those that they gave back and are not to be given again yet.
     """
     now, own = timezone.now(), permit.annotator
-    task = [permit.task.pk, own.takes_disturbing, own.pk, own.adjudicates]
+    task = [permit.task.pk, own.takes_disturbing, own.pk, own.pk, own.adjudicates]
     aside = [own.pk, put_off, now, own.pk, BACK_AFTER[1], own.pk, put_off]
     return [*aside, json.dumps(list(permit.queues)), *task, now, now, number]
 

@@ -8,15 +8,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Func, Q, QuerySet, TextField
 
 from annotate.core import stages
 from annotate.core.aggregation import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
-from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.work.eligible import Seen
 from annotate.work.moving import move, moved, save_all, stay
 from annotate.work.routes import Routes
+from corpora.fetching import listed
+from corpora.models import Item
 from corpora.prepared import update_one
+
+BEGINS = 32  # characters by which a text is looked up, as in the index item_begins
 
 
 class Reach(NamedTuple):
@@ -287,11 +292,21 @@ def _not_asked(unit: Unit) -> set[int]:
     """The people who are not asked about a unit, whatever they read: those who have judged it, and those who leave to
     others what somebody found disturbing.
     """
-    judged = unit.judgments.binding().values_list("annotator_id", flat=True)
+    judged = unit.judgments.binding().order_by().values_list("annotator_id", flat=True)
     if not unit.disturbing:
-        return set(judged)
+        return set(judged.union(_who_saw(unit).values_list("annotator_id", flat=True)))
     others = Annotator.objects.filter(Q(pk__in=judged.order_by()) | Q(takes_disturbing=False))
     return set(others.order_by().values_list("pk", flat=True))
+
+
+def _who_saw(unit: Unit) -> QuerySet[Lease]:
+    """The leases of other units with the text of a hidden unit, which is not given to whoever has seen that. The
+    statement is the same for every unit.
+    """
+    text = unit.item.text if unit.known_answer or unit.audited else ""
+    begins = Func("text", 1, BEGINS, function="SUBSTR", output_field=TextField())
+    same = Item.objects.alias(begins=begins).filter(begins=text[:BEGINS], text=text).order_by()
+    return Lease.objects.filter(unit__item__in=same).exclude(unit=unit).order_by()
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
@@ -320,6 +335,12 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
     for unit, annotator, kind, voided in live.values_list("unit_id", "annotator_id", "kind", "voided_at"):
         judged.setdefault(unit, set()).add(annotator)
         answers[unit] += kind == Judgment.ANSWER and voided is None
+    hidden = task.units.work().queued().exclude(known_answer="", audited=False).order_by()
+    keys = list(hidden.values_list("pk", flat=True))
+    for annotator in set().union(*readers.values()) if keys else ():
+        seen = Unit.objects.filter(Seen("pk", "item", annotator), pk__in=listed(keys))
+        for unit in seen.order_by().values_list("pk", flat=True):
+            judged.setdefault(unit, set()).add(annotator)
     takers = set(Annotator.objects.filter(takes_disturbing=True).order_by().values_list("pk", flat=True))
     queued = task.units.work().queued().order_by("pk").values_list("pk", "language", "redundancy", "disturbing")
     return {

@@ -1,6 +1,6 @@
 -- The first units of one queue that a person may be given: not judged by them, with a free place.
 -- Beside put_off.sql, for each row of `queue`. Parameters: task, whether the annotator takes what others found disturbing,
--- annotator, whether the annotator adjudicates, now, now, how many.
+-- annotator, annotator, whether the annotator adjudicates, now, now, how many.
 SELECT unit.id
 FROM annotate_unit AS unit
 WHERE unit.task_id = %s
@@ -8,6 +8,8 @@ WHERE unit.task_id = %s
   AND unit.language = queue.value
   AND NOT unit.honeypot
   AND (%s OR NOT unit.disturbing)
+  -- What is in seen.sql.
+  AND NOT ({seen})
   -- Counted, and not asked whether there is one: PostgreSQL would make a join of that, and might read all that the
   -- person ever judged. And less than 1, not 0, of which it would think that it is rare, and look through the queue.
   AND (

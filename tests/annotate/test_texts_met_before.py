@@ -1,0 +1,70 @@
+"""Decoys, audits and gold answers are not given to a person who has seen the text, whatever it was shown as."""
+
+import pytest
+
+from annotate.kinds import Answer
+from annotate.models import Lease, Unit
+from annotate.work.eligible import waiting
+from annotate.work.judging import judge
+from annotate.work.permit import permit_of
+from annotate.work.queue import take
+from annotate.work.routes import Routes
+from annotate.work.routing import lacking_readers
+from tests.annotate.acts import own_progress
+from tests.annotate.conftest import AGREED, DISPUTED
+
+
+def all_given(person, task):
+    """Everything that a person is given, as they answer it."""
+    given = []
+    while lease := take(person, task):
+        given.append(lease.unit)
+        judge(person, lease.pk, Answer(task.labels[0] if not lease.unit.asked else lease.unit.asked))
+    return given
+
+
+HIDDEN = {
+    "decoys": {"asked": "de", "decoys": 4},
+    "audits": {"audit_least": 4},
+}
+
+
+@pytest.mark.parametrize("copied", [False, True], ids=["the post", "a copy of another corpus"])
+@pytest.mark.parametrize("what", HIDDEN)
+def test_hidden_posts_go_to_those_alone_who_have_not_seen_the_text(make_task, person, what, copied):
+    posts = [DISPUTED] * 8 if what == "decoys" else [DISPUTED, AGREED] * 4
+    task = make_task(posts, name="later", **HIDDEN[what])
+    hidden = set(task.units.filter(known_answer__gt="") | task.units.filter(audited=True))
+    assert len(hidden) == 4
+    earlier = make_task([DISPUTED] * 4, name="earlier")
+    for unit, other in zip(sorted(hidden, key=lambda each: each.pk), earlier.units.all(), strict=True):
+        if copied:
+            other.item.text = unit.item.text
+            other.item.save()
+        else:
+            Unit.objects.filter(pk=other.pk).update(item=unit.item)
+    ann, bea = person("ann", "de"), person("bea", "de")
+    assert len(all_given(ann, earlier)) == 4
+    assert not hidden.intersection(waiting(permit_of(ann, task)))
+    assert own_progress(ann, task)["waiting"] == task.units.queued().count() - 4
+    assert lacking_readers(task, Routes.load(task).readers()) == {}
+    assert not hidden.intersection(all_given(ann, task))
+    assert hidden == set(all_given(bea, task))
+
+
+def test_gold_answers_go_to_those_alone_who_have_not_seen_the_record(make_records_task, person):
+    task = make_records_task("qa_match", 12, gold={"queue": ["1", "0"] * 3}, gold_share=0.34, pause_below=0.0)
+    pots = set(task.units.filter(honeypot=True))
+    earlier = make_records_task("qa_match", 4, name="earlier")
+    for pot, other in zip(sorted(pots, key=lambda each: each.pk), earlier.units.all(), strict=False):
+        other.item.text = pot.item.text
+        other.item.save()
+    ann = person("ann", "en")
+    assert len(all_given(ann, earlier)) == 4
+    met = {lease.unit.item.text for lease in Lease.objects.filter(annotator=ann)}
+    left = {pot for pot in pots if pot.item.text not in met}
+    assert len(left) == 2
+    waits = own_progress(ann, task)["waiting"]
+    given = all_given(ann, task)
+    assert pots.intersection(given) == left
+    assert len(given) == waits
