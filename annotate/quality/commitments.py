@@ -26,7 +26,7 @@ from annotate.core.lots import (
     outcome_digest,
 )
 from annotate.models import Annotator, Judgment, Lease, Lot, Task, Transition
-from annotate.work.eligible import Seen
+from annotate.quality.familiar_texts import Seen
 from corpora.fetching import listed
 
 FILE = "lots.jsonl"
@@ -150,7 +150,7 @@ def _gold_places(task: Task) -> Iterator[Line]:
 def _seen_elsewhere(task: Task, person: str) -> list[str]:
     """The gold answers whose texts a person was shown as other units."""
     annotator = Annotator.objects.values_list("pk", flat=True).get(pseudonym=person)
-    seen = task.units.hidden().filter(Seen("pk", "item", annotator)).order_by("pk")
+    seen = task.units.hidden().filter(Seen("pk", annotator)).order_by("pk")
     return list(seen.values_list("item__key", flat=True))
 
 

@@ -17,8 +17,9 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
+from annotate.quality.familiar_texts import Seen
 from annotate.quality.honeypots import Turn, to_come, turns
-from annotate.work.eligible import Seen, beyond, unjudged_by
+from annotate.work.eligible import beyond, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.sql import sql
 from annotate.work.stand_ins import is_over
@@ -151,14 +152,15 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     # Not one by one: a million may wait, of which the person has judged a few.
     gone = beyond(annotator)
     if hiding := [permit.task.pk for permit in permits if _hides(permit.task)]:
-        gone |= Q(task__in=hiding) & Q(Seen("pk", "item", annotator.pk))
+        gone |= Q(task__in=hiding) & Q(Seen("pk", annotator.pk))
     left.subtract(_by_queue(queued.filter(gone), annotator))
     return left
 
 
 def _hides(task: Task) -> bool:
-    """Whether there may be units among the work that are kept from people who have seen their texts."""
-    return bool(task.gold_share or task.decoy_share or "audit" in task.kind.protections)
+    """Whether units that are kept from people who have seen their texts may be among the work: records have only gold
+    answers of that sort."""
+    return bool(task.gold_share) or not task.kind.waits
 
 
 def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:

@@ -5,20 +5,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
-from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery
+from django.db.models import BooleanField, Count, Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Transition, Unit
+from annotate.quality.familiar_texts import Seen, seen_sql
 from annotate.work.permit import Permit
 from annotate.work.sql import sql
 from corpora.prepared import prepared
 
 # The first units of one queue that a person may be given; several of them are put together into one statement.
-_SEEN = sql("seen")
-_HEADS = sql("heads").replace("{seen}", _SEEN.format(unit="unit", person="%s"))
+_HEADS = sql("heads").replace("{seen}", seen_sql("unit", "%s"))
 _PUT_OFF = sql("put_off")
 # Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
 # the unit that is answered and the next.
@@ -49,25 +49,13 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
 def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
     """`unjudged`, for statements that are built once: annotator may be what stands in them for the person's key."""
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
-    found = units.filter(~Exists(judged), ~Seen("pk", "item", annotator))
+    found = units.filter(~Exists(judged), ~Seen("pk", annotator))
     found = not_left_to_others(found, takes_disturbing=takes_disturbing)
     if adjudicates:
         # An adjudicator could read there what others had answered.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
         found = found.filter(~Exists(reopened))
     return found
-
-
-class Seen(Func):
-    """As a condition on units, whether a person was shown the text before and is not to be given it: see seen.sql.
-    Of the unit's key, its item, and the person's key.
-    """
-
-    output_field = BooleanField()
-
-    def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
-        (unit, _), _item, (person, values) = map(compiler.compile, self.get_source_expressions())
-        return f"({_SEEN.format(unit=unit.rpartition('.')[0], person=person)})", list(values)
 
 
 def not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:

@@ -14,14 +14,12 @@ from annotate.core import stages
 from annotate.core.aggregation import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.work.eligible import Seen
+from annotate.quality.familiar_texts import BEGINS, Seen
 from annotate.work.moving import move, moved, save_all, stay
 from annotate.work.routes import Routes
 from corpora.fetching import listed
 from corpora.models import Item
 from corpora.prepared import update_one
-
-BEGINS = 32  # characters by which a text is looked up, as in the index item_begins
 
 
 class Reach(NamedTuple):
@@ -338,7 +336,7 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
     hidden = task.units.work().queued().exclude(known_answer="", audited=False).order_by()
     keys = list(hidden.values_list("pk", flat=True))
     for annotator in set().union(*readers.values()) if keys else ():
-        seen = Unit.objects.filter(Seen("pk", "item", annotator), pk__in=listed(keys))
+        seen = Unit.objects.filter(Seen("pk", annotator), pk__in=listed(keys))
         for unit in seen.order_by().values_list("pk", flat=True):
             judged.setdefault(unit, set()).add(annotator)
     takers = set(Annotator.objects.filter(takes_disturbing=True).order_by().values_list("pk", flat=True))

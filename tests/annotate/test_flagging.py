@@ -258,7 +258,7 @@ def test_the_lots_of_gold_answers_can_be_verified_though_some_were_passed_over(m
         while lease := take(each, task):
             judge(each, lease.pk, Answer("1"))
     lines = [line for line in commitments.lines(task) if line["lot"] == GOLD_PLACE]
-    assert [line["how"] for line in lines] == [{"disturbing": [flagged.item.key]}] * 3
+    assert [line["how"]["disturbing"] for line in lines] == [[flagged.item.key]] * 3
     drawn = [each for line in lines for each in checked(task.lots, line)]
     assert len(drawn) > 60
     assert [each for each in drawn if each.differs] == []

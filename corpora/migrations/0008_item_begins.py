@@ -5,7 +5,7 @@ from django.db import migrations, models
 
 class Migration(migrations.Migration):
     dependencies = [
-        ("corpora", "0006_fewer_indexes"),
+        ("corpora", "0007_deprecated_concepts"),
     ]
 
     operations = [
