@@ -276,7 +276,6 @@ def test_an_unfinished_set_says_so_in_names_manifest_and_card(opened, crowd, out
     assert set(files(out)) == {
         "gold.unfinished.jsonl",
         "gold.train.unfinished.parquet",
-        "left_out.unfinished.jsonl",
         "manifest.json",
         "README.md",
     }
