@@ -150,7 +150,7 @@ def test_reroute_tells_a_page_what_it_did_in_sentences_and_numbers(make_task, pe
     assert outcome == Outcome(
         ["Sent on: 1 to readers of their next language, 0 to adjudication."],
         [],
-        {"task": "task", "queues": 1, "adjudication": 0, "undecidable": 0},
+        {"task": "task", "queues": 1, "adjudication": 0, "decided": 0, "undecidable": 0},
     )
     assert Unit.objects.get().stage == stages.QUEUED
 

@@ -70,7 +70,7 @@ def test_the_whole_way(make_task, program):
     third = program.next()
     assert program.post(f"leases/{third['id']}/release/").status_code == 204
     for _ in range(2):
-        program.post(f"leases/{program.next()['id']}/judge/", label="en")
+        program.post(f"leases/{program.next()['id']}/judge/", label="de")
     assert program.post("tasks/task/next/").json() == {
         "lease": None,
         "why": "All done. Everything in this task has been read.",
@@ -79,8 +79,8 @@ def test_the_whole_way(make_task, program):
     assert labels == [
         (stages.LABELLED, "de"),
         (stages.LABELLED, "und"),
-        (stages.LABELLED, "en"),
-        (stages.LABELLED, "en"),
+        (stages.LABELLED, "de"),
+        (stages.LABELLED, "de"),
         (stages.AGREED, "de"),
     ]
 
