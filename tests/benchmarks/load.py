@@ -119,7 +119,7 @@ def at_assay(
             _open_records(place, units, gold=what == "gold")
         prepared = "open" if moment == "earlier" else "new"
         invited = place.run(LOAD_WORK, prepared, str(units if what == "posts" else 0), str(people)).splitlines()
-        label = "en" if what == "posts" else "Good"
+        label = "" if what == "posts" else "Good"
         with serving_by_default(place, processes) as address:
             readers = [_reader(address, way, line, label) for line in invited]
             if moment == "pilot":

@@ -100,14 +100,21 @@ def items_of(task: Task, number: int) -> Iterator[list[Item]]:
     votes = {name: [[code, 0.5]] for name, code in (("langid", "en"), ("cld2", "de"), ("fasttext", "es"))}
     for start in range(0, number, BATCH):
         yield insert(
-            Item(corpus=corpus, key=str(n), text=f"This is text number {n}.", votes=votes, letters=17)
+            Item(
+                corpus=corpus, key=str(n), text=f"{_language_of(n)}: This is text number {n}.", votes=votes, letters=17
+            )
             for n in range(start, min(number, start + BATCH))
         )
 
 
+def _language_of(number: int) -> str:
+    """The queue of a unit. People answer it, or each answer would go on to a second person."""
+    return LANGUAGES[number % 20]
+
+
 def unit_of(task: Task, item: Item, redundancy: int, **state: str) -> Unit:
     number = int(item.key)
-    language = LANGUAGES[number % 20]
+    language = _language_of(number)
     return Unit(
         task=task,
         item=item,

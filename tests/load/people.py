@@ -24,21 +24,22 @@ class ByApi:
 
     def __init__(self, address: str, task: str, token: str, label: str) -> None:
         self.connection = Connection(address, {"Authorization": f"Token {token}"})
-        self.task, self.label = task, label
+        self.task, self.label, self.first_word = task, label, ""
         self.lease = 0
 
     def begin(self) -> str | None:
         return self._taken(json.loads(self.connection.post_json(f"/api/v1/tasks/{self.task}/next/", {})))
 
     def answer(self) -> str | None:
-        said = {"label": self.label, "active_seconds": 2, "take_next": True}
+        said = {"label": self.label or self.first_word, "active_seconds": 2, "take_next": True}
         return self._taken(json.loads(self.connection.post_json(f"/api/v1/leases/{self.lease}/judge/", said))["next"])
 
     def _taken(self, said: dict[str, Any]) -> str | None:
         if said["lease"] is None:
             return None
-        self.lease = said["lease"]["id"]
-        return str(said["lease"]["text"])
+        self.lease, text = said["lease"]["id"], str(said["lease"]["text"])
+        self.first_word = text.partition(":")[0]
+        return text
 
 
 class ByPage:
@@ -46,7 +47,7 @@ class ByPage:
 
     def __init__(self, address: str, task: str, name: str, password: str, label: str) -> None:
         self.connection = Connection(address)
-        self.task, self.name, self.password, self.label = task, name, password, label
+        self.task, self.name, self.password, self.label, self.first_word = task, name, password, label, ""
         self.lease = ""
 
     def begin(self) -> str | None:
@@ -60,7 +61,7 @@ class ByPage:
         return self._shown(page)
 
     def answer(self) -> str | None:
-        said = {"lease": self.lease, "answer": self.label, "active_ms": 2_000}
+        said = {"lease": self.lease, "answer": self.label or self.first_word, "active_ms": 2_000}
         return self._shown(self.connection.post(f"/tasks/{self.task}/judge/", said))
 
     def _shown(self, page: str) -> str | None:
@@ -69,7 +70,9 @@ class ByPage:
             return None
         self.lease = lease[1]
         found = re.search(r"<article.*?</article>", page, re.DOTALL)
-        return re.sub(r"<[^>]*>|\s+", " ", found[0]).strip() if found else None
+        text = " ".join(re.sub(r"<[^>]*>", " ", found[0]).split()) if found else ""
+        self.first_word = text.partition(":")[0]
+        return text or None
 
 
 class AtDoccano:
@@ -122,7 +125,8 @@ def _token(page: str) -> str:
     return found[1]
 
 
-# Name of the tool -> what a person is made of: address, task or project, name, password or token, label.
+# Name of the tool -> what a person is made of: address, task or project, name, password or token, and
+# what they answer: a label, or where it is empty what stands before the colon in each text.
 TOOLS: dict[str, Callable[[str, str, str, str, str], Person]] = {
     "api": lambda address, task, name, token, label: ByApi(address, task, token, label),
     "page": ByPage,
