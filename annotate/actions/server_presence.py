@@ -40,6 +40,8 @@ def hold() -> TextIO | None:
 
 def is_ending() -> bool:
     """Whether processes of a server are left whose master is no more. They end by themselves within seconds."""
+    if not (Path(settings.DATA_DIR) / "jobs" / "serving").exists():
+        return False
     with _file("serving") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -79,12 +79,16 @@ def test_the_whole_way_from_a_file_of_posts_to_the_export(new_page, live_server,
     page.fill("[name=reason]", "Dictionary")
     page.click("button:has-text('Undefined')")
     assert "Settled as Undefined." in page.inner_text("[role=status]")
+    # In whose queue the reader named another language, nobody else can confirm it.
+    page.fill("[name=reason]", "Dictionary")
+    page.click("button:has-text('Undefined')")
+    page.wait_for_selector("text=Nothing waits")
 
     call_command("export_gold", "small", out=tmp_path / "gold")
     rows = dict(line.split("\t")[::-1] for line in (tmp_path / "gold/uniformly_sampled.tsv").read_text().splitlines())
     assert rows.keys() == texts.keys()
     assert rows["1"] == "de"
-    assert sorted(rows.values()).count("und") == 3
+    assert sorted(rows.values()).count("und") == 4
     lines = (tmp_path / "gold/gold.jsonl").read_text().splitlines()
     judgments = [judgment for line in lines for judgment in json.loads(line)["judgments"]]
     assert all(j["active_seconds"] is not None for j in judgments if j["kind"] in ("answer", "skip"))

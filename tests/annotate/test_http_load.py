@@ -117,7 +117,7 @@ def by_pages(address, statuses, username):
     said = {}
     for number in range(EACH):
         text, lease = shown(page)
-        answer = "en" if number % 2 else "de"
+        answer = "und" if number % 2 else "de"
         page = visitor.submit(page, "/tasks/task/judge/", lease=lease, answer=answer, active_ms="1200")
         said[text] = answer
     assert f"<b>{EACH}</b> answered" in page
@@ -143,7 +143,7 @@ def by_api(address, statuses, token):
         if number == 2:
             post(f"leases/{lease['id']}/release/")
             lease = post("tasks/task/next/")["lease"]
-        answer = "en" if number % 2 else "de"
+        answer = "und" if number % 2 else "de"
         first = post(f"leases/{lease['id']}/judge/", label=answer, active_seconds=1.2)
         # as after a reply that was lost
         assert post(f"leases/{lease['id']}/judge/", label=answer, active_seconds=1.2) == first

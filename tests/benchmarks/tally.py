@@ -38,7 +38,10 @@ class Outcome:
 def read_gold(folder: Path) -> list[dict]:
     """Every row of an export: those with a label, and those left out."""
     rows = pq.read_table(folder / "gold.parquet", columns=_COLUMNS).to_pylist()
-    with open(folder / "left_out.jsonl", encoding="utf-8") as file:
+    left_out = folder / "left_out.jsonl"  # not there if it would be empty
+    if not left_out.exists():
+        return rows
+    with open(left_out, encoding="utf-8") as file:
         return rows + [json.loads(line) for line in file]
 
 

@@ -39,6 +39,7 @@ def test_what_people_will_see_is_said_in_english(write, capsys):
         "The label is the majority of the answers; a record without one is left out.",
         "Before they begin they take a test of 10 questions, of which 80% must be right, 2 times at most.",
         "No known answers are hidden among the work.",
+        "Until people have answered, forecasts suppose 12 seconds an answer.",
         "Records with the same product are never in different splits.",
         "Published as JSONL and Parquet alone.",
         "Guidelines in English (en); people who work in another language read them in English (en).",
