@@ -82,6 +82,8 @@ def fix(task: Task) -> str:
 
 def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str]]:
     """Id, language asked about, and outcome of each exported unit of these items, in the order of the draw."""
+    if not keys:
+        return
     units = task.units.exported().filter(copy_of=None, item__key__in=listed(sorted(keys))).order_by("position")
     by_unit: dict[int, list[tuple[Any, ...]]] = {}
     judgments = Judgment.objects.filter(unit__in=units.order_by().values("pk")).order_by("unit", "pk")

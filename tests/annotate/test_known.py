@@ -14,7 +14,7 @@ from annotate.core.intervals import jeffreys
 from annotate.goldsets.writing import export
 from annotate.kinds import Answer
 from annotate.kinds.designs import DESIGNS
-from annotate.models import Transition
+from annotate.models import AnnotatorLanguage, Transition
 from annotate.quality import decoys as known
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, judge_sheet, skip, undo
@@ -64,12 +64,17 @@ def posts(db):
 
 
 @pytest.fixture
-def labelled(make_task, ann):
-    """labelled([(DUTCH, "nl"), ...]) is a uniform task in which a reader has said that of such posts."""
+def labelled(make_task, person):
+    """labelled([(DUTCH, "nl"), ...]) is a uniform task in which a reader has said that of such posts. That is not ann,
+    who would never be given as a decoy what they have read.
+    """
+    lea = person("lea")
 
     def make(pairs, **fields):
         task = make_task([rankings for rankings, _ in pairs], **({"name": "uniform", "labels": LABELS} | fields))
-        say(task, ann, [label for _, label in pairs])
+        lea.languages.bulk_create(AnnotatorLanguage(annotator=lea, language=code) for code in LABELS)
+        say(task, lea, [label for _, label in pairs])
+        lea.languages.all().delete()
         return task
 
     return make
