@@ -32,7 +32,11 @@ OPTIONS = (
 def run(values, progress) -> Outcome:
     if values["languages"]:
         add_languages(values["languages"])
-    made = add_annotators(_rows(values["file"]))
+    rows = _rows(values["file"])
+    try:
+        made = add_annotators(rows)
+    except BadTable as error:
+        raise _refused(error) from error
     tokens = {annotator.user.username: token for annotator, token in made if token}
     known = [annotator for annotator, token in made if not token]
     waiting = without_password(known)
@@ -81,11 +85,15 @@ def _names(annotators: list[Annotator]) -> str:
     return ", ".join(each.user.username for each in annotators)
 
 
+def _refused(error: BadTable) -> ActionError:
+    return ActionError("\n".join([*error.args, "Nothing was changed."]))
+
+
 def _rows(file):
     try:
         return read_table(file.read_text(encoding="utf-8"))
     except BadTable as error:
-        raise ActionError("\n".join([*error.args, "Nothing was changed."])) from error
+        raise _refused(error) from error
     except UnicodeDecodeError as error:
         raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
     except OSError as error:

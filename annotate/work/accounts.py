@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.models import Annotator, AnnotatorLanguage, Invite
-from annotate.work.people_file import Row
+from annotate.work.people_file import BadTable, Row, twin
 
 INVITE_DAYS = 14
 PASSWORD_BYTES = 12  # of chance in a password that is made here
@@ -24,8 +24,9 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     """Make or update the annotators; a new one gets an invite, returned as the token to put in a link.
 
     A row for an existing annotator replaces their languages and leaves their password as it is. NotAllowed if `by` may
-    not change one of them.
+    not change one of them; BadTable if a new user name differs from that of an account only in case.
     """
+    _check_twins([row.username for row in rows])
     check_may_change(by, User.objects.filter(username__in=[row.username for row in rows]))
     made = []
     for row in rows:
@@ -48,6 +49,14 @@ def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> 
     annotator.one_at_a_time()
     annotator.user.first_name = annotator.user.last_name = annotator.user.email = ""
     _take_over(annotator, row)
+
+
+def _check_twins(usernames: Iterable[str]) -> None:
+    there = set(User.objects.values_list("username", flat=True))
+    folded = {username.casefold(): username for username in there}  # databases fold few letters but A to Z
+    twins = [(name, folded[name.casefold()]) for name in usernames if name not in there and name.casefold() in folded]
+    if twins:
+        raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in twins))
 
 
 def _annotator_of(user: User) -> Annotator:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -13,7 +13,7 @@ from django.core.validators import validate_email
 
 from annotate.work.languages import is_language, language_named, unknown_code
 from corpora.core.languages import LANGUAGES
-from corpora.core.values import is_missing, tidy
+from corpora.core.values import is_missing, rewritten, tidy, whole
 
 COLUMNS = ("username", "name", "languages")
 ADJUDICATES, EMAIL = "adjudicates", "email"  # columns that may be missing
@@ -48,7 +48,8 @@ def read_table(text: str) -> list[Row]:
     """
     csv.field_size_limit(131_072)  # the limit is the process's, and an import may have raised it
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
-    rows, faults, usernames = [], [], set()
+    rows: list[Row] = []
+    faults, usernames = [], dict[str, str]()
     try:
         if any(column not in (reader.fieldnames or ()) for column in COLUMNS):
             raise BadTable(_missing(reader.fieldnames or ()))
@@ -61,7 +62,7 @@ def read_table(text: str) -> list[Row]:
         for cells in reader:
             row, wrong = _read_row(cells, usernames)
             rows.append(row)
-            usernames.add(row.username)
+            usernames.setdefault(row.username.casefold(), row.username)
             faults += [f"Line {reader.line_num}: {fault}" for fault in wrong]
     except csv.Error as error:
         raise BadTable(*faults, f"Line {reader.line_num + 1}: this is not CSV: {error}.") from error
@@ -75,7 +76,7 @@ def read_table(text: str) -> list[Row]:
 def read_person(username: str, name: str, languages: str, email: str = "", *, adjudicates: bool = False) -> Row:
     """One person, as a form says them. Raises BadTable with every fault at once."""
     said = {"username": username, "name": name, "languages": languages, EMAIL: email}
-    row, faults = _read_row({**said, ADJUDICATES: "yes" if adjudicates else "no"}, ())
+    row, faults = _read_row({**said, ADJUDICATES: "yes" if adjudicates else "no"}, {})
     if faults:
         raise BadTable(*(f"{fault[0].upper()}{fault[1:]}" for fault in faults))
     return row
@@ -90,15 +91,24 @@ def _missing(named: Sequence[str]) -> str:
     return told
 
 
-def _read_row(cells: dict, taken: Collection[str]) -> tuple[Row, list[str]]:
-    """One person, and what is wrong with the line."""
+def twin(username: str, other: str) -> str:
+    """Of two user names that are told apart only by capital letters, so that people log in to the wrong account."""
+    return f"the user name {username} differs from {other} only in case; use {other} if it is the same person."
+
+
+def _read_row(cells: dict, taken: Mapping[str, str]) -> tuple[Row, list[str]]:
+    """One person, and what is wrong with the line. taken: user names by themselves in small letters."""
     # As Django's login form normalises what is typed there.
     username = User.normalize_username((cells["username"] or "").strip())
     name = _written(cells["name"])
     faults = []
     if username and is_missing(username):
         faults.append(f"the user name is {username}, which another program writes where there is none; give one.")
-    elif not _is_username(username) or username in taken:
+    elif rewritten(username) or whole(username) != username:
+        faults.append(f"the user name {username} is a number that another program has rewritten; save it as text.")
+    elif (other := taken.get(username.casefold(), username)) != username:
+        faults.append(twin(username, other))
+    elif not _is_username(username) or username.casefold() in taken:
         faults.append(f"{username!r} is not a user name (letters, digits and @.+-_), or stands here twice.")
     if len(name) > LONGEST or not name.isprintable():
         faults.append(f"the name is longer than {LONGEST} characters, or has some that cannot be seen.")

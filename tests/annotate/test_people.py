@@ -126,6 +126,28 @@ def test_all_faults_are_said_at_once_each_with_its_line():
     ]
 
 
+@pytest.mark.parametrize("username", ["1.0", "1.00", "9.1E+17", "12345678901234567.0"])
+def test_a_user_name_that_a_spreadsheet_has_rewritten_is_refused(username):
+    assert faults(f"{HEADER}{username},Ann,de:5\n") == [
+        f"Line 2: the user name {username} is a number that another program has rewritten; save it as text."
+    ]
+
+
+def test_user_names_that_differ_only_in_case_are_refused(person, tmp_path):
+    assert faults(f"{HEADER}Gus,Gus,de:5\ngus,Gus,de:5\n") == [
+        "Line 3: the user name gus differs from Gus only in case; use Gus if it is the same person."
+    ]
+    person("Éva", "de")
+    table = tmp_path / "people.csv"
+    table.write_text(f"{HEADER}ann,Ann,de:5\néva,Éva,de:5\n", encoding="utf-8")
+    with pytest.raises(CommandError, match=r"^The user name éva differs from Éva only .*\nNothing was"):
+        call_command("add_annotators", str(table))
+    assert [user.username for user in User.objects.all()] == ["Éva"]
+    table.write_text(f"{HEADER}Éva,Éva,en:5\n", encoding="utf-8")
+    call_command("add_annotators", str(table))
+    assert levels(Annotator.objects.get()) == {"en": 5}
+
+
 def test_a_cell_without_end_is_a_fault_and_no_crash():
     cell = '"' + "x" * 200_000
     told = "this is not CSV: field larger than field limit (131072)."
