@@ -17,6 +17,8 @@ import pyarrow.parquet as pq
 
 from corpora.core.detectors import detect_fasttext, detector_versions
 from corpora.core.errors import CorpusError
+from corpora.core.language_codes import code_of
+from corpora.core.languages import UND
 from corpora.core.pairs import FIELDS, LEAST_CERTAINTY, REASONS, UNCERTAIN, agrees, joined
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.files import Progress, check_file, format_of
@@ -106,10 +108,12 @@ def told_of(name: str, manifest: Manifest) -> dict[str, Any]:
 
 
 def disagreements(threads: Threads) -> list[Disagreement]:
-    """Of each language that the files name, how often it is the one that was found, those with most pairs first."""
+    """Of each language that the files name, however they write it, how often it is the one that was found, those with
+    most pairs first. What is no code stands as it is written."""
     found: dict[str, Counter[str]] = {}
     for declared, language, pairs in threads.declared:
-        found.setdefault(declared, Counter())[language] += pairs
+        if declared != UND:
+            found.setdefault(code_of(declared) or declared, Counter())[language] += pairs
     told = []
     for declared, languages in found.items():
         others = Counter({code: pairs for code, pairs in languages.items() if not agrees(declared, code)})

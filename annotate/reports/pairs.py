@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
+from corpora.core.language_codes import code_of
 from corpora.core.pairs import NO_PAIR, REASONS
+from corpora.core.records import unknown_code
 
 # A step on the way: what it is, and how many messages, replies or pairs.
 Step = tuple[str, int]
@@ -62,10 +64,22 @@ def _most(language: str, pairs: int) -> str:
 
 
 def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A sentence on each language that the files name and that most of its pairs are not in."""
+    """A sentence on each language that the files name and that is no code, or that most of its pairs are not in."""
     return [
-        f"Of {many(row['pairs'], 'pair')} that the files name as {row['language']}, "
-        f"{row['pairs'] - row['agreed']:,} are in other languages, {row['most'][1]:,} of them in {row['most'][0]}."
+        _misnamed(row) if code_of(row["language"]) else _unknown(row)
         for row in rows
-        if 2 * row["agreed"] < row["pairs"]
+        if 2 * row["agreed"] < row["pairs"] or not code_of(row["language"])
     ]
+
+
+def _unknown(row: Mapping[str, Any]) -> str:
+    language = row["language"]
+    return f"The language {language[:40]!r} of {many(row['pairs'], 'pair')} {unknown_code(language)}."
+
+
+def _misnamed(row: Mapping[str, Any]) -> str:
+    named, (language, most) = f"Of {many(row['pairs'], 'pair')} that the files name as {row['language']}", row["most"]
+    others = row["pairs"] - row["agreed"]
+    if others == 1:
+        return f"{named}, 1 is in another language, {language}."
+    return f"{named}, {others:,} are in other languages, {most:,} of them in {language}."

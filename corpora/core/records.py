@@ -200,8 +200,13 @@ def read_language(value: object) -> str:
         raise RecordError(f"The language is {code}, which another program writes where there is none.")
     if known := code_of(code):
         return known
+    raise RecordError(f"The language {code[:40]!r} {unknown_code(code)}.")
+
+
+def unknown_code(code: str) -> str:
+    """The end of a sentence on what is no language's code: that it is none, and what to write."""
     near = (hint(code) or "write a code such as de, zh-CN or hi-Latn").replace("did you mean", "write").rstrip("?")
-    raise RecordError(f"The language {code[:40]!r} is not a code known here; {near}.")
+    return f"is not a code known here; {near}"
 
 
 def _language(value: object, declared: str) -> str:

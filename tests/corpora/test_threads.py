@@ -292,6 +292,22 @@ def test_the_languages_that_the_files_name_are_compared_and_a_wrong_folder_is_ca
     assert rows["zh-TW"][-1] == rows["zh-CN"][-1] == "100.0%"
 
 
+def test_a_language_stands_in_one_row_however_the_files_write_it_and_no_code_is_called_out(importing, write):
+    codes = ["en", "eng", "en_GB", "EN", "iw", "xx", "german", "und"]
+    rows = [
+        row
+        for code in codes
+        for row in (message(code, None, ASKED, language=code), message(f"{code}2", code, language=code))
+    ]
+    said = importing(write("talk.jsonl", rows))
+    found = {line.split()[0]: line.split()[1:] for line in said.splitlines() if "100.0%" in line or "0.0%" in line}
+    assert found["en"] == ["English", "4", "4", "100.0%"]
+    assert set(found) == {"en", "he", "xx", "german"}
+    assert "The language 'xx' of 1 pair is not a code known here; write a code such as de, zh-CN or hi-Latn." in said
+    assert "The language 'german' of 1 pair is not a code known here; write de (German)." in said
+    assert "Of 1 pair that the files name as he, 1 is in another language, en." in said
+
+
 def test_the_language_is_found_in_both_sides_as_they_are(importing):
     importing(MESSAGES, licence="Apache-2.0", text_may_leave=True)
     found = {row["id"]: (row["language"], float(row["certainty"])) for row in posts()}
