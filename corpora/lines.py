@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from corpora.core.errors import CorpusError
+from corpora.core.records import kind_of
 from corpora.files import Progress, first_line, looks_like_utf16, opened
 
 MAX_LINE = 1 << 20  # bytes
@@ -174,7 +175,7 @@ class _Scan:
 
     def _stray(self) -> Line:
         self.is_stray = True
-        return self.line, Fault("Something that is not a JSON object stands here.")
+        return self.line, Fault("Something that is not a JSON object stands here; each row must be one.")
 
     def _hold(self, piece: bytes) -> None:
         if len(self.held) <= self.limit:
@@ -227,11 +228,23 @@ def object_of(content: bytes, keys: Iterable[str], what: str = "line") -> dict[s
             return Fault(
                 f"The {what} is not JSON that can be read: it has a number of thousands of digits. Save it as text."
             )
+        if _is_object(content.rstrip().removesuffix(b",")):
+            return Fault(f"The {what} ends with a comma, as in an array; take the comma at the end of each {what} off.")
         return Fault(f"The {what} is not JSON: {first_line(error)}.")
     if not isinstance(value, dict):
         example = json.dumps(dict.fromkeys(keys, "..."))
-        return Fault(f"The {what} is not a JSON object, such as {example}.")
+        row = "row" if what == "line" else what
+        return Fault(
+            f"The {what} is not a JSON object, but {kind_of(value)}; each {row} must be one, such as {example}."
+        )
     return value
+
+
+def _is_object(content: bytes) -> bool:
+    try:
+        return isinstance(json.loads(content), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def at(value: dict[str, Any], column: str) -> Any:

@@ -4,6 +4,8 @@ A reader yields (line, raw values) or (line, Fault); which values are right is d
 core/predictions.py.
 """
 
+import json
+import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -24,6 +26,7 @@ Row = tuple[int, dict[str, Any] | Fault]
 _BATCH = 32 << 20  # bytes of the rows that are in memory at once, as far as the file says
 _LEAST_ROW = 20  # bytes that a row takes at least in a file of lines
 _TOO_LONG = object()
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
@@ -62,13 +65,23 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
 
 
 def _check_wrapped(path: Path, only: dict[str, Any]) -> None:
-    """CorpusError where the only object of a file holds its rows in a list."""
-    for key, held in only.items():
+    """CorpusError where the only object of a file holds its rows in a list, in itself or in objects within it."""
+    if keys := next(_lists_of_objects(only), ()):
+        steps = "".join(f".{key}" if _PLAIN_KEY.fullmatch(key) else f".[{json.dumps(key)}]" for key in keys)
+        raise CorpusError(
+            f"{path} is one JSON object, whose rows seem to be in {'.'.join(keys)!r}. Write them one a line, for "
+            f"example with jq -c '{steps}[]' {path.name} > rows.jsonl, and name that file."
+        )
+
+
+def _lists_of_objects(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The keys that lead to each list of objects, those of outer lists first."""
+    for key, held in value.items():
         if isinstance(held, list) and held and all(isinstance(each, dict) for each in held):
-            raise CorpusError(
-                f"{path} is one JSON object, whose rows seem to be in {key!r}. Write them one a line, for example with "
-                f"jq -c '.{key}[]' {path.name} > rows.jsonl, and name that file."
-            )
+            yield (key,)
+    for key, held in value.items():
+        if isinstance(held, dict):
+            yield from ((key, *keys) for keys in _lists_of_objects(held))
 
 
 def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:

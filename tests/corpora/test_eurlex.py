@@ -151,7 +151,7 @@ def test_an_act_that_breaks_a_rule_is_a_reject_that_names_its_file(folder, impor
     [
         ("9.json", json.dumps(ACT)[:99], "9.json: The file is not JSON: "),
         ("9.json", "", "9.json: The file is not JSON: "),
-        ("9.json", "[]", "9.json: The file is not a JSON object, such as "),
+        ("9.json", "[]", "9.json: The file is not a JSON object, but a list; "),
         ("9.json", '{"a": 1, "a": 2}', "9.json: The file has the key 'a' twice."),
         ("9.json", " " * 9000, "9.json: The file is longer than 8,000 bytes."),
         ("README.txt", "Acts", "README.txt: It is no act; acts are files <celex_id>.json"),

@@ -5,6 +5,7 @@ import gzip
 import io
 import json
 import lzma
+import re
 import zipfile
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -262,7 +263,7 @@ def test_each_element_of_an_array_is_a_row_and_a_bad_one_stays_one(write, import
         ("5", "e\\"),
     ]
     assert {row["line"]: row["reason"] for row in rejects()} == {
-        4: "Something that is not a JSON object stands here.",
+        4: "Something that is not a JSON object stands here; each row must be one.",
         5: "The line is not JSON: Expecting value: line 1 column 21 (char 20).",
         6: "The object is longer than 100 bytes.",
     }
@@ -298,6 +299,27 @@ def test_what_lies_within_an_object_is_a_column_by_its_path(write, import_corpus
     assert [(post["id"], post["text"]) for post in posts()] == [("11", "The ferry leaves at seven")]
     with pytest.raises(CommandError, match=r"is one JSON object, whose rows .* in 'data'.*jq -c '.data\[\]' a.json"):
         import_corpus("d", write("a.json", json.dumps({"version": 1, "data": POSTS})))
+
+
+@pytest.mark.parametrize(
+    ("keys", "steps"),
+    [(("data", "posts"), ".data.posts[]"), (("a b", "c", "d-e"), '.["a b"].c.["d-e"][]')],
+)
+def test_rows_that_lie_deep_within_an_object_are_found_for_jq(write, import_corpus, keys, steps):
+    held = POSTS
+    for key in reversed(keys):
+        held = {"version": 1, key: held}
+    told = f"rows seem to be in '{'.'.join(keys)}'. Write them one a line, for example with jq -c '{steps}' a.json >"
+    with pytest.raises(CommandError, match=re.escape(told)):
+        import_corpus("c", write("a.json", json.dumps(held)))
+
+
+def test_rows_of_json_that_are_lists_or_end_with_a_comma_are_rejected_with_what_to_do(write, import_corpus):
+    content = as_jsonl(POSTS)
+    with pytest.raises(CommandError, match=r'not a JSON object, but a list; each row must be one, such as {"id": "...'):
+        import_corpus("c", write("a.json", '[["1", "a"], ["2", "b"]]'))
+    with pytest.raises(CommandError, match=r"line 1: The line ends with a comma, .*take the comma at the end of each"):
+        import_corpus("c", write("a.jsonl", content.replace("}\n", "},\n")))
 
 
 def test_a_number_of_thousands_of_digits_is_a_reject_in_plain_words(write, import_corpus):
