@@ -18,7 +18,7 @@ from annotate.work.sql import sql
 from corpora.prepared import prepared
 
 # The first units of one queue that a person may be given; several of them are put together into one statement.
-_HEADS = sql("heads").replace("{seen}", seen_sql("unit", "%s"))
+_HEADS = {vendor: sql("heads").replace("{seen}", seen_sql("unit", "%s", vendor)) for vendor in ("sqlite", "postgresql")}
 _PUT_OFF = sql("put_off")
 # Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
 # the unit that is answered and the next.
@@ -99,9 +99,9 @@ def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
 _FIRST = f"WITH put_off AS MATERIALIZED ({_PUT_OFF}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
 _IS_HEAD = {
     "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
-    f"CROSS JOIN annotate_unit AS head ON head.id IN ({_HEADS}))",
+    f"CROSS JOIN annotate_unit AS head ON head.id IN ({_HEADS['sqlite']}))",
     "postgresql": f"annotate_unit.id = ANY(ARRAY({_FIRST} jsonb_array_elements_text(%s::jsonb) AS queue(value) "
-    f"CROSS JOIN LATERAL ({_HEADS}) AS head))",
+    f"CROSS JOIN LATERAL ({_HEADS['postgresql']}) AS head))",
 }
 
 

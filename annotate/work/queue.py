@@ -6,7 +6,8 @@ from itertools import count, product
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -150,7 +151,7 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
     annotator = permit.annotator
     pots_of = _pots[annotator.adjudicates, annotator.takes_disturbing]
     pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
-    met = {pk: is_met for pk, *_, is_met in pots}
+    met = {pk: bool(number) for pk, *_, number in pots}
     hidden = honeypots.in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
     # As long as there are such, one that nobody has met who has not answered the unit: so a gold answer has no more
     # readers than the unit, and a colleague to whom it comes if it is given back can be given it.
@@ -164,7 +165,7 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
     @prepared
     def pots(task, annotator, language, work) -> QuerySet[Unit]:
         """The gold answers of a language that a person can be given: unit, item, its id, whether they have it or gave
-        it back, and whether somebody else has met it who has not answered a unit of work.
+        it back, and to how many others it was shown who have not answered a unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
         met = Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
@@ -172,7 +173,9 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
         left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
-        left = left.annotate(given=Exists(given), met=Exists(met.order_by()))
+        # Counted, and not asked whether there is one: PostgreSQL would make a join of that.
+        number = met.order_by().values("unit").annotate(number=Count("pk")).values("number")
+        left = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
         return left.values_list("pk", "item_id", "item__key", "given", "met")
 
     return pots
