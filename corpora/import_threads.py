@@ -145,12 +145,14 @@ def _nothing(manifest: Manifest, paths: list[Path]) -> str:
     if not threads.messages:
         return f"{paths[0]} holds no messages."
     if not threads.replies:
+        none = f"None of the {threads.messages:,} messages answers another"
         return (
-            f"None of the {threads.messages:,} messages answers another; say which column names the message that one "
-            "answers with --column parent_id=COLUMN."
+            f"{none if threads.messages > 1 else 'The only message answers no other'}; say which column names the "
+            "message that one answers with --column parent_id=COLUMN."
         )
     why = "; ".join(f"{REASONS[reason]}: {count:,}" for reason, count in threads.left_out.items())
-    return f"No pair is left of {threads.replies:,} messages that answer another: {why}. Nothing was imported."
+    answers = "1 message that answers" if threads.replies == 1 else f"{threads.replies:,} messages that answer"
+    return f"No pair is left of {answers} another: {why}. Nothing was imported."
 
 
 def _check_once(paths: list[Path], given: list[tuple[str, str]]) -> None:

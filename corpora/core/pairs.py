@@ -62,7 +62,7 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
 
     The text of a deleted message is not kept.
     """
-    text = _text(raw.get("text"))
+    text = "" if is_missing(raw.get("text")) else _text(raw.get("text"))
     deleted = _deleted(raw.get("deleted")) or is_notice(text)
     return Message(
         id=message_id(raw.get("id")),

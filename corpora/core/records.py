@@ -156,17 +156,19 @@ def read_id(value: object, what: str = "id") -> str:
         raise RecordError(f"The {what} has {len(key):,} characters; {MAX_ID} are the most.")
     if not key.isprintable():
         raise RecordError(f"The {what} holds a tab, a newline or another character that cannot be seen.")
-    if fault := odd_id(key):
+    if fault := odd_id(key, what):
         raise RecordError(f"The {what} {fault}.")
     return key
 
 
-def odd_id(key: str) -> str:
-    """What is wrong with an id that some program has spoilt, such as 4.8E+17, 1.0 or NaN; "" where nothing is."""
+def odd_id(key: str, what: str = "id") -> str:
+    """What is wrong with an id that some program has spoilt, such as 4.8E+17, 1.0 or NaN; "" where nothing is. what:
+    the id of a row, or what it is an id of."""
     if rewritten(key) or whole(key) != key:
         return f"{key} is a number that another program has rewritten; save ids as text, as their source has them"
     if is_missing(key):
-        return f"is {key}, which another program writes where there is none; give the post an id"
+        named = "row" if what == "id" else what
+        return f"is {key}, which another program writes where there is none; give each {named} an id"
     return ""
 
 

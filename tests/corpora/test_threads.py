@@ -163,6 +163,12 @@ def test_a_parent_or_thread_that_pandas_left_out_is_none(importing, write):
     assert [row["id"] for row in posts()] == ["b", "c"]
 
 
+def test_a_text_that_pandas_left_out_is_missing(importing, write):
+    lines = ["id,parent_id,text", f"a,,{ASKED}", f"b,a,{SAID}", "c,a,nan", "d,a,<NA>"]
+    importing(write("talk.csv", "\n".join(lines)))
+    assert left_out() == {"c": "empty", "d": "empty"}
+
+
 def test_repeated_pairs_stay_and_repeated_messages_do_not(importing, write):
     rows = [*TALK, message("d", "a"), message("e", "a"), TALK[1], message("c", "a", "Something else.")]
     said = importing(write("talk.jsonl", rows), max_rejects="50%")
@@ -253,8 +259,8 @@ def test_the_least_certainty_may_be_another(importing, write):
 @pytest.mark.parametrize(
     ("rows", "why"),
     [
-        ([message("a", None)], "None of the 1 messages answers another; say which column .* --column parent_id=COLUMN"),
-        ([message("a", "b")], "No pair is left of 1 messages that answer another: answers a message that is not in"),
+        ([message("a", None)], "The only message answers no other; say which column .* --column parent_id=COLUMN"),
+        ([message("a", "b")], "No pair is left of 1 message that answers another: answers a message that is not in"),
         ([message("a", "b", score="many")], "line 1: The score 'many' is not a number; leave it empty"),
         ([message("a", "b", deleted="perhaps")], "'perhaps'; it must be true or false"),
         ([message("a", ["b"])], "The parent_id is a list"),
@@ -264,6 +270,7 @@ def test_the_least_certainty_may_be_another(importing, write):
         ([{"thread": "t", "turns": "Hello"}], "The turns are a string; they must be a list of strings"),
         ([{"thread": "t", "turns": ["Hello", 3]}], "The text is a number"),
         ([{"thread": None, "turns": ["Hello"]}], "The thread is missing"),
+        ([{"thread": "nan", "turns": ["Hello"]}], "The thread is nan, .* where there is none; give each thread an id"),
         ([{"id": "a", "text": "Hello"}], "has no column parent_id; its columns are: id, text"),
     ],
 )
