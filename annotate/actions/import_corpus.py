@@ -148,7 +148,8 @@ def _of_formulas(outcome: Imported) -> str:
 def _of_authors(outcome: Imported) -> str:
     named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in outcome.authorless.most_common(SHOWN))
     total = outcome.authorless.total()
-    return f"{outcome.source.name}: {many(total, 'row')} {'has' if total == 1 else 'have'} no author, but: {named}."
+    told = "1 row names no author; it has" if total == 1 else f"{total:,} rows name no author; they have"
+    return f"{outcome.source.name}: {told} {named}."
 
 
 def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:

@@ -191,8 +191,8 @@ def words(report: Section) -> list[str]:
     part = report[ALL]
     repeats = " (repeats counted)" if report["repeats"] else ""
     counted = (
-        f"{count(part['judgments'])} judgments of {many(part['annotators'], 'annotator')} on {count(part['units'])} "
-        f"units{repeats}, {count(part['units_of_two'])} of them judged by two or more"
+        f"{_many(part['judgments'], 'judgment')} of {many(part['annotators'], 'annotator')} on "
+        f"{_many(part['units'], 'unit')}{repeats}, {count(part['units_of_two'])} of them judged by two or more"
     )
     return _of_sets(counted, part) if part.get("masi") else _of_labels(counted, part)
 
@@ -205,29 +205,36 @@ def _of_sets(counted: str, part: Section) -> list[str]:
     ]
     if gold := part["gold"]:
         told.append(
-            f"On {count(gold['units'])} units with true labels, those that most people chose have a mean F1 of "
+            f"On {_many(gold['units'], 'unit')} with true labels, those that most people chose have a mean F1 of "
             f"{accuracy(gold['majority'])}.{_unknown(gold)}"
         )
     return told
 
 
 def _unknown(gold: Section) -> str:
-    return f" {count(gold['unknown'])} true labels belong to no unit here." if gold["unknown"] else ""
+    if not gold["unknown"]:
+        return ""
+    return f" {_many(gold['unknown'], 'true label')} {'belongs' if gold['unknown'] == 1 else 'belong'} to no unit here."
+
+
+def _many(number: float, noun: str) -> str:
+    """As tables.many, of counts that may be effective ones."""
+    return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
 def _of_labels(counted: str, part: Section) -> list[str]:
     model = part["dawid_skene"]
     told = [
         f"{counted}: alpha is {coefficient(part['nominal'], 4)}.",
-        f"Dawid and Skene's model differs from the label with the most votes on {count(len(model['differs']))} units; "
-        f"on {count(model['tied'])} the votes tie.",
+        "Dawid and Skene's model differs from the label with the most votes on "
+        f"{_many(len(model['differs']), 'unit')}; on {count(model['tied'])} the votes tie.",
     ]
     if not model["converged"]:
-        told[1] += f" It has not converged in {count(model['rounds'])} rounds, so its figures are not a maximum."
+        told[1] += f" It has not converged in {_many(model['rounds'], 'round')}, so its figures are not a maximum."
     if gold := part["gold"]:
         models = ", ".join(f"{name} {accuracy(gold[key])}" for key, name in MODELS.items())
         told.append(
-            f"Of {count(gold['units'])} units with a true label the majority, ties counted by their shares, has "
+            f"Of {_many(gold['units'], 'unit')} with a true label the majority, ties counted by their shares, has "
             f"{accuracy(gold['majority'])} right, {models}.{_unknown(gold)}"
         )
         told += sureness(gold)

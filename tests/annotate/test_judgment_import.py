@@ -328,6 +328,13 @@ def csv_of(tmp_path):
     return make
 
 
+def test_the_agreement_of_one_judgment_is_told_in_the_singular(csv_of, capsys):
+    call_command("import_judgments", "crowd", str(csv_of("a,r1,1")))
+    capsys.readouterr()
+    call_command("agreement", "crowd")
+    assert "1 judgment of 1 annotator on 1 unit, 0 of them" in " ".join(capsys.readouterr().out.split())
+
+
 def test_a_word_for_none_is_no_answer_and_agreement_is_that_of_the_others(csv_of, capsys):
     rows = ["a,r1,1", "a,r2,1", "a,r3,None", "b,r1,1", "b,r2,1", "b,r3,1", "c,r1,2", "c,r2,nan", "c,r3,2"]
     imported = import_judgments("crowd", csv_of(*rows))

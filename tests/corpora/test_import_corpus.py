@@ -356,7 +356,7 @@ def test_who_is_missing_or_gone_is_no_author_and_a_number_that_is_lost_is_refuse
     assert rejects()[0]["reason"] == (
         "The author 9.06E+17 is a number that another program has rewritten; save it as text."
     )
-    assert "a.csv: 6 rows have no author, but: nan (2), NULL (1)" in said
+    assert "a.csv: 6 rows name no author; they have nan (2), NULL (1)" in said
 
 
 def test_ids_in_nfc_and_nfd_are_one(write, import_corpus):

@@ -120,7 +120,7 @@ def test_true_sets_measure_what_most_people_chose_by_its_mean_f1(task, coded, ke
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     said = command("agreement", task.name, gold=file)
     assert "On 3 units with true labels, those that most people chose have a mean F1 of 55.56%" in said
-    assert "1 true labels belong to no unit here." in said
+    assert "1 true label belongs to no unit here." in said
 
 
 @pytest.mark.parametrize(
