@@ -270,10 +270,11 @@ def predicted(corpus, which, tmp_path):
 
 @pytest.fixture
 def labelled(predicted, which, person, client):
-    """All posts labelled by one reader of all four, in a task of the file."""
+    """All posts labelled by readers of all four, in a task of the file: what one names elsewhere, the other confirms."""
     options = {"least_letters": 1000, **NO_CHECKS, "corpus": "naija", "seed": "1", "verbosity": 0}
     call_command("open_task", "which", kind=str(which), size=6, **options)
-    label_all(client, person("amaka", "en pcm pt-BR pt-PT"), "which")
+    for reader in [person(name, "en pcm pt-BR pt-PT") for name in ("amaka", "bola")]:
+        label_all(client, reader, "which")
     task = Task.objects.get(name="which")
     assert dict(task.units.values_list("item__key", "label")) == LABELS
     return task
