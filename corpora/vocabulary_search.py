@@ -88,14 +88,17 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
         last_unless(Q(plain=" ".join(words).encode())),
         F("is_preferred").desc(),
         last_unless(_begins("plain", words[0])),
-        Case(
-            *(When(language=tag, then=Value(place)) for place, tag in enumerate(closest)), default=Value(len(closest))
-        ),
+        # PostgreSQL takes a constant for the number of a column.
+        *([_place(closest)] if closest else []),
         Length("plain"),
         "plain",
         "concept__key",
         "text",
     ).select_related("concept")
+
+
+def _place(closest: Sequence[str]) -> Case:
+    return Case(*(When(language=tag, then=Value(at)) for at, tag in enumerate(closest)), default=Value(len(closest)))
 
 
 def _each(labels: QuerySet[Label], limit: int) -> Iterator[Label]:

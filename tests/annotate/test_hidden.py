@@ -73,7 +73,9 @@ PLAIN = {"votes": DISPUTED, "text": "the same text", "letters": 40}
 def seen_alone(make_task, annotator, entry, answer, **fields):
     """A task of one unit, and what the annotator sees of it: until the answer, when it is taken back, on a sheet."""
     name = f"task{Task.objects.count()}"
-    task = make_task([{"key": name, **entry}], name=name, **fields)
+    # Nobody is given a hidden unit with a text that they have seen.
+    text = f"{entry['text']} of {name}"
+    task = make_task([{"key": name, **entry, "text": text}], name=name, **fields)
     found = all_an_annotator_sees(task, annotator, answer)
     client = Client()
     client.force_login(annotator.user)
@@ -83,7 +85,7 @@ def seen_alone(make_task, annotator, entry, answer, **fields):
         page = without_what_may_differ(page, lease).replace(f'-{lease}"', '-"').replace(f"/{name}/", "/task/")
         found.append(page)
     Task.objects.filter(pk=task.pk).update(is_open=False)
-    return task.units.get(), found
+    return task.units.get(), [page.replace(text, entry["text"]) for page in found]
 
 
 @pytest.mark.parametrize("answer", ["de", "fr", "und mixed"])

@@ -270,7 +270,7 @@ def predicted(corpus, which, tmp_path):
 
 @pytest.fixture
 def labelled(predicted, which, person, client):
-    """All posts labelled by readers of all four, in a task of the file: what one names elsewhere, the other confirms."""
+    """All posts labelled by two readers of all four, in a task of the file: one confirms what the other names."""
     options = {"least_letters": 1000, **NO_CHECKS, "corpus": "naija", "seed": "1", "verbosity": 0}
     call_command("open_task", "which", kind=str(which), size=6, **options)
     for reader in [person(name, "en pcm pt-BR pt-PT") for name in ("amaka", "bola")]:
