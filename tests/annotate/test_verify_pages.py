@@ -175,7 +175,7 @@ def doubted(make_task, person):
     """doubted("de", "fr") is an audited unit on which detectors agreed on the first, and a reader said the second."""
 
     def make(agreed, label, name="task", **fields):
-        entry = {"votes": (agreed,) * 3, "key": name, "text": "the same text", "letters": 40}
+        entry = {"votes": (agreed,) * 3, "key": name, "text": f"the same text of {name}", "letters": 40}
         task = make_task([entry, *fields.pop("others", [])], name=name, audit_least=1, audit_recheck=1, **fields)
         reader = Annotator.objects.filter(user__username="reader").first() or person("reader", "de fr")
         unit = task.units.get(audited=True)
@@ -196,7 +196,8 @@ def dossier(client, unit):
     """The adjudicator's page of a unit, but for what names the unit."""
     page = client.get(f"/tasks/{unit.task.name}/adjudication/{unit.pk}/").text
     page = re.sub(r'(name="csrfmiddlewaretoken" value=")\w+', r"\1", page)
-    return page.replace(f"/{unit.task.name}/", "/task/").replace(f"/{unit.pk}/", "/unit/")
+    page = page.replace(f"/{unit.task.name}/", "/task/").replace(f"/{unit.pk}/", "/unit/")
+    return re.sub(f"the([ +])same([ +])text[ +]of[ +]{unit.task.name}", r"the\1same\2text", page)
 
 
 TOLD = (
