@@ -92,19 +92,14 @@ def _is_one_a_line(start: bytes) -> bool:
     first, newline, _ = text.partition(b"\n")
     if not newline or not text.startswith(b"{"):
         return True
-    if first.strip() == b"{":
-        return False
     try:
-        json.loads(first)
-    except ValueError:
-        try:
-            _, end = json.JSONDecoder().raw_decode(text.decode(errors="replace"))
-        except (ValueError, RecursionError):
-            return True
-        return end <= len(first)
+        _, end = json.JSONDecoder().raw_decode(text.decode(errors="replace"))
     except RecursionError:
-        pass
-    return True
+        return True
+    except ValueError:
+        # A first object that is longer than what was looked at. A broken first line must not swallow the others.
+        return len(start) < _LOOKED_AT or first.strip() != b"{"
+    return end <= len(first.decode(errors="replace"))
 
 
 # What matters outside of a string, and inside of one.

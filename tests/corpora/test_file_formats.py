@@ -17,6 +17,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError
 
+from corpora.lines import MAX_LINE, values_of
 from tests.corpora.conftest import POSTS, as_jsonl
 from tests.corpora.on_disk import posts, rejects
 
@@ -346,3 +347,11 @@ def test_what_parquet_has_besides_strings_is_read_as_lines_would_have_it(write, 
         [str(UUID(int=1)), str(UUID(int=2))],
     ]
     assert [post["text"] for post in posts("bytes")] == ["a", "b"]
+
+
+@pytest.mark.parametrize("broken", ["{", '{"id": {', '{"id": "0", "text": [', '{"id":'])
+def test_a_broken_first_line_is_one_reject_and_swallows_no_other(tmp_path, broken):
+    path = tmp_path / "posts.jsonl"
+    rows = [f'{{"id": "{number}", "text": "a text"}}' for number in range(1, 6)]
+    path.write_text("\n".join([broken, *rows]) + "\n")
+    assert len(list(values_of(path, MAX_LINE, lambda count: None))) == 6
