@@ -21,6 +21,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, InternalError, NotSupportedError
 
+from corpora.storage_faults import DatabaseAway
+
 DONE, REFUSED, GONE, FAULT = 0, 1, 128 + signal.SIGPIPE, 70
 STOPS = {signal.SIGINT: "Stopped by Ctrl-C", signal.SIGTERM: "Stopped by SIGTERM"}
 KEPT = "what was finished is kept, and the rest is undone; run the command again to go on."
@@ -101,10 +103,17 @@ def _of_error(error: BaseException) -> tuple[str, int]:
 
 def _of_database(error: Exception) -> str:
     told = _line(error)
+    if isinstance(error, DatabaseAway):
+        return told
     if "database is locked" in told:
         return f"The database is being written to by another program, and stayed locked: {told}. Run the command again."
     if "disk is full" in told or "No space left" in told:
         return f"{DATABASE}: {told}. Free space on its disk and run the command again; nothing is half-written."
+    if "disk I/O error" in told:
+        return (
+            f"{DATABASE}: {told}. Its files were moved or replaced while it was in use, or the disk is broken: restart "
+            "the server (`assay serve`), then run the command again."
+        )
     return f"{DATABASE}: {told} (See DATABASE_URL; and has `assay serve` been run?)"
 
 

@@ -32,10 +32,13 @@ from django.test import Client, TransactionTestCase, override_settings
 
 from corpora import vocabularies
 from corpora.core.languages import LANGUAGES
+from deploy.sqlite import base as sqlite_base
 from tests import running
 from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
 from tests.together import HANGS
 
+# The database of the tests is made anew beside whatever else the data folder holds.
+sqlite_base.makes_file = True
 REQUIRE_ALL = os.environ.get("ASSAY_REQUIRE_ALL") == "1"
 ON_POSTGRES = django_settings.DATABASES["default"]["ENGINE"].endswith("postgresql")
 # Of the tests of the database, those that run on SQLite as well as on PostgreSQL: what is about constraints, locks,

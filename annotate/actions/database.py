@@ -11,6 +11,7 @@ from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
 from corpora.rights import FOLDER
+from corpora.storage_faults import check_not_away
 
 
 def prepare() -> None:
@@ -50,6 +51,8 @@ def _name() -> str:
 
 @contextmanager
 def _alone() -> Iterator[TextIO]:
+    if connection.vendor == "sqlite":
+        check_not_away(_name())
     # Where the keys come from the environment, nobody has made the folder to keep them in.
     settings.DATA_DIR.mkdir(FOLDER, parents=True, exist_ok=True)
     with (settings.DATA_DIR / "migrating.lock").open("a+") as lock:

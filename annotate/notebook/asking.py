@@ -19,10 +19,11 @@ from annotate.goldsets.manifest import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed
 from corpora.core.errors import CorpusError
 from corpora.core.records import RecordError
+from corpora.storage_faults import DatabaseAway
 
 P, R = ParamSpec("P"), TypeVar("R")
 # Those whose text is a sentence for people.
-SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError)
+SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
 
 # Jupyter runs every cell inside an event loop, and Django lets nobody ask the database in a thread that has one, since
 # a query would hold all else up (SynchronousOnlyOperation). Its way out, as in asgiref's sync_to_async, is another

@@ -63,6 +63,12 @@ def check_installed() -> None:
     """AssayError where the database is a file that is not there: asking it would make an empty one."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith(".sqlite") and not Path(database["NAME"]).exists():
+        from corpora.storage_faults import DatabaseAway, check_not_away
+
+        try:
+            check_not_away(str(database["NAME"]))
+        except DatabaseAway as error:
+            raise AssayError(str(error)) from None
         raise AssayError(
             f"There is no installation in {settings.DATA_DIR}; say where there is one with assay.use(folder) or "
             "ASSAY_DATA_DIR, or make one: assay serve."

@@ -17,6 +17,7 @@ from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
 from corpora.occupied import Occupied
+from corpora.storage_faults import check_not_away
 
 
 @lru_cache(maxsize=256)
@@ -31,9 +32,9 @@ class Cursor(base.SQLiteCursorWrapper):
         return _converted(query) if param_names is None else super().convert_query(query, param_names=param_names)
 
 
-# Whether a file that is missing is made. Not by a server: it would go on with an empty database where the file was only
-# moved for a moment.
-makes_file = True
+# Whether a file that is missing is made; None: only where nothing else of an installation is there. Never by a server:
+# it would go on with an empty database where the file was only moved for a moment.
+makes_file: bool | None = None
 _waiting: dict[object, float] = {}  # connections of this process that wait for a writer -> since when
 
 
@@ -46,36 +47,47 @@ def longest_wait() -> float:
 READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
+def _identity(path: str) -> tuple[int, int] | None:
+    """Which file it is, wherever it is moved to; None where there is none."""
+    try:
+        found = os.stat(path)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
 class DatabaseWrapper(base.DatabaseWrapper):
     _lock_file = None
     _lock_held = False
     waits_to_write = True
 
-    _file: tuple[int, int] | None = None  # that of the connection
+    _files: list[tuple[int, int] | None] | None = None  # those of the connection
 
     def get_new_connection(self, conn_params):
-        if not makes_file:
+        path = str(conn_params["database"])
+        if makes_file is None:
+            check_not_away(path)
+        if makes_file is False or (makes_file is None and os.path.exists(path)):
             # This mode opens what is there.
             conn_params = {
                 **conn_params,
-                "database": f"file:{quote(str(conn_params['database']))}?mode=rw",
+                "database": f"file:{quote(path)}?mode=rw",
                 "uri": True,
             }
         connection = super().get_new_connection(conn_params)
-        self._file = self._file_now()
+        self._files = self._files_now()
         self.execute_wrappers = [*self.execute_wrappers, self._lock_single_write]
         return connection
 
-    def _file_now(self):
-        try:
-            found = os.stat(self.settings_dict["NAME"])
-        except OSError:
-            return None
-        return found.st_dev, found.st_ino
+    def _files_now(self):
+        path = str(self.settings_dict["NAME"])
+        return [_identity(path), _identity(f"{path}-wal")]
 
     def is_usable(self):
-        """It is asked once a request. A file that was moved away or replaced is no longer the database."""
-        return self._file_now() == self._file and super().is_usable()
+        """It is asked once a request. A file that was moved away or replaced is no longer the database. The -wal stays
+        the same one as long as a connection has it open.
+        """
+        return self._files_now() == self._files and super().is_usable()
 
     def create_cursor(self, name=None):
         return self.connection.cursor(factory=Cursor)

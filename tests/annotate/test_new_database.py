@@ -40,10 +40,11 @@ def test_tables_that_a_killed_command_has_half_made_are_finished_by_the_next(tmp
     assert "Nobody is there to annotate" in status.stdout
 
 
-def test_of_a_new_database_beside_corpora_it_is_not_said_that_nothing_was_there(tmp_path):
+def test_of_an_empty_database_beside_corpora_it_is_not_said_that_nothing_was_there(tmp_path):
     corpus = tmp_path / DATA / "corpora" / "posts"
     corpus.mkdir(parents=True)
     (corpus / "manifest.json").touch()
+    (tmp_path / DATA / "assay.sqlite3").touch()
     said = assay(tmp_path, "tasks").stderr
     assert said == f"The database was empty, and has no task: what {tmp_path / DATA} holds stays as it is.\n"
 

@@ -2,6 +2,8 @@
 
 import os
 import sqlite3
+import subprocess
+import sys
 from contextlib import closing
 
 import pytest
@@ -10,10 +12,12 @@ from django.db import OperationalError, connection, connections
 from django.test import Client
 from django.urls import reverse
 
+from annotate import endings
 from annotate.models import Judgment
 from corpora.storage_faults import is_storage_fault
 from deploy.sqlite import base
 from tests.annotate.conftest import DISPUTED
+from tests.running import DATA, DATABASE, ROOT, assay, environment
 
 pytestmark = [pytest.mark.sqlite_only, pytest.mark.django_db(transaction=True)]
 
@@ -135,3 +139,76 @@ def test_a_connection_to_a_file_that_was_replaced_is_not_used_again(ann, served,
     finally:
         os.rename(tmp_path / "moved", path)
     assert connection.is_usable()
+
+
+def test_a_connection_whose_journal_was_deleted_is_not_used_again(ann, served):
+    path = str(django_settings.DATABASES["default"]["NAME"])
+    connection.ensure_connection()
+    assert connection.is_usable()
+    os.unlink(f"{path}-wal")
+    assert not connection.is_usable()
+    connection.close()
+    assert browser(ann.user).get("/").status_code == 200
+    assert connection.is_usable()
+
+
+def test_of_an_input_output_error_it_is_said_that_the_server_is_to_be_restarted(capsys):
+    def fail():
+        raise OperationalError("disk I/O error")
+
+    assert endings.run(fail) == endings.REFUSED
+    assert "disk I/O error. " in (said := capsys.readouterr().err)
+    assert "restart the server (`assay serve`)" in said
+
+
+def held(data):
+    return {path.relative_to(data): path.read_bytes() for path in data.rglob("*") if path.is_file()}
+
+
+NOTEBOOK = "import assay\ntry:\n    assay.tasks()\nexcept assay.AssayError as error:\n    print(error)"
+
+
+def test_without_its_database_file_an_installation_refuses_every_command_and_loses_no_answer(installed, tmp_path):
+    data = installed / DATA
+    path, away = data / DATABASE, tmp_path / "away.sqlite3"
+    assert assay(installed, "add_manager", "ann").returncode == 0  # which makes the keys, too
+    # A server that is there keeps what it was told in the -wal.
+    with closing(sqlite3.connect(path)) as server:
+        server.execute("PRAGMA journal_mode=WAL")
+        server.execute("PRAGMA wal_autocheckpoint=0")
+        server.execute("UPDATE auth_user SET first_name = 'kept'")
+        server.commit()
+        path.rename(away)
+        before = held(data)
+        sentence = f"The database file {path} is missing, but {path}-wal is there: nothing was done"
+        for words in (
+            ("tasks",),
+            ("status",),
+            ("add_manager", "bob"),
+            ("serve", "--port", "8979"),
+            ("work",),
+            ("django", "migrate"),
+            ("django", "shell", "-c", "from annotate.models import Task; Task.objects.count()"),
+        ):
+            done = assay(installed, *words)
+            assert (done.returncode, done.stderr.count("\n"), held(data)) == (1, 1, before), (words, done.stderr)
+            assert done.stderr.startswith(sentence), words
+        call = [sys.executable, "-c", NOTEBOOK]
+        done = subprocess.run(call, cwd=ROOT, env=environment(data), capture_output=True, text=True)
+        assert done.stdout.startswith(sentence), done
+        assert held(data) == before
+        away.rename(path)
+        assert assay(installed, "tasks").returncode == 0
+    with closing(sqlite3.connect(path)) as database:
+        assert database.execute("SELECT first_name FROM auth_user").fetchall() == [("kept",)]
+
+
+@pytest.mark.parametrize("sign", ["corpora/posts/manifest.json", f"{DATABASE}-shm", f"{DATABASE}.writers"])
+def test_no_database_is_made_where_anything_else_of_an_installation_is(tmp_path, sign):
+    there = tmp_path / DATA / sign
+    there.parent.mkdir(parents=True)
+    there.touch()
+    done = assay(tmp_path, "tasks", ASSAY_SECRET_KEY="x" * 50, ASSAY_AUTHOR_KEY="y" * 50)
+    assert (done.returncode, list(held(tmp_path / DATA).values())) == (1, [b""])
+    named = there if there.name.startswith(DATABASE) else tmp_path / DATA / "corpora"
+    assert f"{DATABASE} is missing, but {named} is there" in done.stderr
