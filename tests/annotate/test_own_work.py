@@ -174,7 +174,7 @@ def test_what_has_nothing_for_one_is_folded_and_tests_come_before_it(make_task, 
     make_task([], name="empty", title="Empty")
     gold = {"practice": ["1"], "test": ["1"] * 2}
     make_records_task(gold=gold, test_items=2, title="To be tested", languages=["de"])
-    page = as_ann.get("/").text
+    page = re.sub("</?bdi>", "", as_ann.get("/").text)
     assert re.findall(r"<h2>(.*?)</h2>", page)[1::2] == ["To be tested", "Empty"]
     assert page.index('<details class="idle">') > page.index("To be tested")
     assert page.index("<h2>Empty") > page.index('<details class="idle">')
