@@ -218,7 +218,7 @@ def test_a_gold_answer_runs_the_same_statements_as_work(crowd, name, redundancy,
 def test_taking_back_runs_the_same_statements_for_a_gold_answer_whatever_became_of_the_work(
     crowd, name, redundancy, trick
 ):
-    task, (ann, *others) = crowd(count=60, redundancy=redundancy)
+    task, (ann, *others) = crowd(count=120, redundancy=redundancy)
     attacks.assert_same_statements(attacked(name, task, ann, others, 14, trick), attacks.is_gold)
 
 
@@ -235,7 +235,7 @@ def test_taking_back_runs_the_same_statements_for_a_gold_answer_whatever_became_
 )
 def test_flagging_runs_the_same_statements_and_says_the_same_of_a_gold_answer(crowd, name, takers, trick):
     """Where others take what disturbs, and where nobody does, so that the work goes to an adjudicator."""
-    task, (ann, *others) = crowd(count=60, redundancy=2)
+    task, (ann, *others) = crowd(count=120, redundancy=2)
     Annotator.objects.filter(pk__in=[each.pk for each in others[:takers]]).update(takes_disturbing=True)
     found = attacked(name, task, ann, others, 14, trick)
     attacks.assert_same_statements(found, attacks.is_gold)
