@@ -163,10 +163,10 @@ def _open_records(place: Place, units: int, *, gold: bool) -> None:
         (place.folder / name).write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     ads = ("--licence", "CC0-1.0", "--fields", " ".join(FIELDS), "--source", "made")
     place.manage("import_corpus", "ads", place.folder / "ads.jsonl", *ads)
-    of_gold = ("--gold", place.folder / "gold.jsonl", "--gold-share", "0.2") if gold else ()
+    of_gold = ("--gold", place.folder / "gold.jsonl") if gold else ()
     place.manage(
         *("open_task", "load", "--corpus", "ads", "--design", "records", "--languages", "en", "--size", str(units)),
-        *("--kind", "ad_relevance", "--redundancy", "1", *of_gold),
+        *("--kind", "ad_relevance", "--redundancy", "1", "--gold-share", "0.2" if gold else "0", *of_gold),
         *("--test-items", "0", "--pause-below", "0", "--seed", "s3"),
     )
 
