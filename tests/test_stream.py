@@ -1,6 +1,7 @@
 """All figures of a uniform set against known truth, small: the benchmark `stream` does this on real streams."""
 
 import json
+from collections import Counter
 
 import pytest
 from django.conf import settings as django_settings
@@ -10,6 +11,7 @@ from annotate.models import Annotator, Judgment, Task
 from corpora.core.languages import UND, confusable_with
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 from tests.benchmarks import audits_work, stream_work
+from tests.benchmarks.material import MissingData, mixed
 from tests.benchmarks.stream import Figure, held, report
 from tests.benchmarks.stream_work import OTHER_RIGHT, Truth, predictions
 
@@ -23,17 +25,21 @@ ABOUT = {
 
 
 @pytest.fixture
-def found(demo_corpus, tmp_path, monkeypatch, capsys):  # noqa: F811
-    """What the work of one seed prints on the demo's posts."""
+def done(demo_corpus, tmp_path, monkeypatch, capsys):  # noqa: F811
+    """Runs the benchmark's program on the demo's posts and returns what it prints."""
     monkeypatch.setattr(audits_work, "NAME", demo_corpus.name)
     lines = (django_settings.BASE_DIR / "fixtures" / "demo_truth.tsv").read_text(encoding="utf-8").splitlines()
     (tmp_path / "truth.json").write_text(json.dumps(dict(line.split("\t") for line in lines)))
-    stream_work.main([str(tmp_path / "truth.json"), "300", "0.015", "0.02", "", "1"])
-    (line,) = capsys.readouterr().out.splitlines()
-    return json.loads(line)
+    return lambda *arguments: _printed(tmp_path / "truth.json", arguments, capsys)
 
 
-def test_the_intervals_of_two_reports_and_of_the_audit_cover_the_truth_and_nothing_of_a_seed_is_left(found):
+def _printed(truth, arguments, capsys):
+    stream_work.main([str(truth), *arguments])
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_the_intervals_of_two_reports_and_of_the_audit_cover_the_truth_and_nothing_of_a_seed_is_left(done):
+    [found] = done("300", "0.015", "0.02", "", "confirmed", "1")
     figures = [Figure(*row) for row in found["figures"]]
     assert {figure.kind for figure in figures} == {
         "error of agreement, in all",
@@ -48,6 +54,43 @@ def test_the_intervals_of_two_reports_and_of_the_audit_cover_the_truth_and_nothi
     # And an interval can fail: against a stream that is otherwise, fewer cover.
     others = [figure._replace(truth=figure.truth - 0.25) for figure in intervals]
     assert sum(figure.covers for figure in others) / len(others) < 0.75
+
+
+def test_a_confirmed_answer_in_another_language_costs_further_answers_and_is_right(done):
+    confirmed, single = done("300", "0.2", "0", "en de", "confirmed single", "1")
+    assert (confirmed["rule"], single["rule"]) == ("confirmed", "single")
+    assert confirmed["elsewhere"] <= confirmed["further"] < confirmed["judgments"]
+    assert single["further"] == 0
+    assert confirmed["elsewhere_wrong"] < single["elsewhere_wrong"]
+
+
+def test_a_mixed_stream_has_the_least_number_of_posts_of_each_language(tmp_path):
+    for name, text in {
+        "lingua_sentences/da.txt": "Dette er en lang sætning",
+        "lingua_sentences/ja.txt": "これはとても長い文章です",
+        "lingua_sentences/sq.txt": "Kjo nuk është në listë",
+        "lingua_single_words/da.txt": "ord",
+        "lingua_single_words/ja.txt": "言葉",
+        **{f"afrisenti_tweets/{code}.txt": f"tweet {code}" for code in ("am", "ha", "pcm", "sw")},
+        "twitter_langid/uniformly_sampled.tsv": "ja\t1\nsq\t2",
+    }.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    stream = mixed(tmp_path, 500, "1", {"da": 100}, 20)
+    counts = Counter(post.language for post in stream)
+    assert counts == {"da": 100, "ja": 320, "am": 20, "ha": 20, "pcm": 20, "sw": 20}
+    assert {post.text for post in stream if post.language == "da"} == {
+        "Dette er en lang sætning",
+        "Dette er en",
+        "ord",
+    }
+    assert {post.text for post in stream if post.language == "ja"} == {
+        "これはとても長い文章です",
+        "これはとても長い",
+        "言葉",
+    }
+    with pytest.raises(MissingData, match="160 posts are needed"):
+        mixed(tmp_path, 120, "1", {"da": 60}, 20)
 
 
 def test_the_predictor_that_did_not_vote_errs_as_often_as_said_and_half_of_the_time_nearby():

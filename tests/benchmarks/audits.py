@@ -10,6 +10,7 @@ not. Everything of a seed is rolled back before the next. One process a core, ea
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.benchmarks.material import resample
 from tests.benchmarks.resampled import on_frames
 from tests.benchmarks.tables import share, show
 from tests.benchmarks.whole_run import PIDGIN_SHARE
@@ -31,7 +32,12 @@ def add_options(parser) -> None:
 def run(folder: Path, options) -> None:
     seeds = [f"{options.seed}-{number}" for number in range(options.audit_seeds)]
     arguments = (options.audit_size, options.slip, options.adjudicator_slip, options.audit_limit)
-    frames = on_frames(folder, options.audit_frame, seeds, "tests.benchmarks.audits_work", *arguments)
+    frames = on_frames(
+        lambda seed: resample(folder, options.audit_frame, PIDGIN_SHARE, seed)[0],
+        seeds,
+        "tests.benchmarks.audits_work",
+        *arguments,
+    )
     found = [run for frame in frames for run in frame]
     print(
         f"{len(found)} draws of {options.audit_size:,} from {len(frames)} frames of {options.audit_frame:,} posts, "

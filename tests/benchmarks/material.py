@@ -7,9 +7,11 @@ list makes of a code is world.py's matter.
 import json
 import random
 from collections import Counter
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+
+from corpora.core.languages import ARTICLE_LABELS
 
 FIRST_ID = 483762194908479488
 # Milliseconds are the upper bits of a tweet's id.
@@ -101,6 +103,54 @@ def resample(folder: Path, posts: int, pidgin: float, seed: str) -> tuple[list[P
         for number, language in enumerate(languages)
     ]
     return stream, covered
+
+
+TWEETS = ("am", "ha", "pcm", "sw")  # languages whose posts are tweets
+OFF_THE_LIST = ("ha", "pcm", "sw")  # those of them that no label stands for
+OFF_THE_LIST_SHARE = 0.01  # of the posts, for each of them
+WORDS_SHARE = SHORT_SHARE = 0.1  # single words, and the first words of a sentence
+SHORT_WORDS, SHORT_CHARACTERS = 3, 8
+
+
+def mixed(folder: Path, posts: int, seed: str, least: Mapping[str, int], otherwise: int) -> list[Post]:
+    """Posts in 57 languages, three of them off the list: sentences, the first words of sentences, single words, and
+    tweets. Languages have Twitter's shares, but each has the least number of posts. Texts are drawn with replacement.
+
+    least: language -> its least number of posts; otherwise: that of the languages it does not name.
+    """
+    rng = random.Random(f"{seed} mixed posts")
+    pools = sentences(folder)
+    seen = shares(folder)
+    weights = {code: seen[code] for code in pools if code in ARTICLE_LABELS} | dict.fromkeys(TWEETS, 0)
+    pools |= {code: lines_of(folder, f"afrisenti_tweets/{code}.txt") for code in TWEETS}
+    counts = Counter({code: least.get(code, otherwise) for code in weights})
+    for code in OFF_THE_LIST:
+        counts[code] = max(counts[code], round(posts * OFF_THE_LIST_SHARE))
+    if counts.total() > posts:
+        raise MissingData(f"{counts.total():,} posts are needed for the least number of each language.")
+    counts.update(rng.choices(list(weights), list(weights.values()), k=posts - counts.total()))
+    languages = list(counts.elements())
+    rng.shuffle(languages)
+    words = {code: _words(folder, code) for code in weights if code not in TWEETS}
+    return [
+        Post(str(FIRST_ID + number * ID_STEP), _mixed_text(rng, pools[code], words.get(code)), code)
+        for number, code in enumerate(languages)
+    ]
+
+
+def _words(folder: Path, code: str) -> list[str]:
+    file = {"no": "nb", "zh-CN": "zh"}.get(code, code)
+    return lines_of(folder, f"lingua_single_words/{file}.txt")
+
+
+def _mixed_text(rng: random.Random, texts: list[str], words: list[str] | None) -> str:
+    fate = rng.random()
+    if words and fate < WORDS_SHARE:
+        return rng.choice(words)
+    text = rng.choice(texts)
+    if fate >= WORDS_SHARE + SHORT_SHARE:
+        return text
+    return " ".join(text.split()[:SHORT_WORDS]) if " " in text else text[:SHORT_CHARACTERS]
 
 
 def some_posts(folder: Path, posts: int, seed: str) -> list[Post]:

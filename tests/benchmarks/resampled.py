@@ -1,25 +1,27 @@
-"""Frames of resampled posts, imported and prelabelled, in which a program measures some seeds: one process a core."""
+"""Frames of posts, imported and prelabelled, in which a program measures some seeds: one process a core."""
 
 import json
 import os
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
-from tests.benchmarks.material import resample, write_jsonl
+from tests.benchmarks.material import Post, write_jsonl
 from tests.benchmarks.place import new_place
-from tests.benchmarks.whole_run import LICENCE, NAME, PIDGIN_SHARE
+from tests.benchmarks.whole_run import LICENCE, NAME
 
 
-def on_frames(folder: Path, posts: int, seeds: list[str], program: str, *arguments: object) -> list[list[dict]]:
-    """Share out the seeds over as many frames of `posts` posts as there are cores.
+def on_frames(
+    drawn: Callable[[str], list[Post]], seeds: list[str], program: str, *arguments: object
+) -> list[list[dict]]:
+    """Share out the seeds over as many frames as there are cores.
 
-    program: a module that is run as `program TRUTH ARGUMENTS SEEDS...` beside each frame, with the file of the true
-    languages by id, and prints a line of JSON for each seed. Returns these, by frame.
+    drawn: the posts of a frame, by its first seed. program: a module that is run as `program TRUTH ARGUMENTS SEEDS...`
+    beside each frame, with the file of the true languages by id, and prints lines of JSON. Returns these, by frame.
     """
     workers = max(1, min(os.cpu_count() or 1, len(seeds)))
 
     def measure(own: list[str]) -> list[dict]:
-        stream, _ = resample(folder, posts, PIDGIN_SHARE, own[0])
+        stream = drawn(own[0])
         with new_place(sqlite=True) as place:
             truth = place.folder / "truth.json"
             write_jsonl(stream, place.folder / "posts.jsonl")

@@ -6,12 +6,16 @@ do all of it through the operations that page and API call (no HTTP), the set is
 an imported predictor that did not are evaluated on it. Every interval of the two reports and of the audit is held
 against the whole stream, whose truth is known. Everything of a seed is rolled back before the next. One process a core,
 each with a stream of its own.
+
+Printed of each draw: the posts for which a reader named a language other than the queue's, how many of their labels are
+wrong, and the further answers, skips and decisions that came after such a post was sent on to be confirmed.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.benchmarks.material import Post, mixed, resample
 from tests.benchmarks.resampled import on_frames
 from tests.benchmarks.tables import share, show
 from tests.benchmarks.whole_run import PIDGIN_SHARE
@@ -56,26 +60,56 @@ def add_options(parser) -> None:
     parser.add_argument(
         "--of", default="", help="languages of which every recall is shown, such as 'da de' (default: none)"
     )
+    parser.add_argument(
+        "--mixed",
+        type=int,
+        metavar="POSTS",
+        help="mix in single words, short texts and tweets, with so many posts of each of 57 languages at least "
+        "(default: sentences by Twitter's shares)",
+    )
+    parser.add_argument("--mixed-of", type=int, metavar="POSTS", help="the same, of the languages of --of")
+    parser.add_argument(
+        "--rules",
+        choices=("confirmed", "single", "both"),
+        default="confirmed",
+        help="whether a second person confirms an answer in another language, as in Assay; or the single answer stands "
+        "(default %(default)s)",
+    )
 
 
 def run(folder: Path, options) -> None:
     seeds = [f"{options.seed}-{number}" for number in range(options.stream_seeds)]
-    arguments = (options.stream_size, options.slip, options.adjudicator_slip, options.wrong_keys)
-    frames = on_frames(folder, options.stream_posts, seeds, "tests.benchmarks.stream_work", *arguments)
+    rules = "confirmed single" if options.rules == "both" else options.rules
+    arguments = (options.stream_size, options.slip, options.adjudicator_slip, options.wrong_keys, rules)
+    frames = on_frames(lambda seed: _posts(folder, seed, options), seeds, "tests.benchmarks.stream_work", *arguments)
     found = [run for frame in frames for run in frame]
     print(
-        f"{len(found)} draws of {options.stream_size:,} from {len(frames)} streams of {options.stream_posts:,} posts, "
+        f"{len(seeds)} draws of {options.stream_size:,} from {len(frames)} streams of {options.stream_posts:,} posts, "
         f"{PIDGIN_SHARE:.0%} Nigerian Pidgin;\n"
         f"readers slip on {options.slip:.1%} of answers, adjudicators on {options.adjudicator_slip:.1%}.\n"
     )
-    counted = ("languages", "read", "judgments", "seconded")
-    head = ["", "languages", "posts read", "judgments", "second opinions"]
-    show("Work", head, [[run["seed"], *(run[name] for name in counted)] for run in found])
+    for rule in rules.split():
+        report_rule(rule, [run for run in found if run["rule"] == rule], options.of.split())
+
+
+def _posts(folder: Path, seed: str, options) -> list[Post]:
+    if options.mixed is None:
+        return resample(folder, options.stream_posts, PIDGIN_SHARE, seed)[0]
+    least = dict.fromkeys(options.of.split(), options.mixed_of or options.mixed)
+    return mixed(folder, options.stream_posts, seed, least, options.mixed)
+
+
+def report_rule(rule: str, found: list[dict], shown: list[str]) -> None:
+    """shown: the languages of which every recall is shown."""
+    counted = ("languages", "read", "judgments", "seconded", "elsewhere", "elsewhere_wrong", "further")
+    head = ["", "languages", "posts read", "judgments", "second opinions", "named another", "wrong", "further", "share"]
+    rows = [[run["seed"], *(run[name] for name in counted), share(run["further"], run["judgments"])] for run in found]
+    show(f"Answers in another language: {rule}. Work", head, rows)
     figures = [Figure(*row) for run in found for row in run["figures"]]
     report(figures)
-    if options.of:
-        shown = [each for each in figures if each.kind.endswith("recall") and each.label in options.of.split()]
-        _show_each("Recall (%)", shown)
+    recalls = [each for each in figures if each.kind.endswith("recall") and each.label in shown]
+    if recalls:
+        _show_each("Recall (%)", recalls)
 
 
 def report(figures: list[Figure]) -> None:

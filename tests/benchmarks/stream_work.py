@@ -1,6 +1,7 @@
-"""Draws of some seeds from one stream, done, exported and evaluated; prints JSON, a line a seed.
+"""Draws of some seeds from one stream, done, exported and evaluated; prints JSON, a line a seed and rule.
 
-Arguments: TRUTH SIZE SLIP ADJUDICATOR_SLIP WRONG_KEYS SEEDS...
+Arguments: TRUTH SIZE SLIP ADJUDICATOR_SLIP WRONG_KEYS RULES SEEDS...
+RULES: "confirmed", "single" or both: what becomes of an answer in a language other than the queue's.
 """
 
 import json
@@ -9,6 +10,9 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +21,7 @@ import django
 django.setup()
 
 from django.db import transaction  # noqa: E402
+from django.db.models import F, OuterRef, Subquery  # noqa: E402
 
 from annotate.core import stages  # noqa: E402
 from annotate.evaluation.classes import folding  # noqa: E402
@@ -24,7 +29,7 @@ from annotate.evaluation.evaluate import evaluate  # noqa: E402
 from annotate.evaluation.given import Subject, of_corpus, read_sets  # noqa: E402
 from annotate.goldsets.writing import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
-from annotate.models import Judgment, Task  # noqa: E402
+from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402
 from annotate.work import opening  # noqa: E402
 from corpora.core.languages import ARTICLE_LABELS, UND, confusable_with  # noqa: E402
 from corpora.import_predictions import import_predictions  # noqa: E402
@@ -136,6 +141,7 @@ def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, fold
         "read": read,
         "judgments": Judgment.objects.filter(unit__task=task).count(),
         "seconded": manifest["checks"]["adjudicators"]["seconded"],
+        **_elsewhere(task, truth),
         "figures": [
             Figure(seed, kind, label, posts, estimate["value"], estimate["low"], estimate["high"], true)
             for kind, label, posts, estimate, true in told
@@ -144,20 +150,54 @@ def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, fold
     }
 
 
+def _elsewhere(task: Task, truth: Mapping[str, str]) -> dict[str, int]:
+    """elsewhere: posts for which a reader named another language than the queue's, without those of the audit, which
+    go to an adjudicator anyway; elsewhere_wrong: how many of their labels are wrong; further: answers, skips and
+    decisions that came after such posts were sent on to be confirmed.
+    """
+    answers = Judgment.objects.filter(unit__task=task, unit__honeypot=False, kind=Judgment.ANSWER, voided_at=None)
+    answers = answers.exclude(label=UND).exclude(label=F("lease__queue"))
+    elsewhere = Unit.objects.filter(pk__in=answers.values("unit"), audited=False)
+    sent = Transition.objects.filter(unit__task=task, event="named")
+    return {
+        "elsewhere": elsewhere.count(),
+        "elsewhere_wrong": sum(
+            label_of(truth[key]) != label
+            for key, label in elsewhere.filter(stage=stages.LABELLED).values_list("item__key", "label")
+        ),
+        "further": Judgment.objects.filter(unit__in=sent.values("unit"))
+        .filter(pk__gt=Subquery(sent.filter(unit=OuterRef("unit")).values("judgment")[:1]))
+        .count(),
+    }
+
+
+@contextmanager
+def following(rule: str) -> Iterator[None]:
+    """confirmed: what Assay does with an answer in another language; single: it stands, as if it named none."""
+    kind = KINDS["language"]
+    if rule == "single":
+        KINDS["language"] = replace(kind, named=lambda label: "")
+    try:
+        yield
+    finally:
+        KINDS["language"] = kind
+
+
 def main(arguments: list[str]) -> None:
-    path, size, slip, adjudicator_slip, wrong_keys, *seeds = arguments
+    path, size, slip, adjudicator_slip, wrong_keys, rules, *seeds = arguments
     truth = json.loads(Path(path).read_text())
     corpus = Corpus.objects.get(name=audits_work.NAME)
     import_other(corpus, truth, seeds[0])
     frame = None
-    for seed in seeds:
+    for seed, rule in product(seeds, rules.split()):
         try:
-            with transaction.atomic(), tempfile.TemporaryDirectory() as folder:
+            with following(rule), transaction.atomic(), tempfile.TemporaryDirectory() as folder:
                 task = opening.open_task("stream", corpus, KINDS["language"], size=int(size), seed=seed).task
                 frame = frame or Frame(task, truth)
                 crew = Crew(truth, float(slip), float(adjudicator_slip), seed, wrong_keys.split())
                 audits_work.work(task, crew, ADJUDICATORS)
-                print(json.dumps(measured(task, truth, frame, seed, Path(folder) / "gold")), flush=True)
+                found = measured(task, truth, frame, seed, Path(folder) / "gold")
+                print(json.dumps({"rule": rule, **found}), flush=True)
                 raise RolledBack
         except RolledBack:
             continue
