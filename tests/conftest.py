@@ -84,6 +84,11 @@ window.skippedMs = 0;
 const now = performance.now.bind(performance);
 performance.now = () => now() + window.skippedMs;
 """
+# How many clicks have arrived: tests/annotate/hands.py.
+CLICKS = """
+window.clicks = 0;
+addEventListener("click", () => { window.clicks += 1; }, { capture: true });
+"""
 
 
 def pytest_addoption(parser):
@@ -338,8 +343,9 @@ def _rolled_back(blocker):
 
 @pytest.fixture(scope="session")
 def browser():
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
+    expect.set_options(timeout=HANGS * 1000)
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip("no browser was found; install the Debian package chromium-headless-shell")
@@ -394,7 +400,7 @@ def new_page(browser, live_server, console_errors, _idle_contexts):
         else:
             context = browser.new_context(base_url=live_server.url, **options)
             context.set_default_timeout(HANGS * 1000)
-            context.add_init_script(CLOCK)
+            context.add_init_script(CLOCK + CLICKS)
         taken.append((context, idle))
         if user is not None:
             client = Client()

@@ -12,6 +12,8 @@ ARABIC = {"Digit1": "١", "Digit2": "٢", "KeyQ": "ض", "KeyW": "ص", "KeyZ": "�
 FRENCH = {"Digit1": "&", "Digit2": "é", "KeyQ": "a", "KeyW": "z", "KeyZ": "w", "KeyG": "g", "KeyC": "c", "Space": " "}
 # Past the time in which the page ignores presses, since they were meant for the post before.
 PAST_GUARD_MS = 350
+# Until htmx has settled what it put in, this has the classes of what was there before, and the browser sends its forms.
+SETTLING = ".htmx-settling, .htmx-added"
 
 
 def let_guard_pass(page):
@@ -21,14 +23,24 @@ def let_guard_pass(page):
 
 def move_clock(page, ms):
     page.wait_for_load_state()
-    # Until htmx has settled what it put in, the browser sends its forms.
-    page.wait_for_selector(".htmx-settling, .htmx-added", state="detached")
+    page.wait_for_selector(SETTLING, state="detached")
     page.evaluate("ms => { window.skippedMs += ms; }", ms)
 
 
 def stop_clock(page):
     """From now on the page's clock goes only where it is moved: a slow machine is not taken for a slow hand."""
     page.evaluate("() => { const now = performance.now() - skippedMs; performance.now = () => now + skippedMs; }")
+
+
+def tap(page, selector):
+    """Tap, and wait for the click, which the browser makes of a tap later. Not for what leads to another page."""
+    tapped(page, lambda: page.tap(selector))
+
+
+def tapped(page, act):
+    before = page.evaluate("window.clicks")
+    act()
+    page.wait_for_function("before => window.clicks > before", arg=before)
 
 
 def posts_of(page):
@@ -59,6 +71,7 @@ class Hands:
         self.page.evaluate("document.querySelector('#work').firstElementChild.dataset.old = ''")
         self.press(code)
         self.page.wait_for_selector("#work > :first-child:not([data-old])", state="attached")
+        self.page.wait_for_selector(SETTLING, state="detached")
 
     @property
     def post(self):

@@ -1,6 +1,7 @@
 import re
 
 import pytest
+from playwright.sync_api import expect
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
@@ -290,7 +291,7 @@ def test_a_digit_settles_once_it_is_said_how_one_knows(skipped, ada, new_page):
     page.keyboard.press("g")  # no guidelines here
     page.keyboard.press("1")
     # The reason is asked for, and a digit in it is a digit.
-    assert page.evaluate("document.activeElement.name") == "reason"
+    expect(page.locator("[name=reason]")).to_be_focused()
     page.keyboard.type("1 dictionary")
     assert where(first)[0] == stages.ADJUDICATION
     page.keyboard.press("Escape")

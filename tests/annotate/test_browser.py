@@ -18,6 +18,7 @@ from tests.annotate.hands import (
     move_clock,
     said,
     stop_clock,
+    tap,
     worst_contrast,
 )
 
@@ -212,10 +213,10 @@ def test_on_a_phone_the_comment_that_is_asked_for_is_not_covered(at_work, make_t
     options = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
     page = at_work(make_task([DISPUTED] * 2), ann, **options).page
     let_guard_pass(page)
-    page.tap("summary:has-text('Undefined')")
+    tap(page, "summary:has-text('Undefined')")
     let_guard_pass(page)
-    page.tap("button:has-text('not on the list')")
-    page.tap("[name=comment]")  # fails where something lies over it
+    tap(page, "button:has-text('not on the list')")
+    tap(page, "[name=comment]")  # fails where something lies over it
     page.keyboard.type("Wolof")
     page.keyboard.press("Enter")
     page.wait_for_selector("#work:has-text('1 answered')")

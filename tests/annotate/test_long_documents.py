@@ -427,6 +427,7 @@ def test_in_practice_and_test_the_answers_are_in_sight_and_what_was_right_is_at_
     hands = Hands(page, FRENCH)
     page.goto(f"/tasks/{task.name}/qualification/en/")
     page.click("text=I have read them")
+    page.wait_for_selector("#answers")
     for share in (0, 0.5, 1):
         scroll_to(page, share)
         assert hidden_of(page, "#answers button:visible") == []
@@ -454,9 +455,11 @@ def test_of_a_document_that_was_missed_in_a_test_what_is_right_lies_near(new_pag
     hands = Hands(page, FRENCH)
     page.goto(f"/tasks/{task.name}/qualification/en/")
     page.click("text=I have read them")
+    page.wait_for_selector("#answers")
     hands.press_and_wait(key_of("geography"))
     hands.press_and_wait("Enter")
     page.click("text=Begin the test")
+    page.wait_for_selector("#answers")
     hands.press_and_wait(key_of("travel"))
     assert "Not passed: 0 of 1 right" in page.inner_text("#work")
     assert "It is Politics" in page.inner_text(".missed .explained")

@@ -162,7 +162,7 @@ def test_enter_on_the_first_page_goes_on(new_page, make_task, person):
     make_task([DISPUTED] * 3)
     page = new_page(user=person("ann", "de").user)
     page.goto("/")
-    page.wait_for_function("document.activeElement.matches('.primary')")  # the browser gives it after the page's load
+    page.wait_for_selector(".primary:focus")  # the browser gives it after the page's load
     page.keyboard.press("Enter")
     page.wait_for_selector("#post")
     assert page.url.endswith("/tasks/task/")

@@ -1,6 +1,7 @@
 """Work that may hurt in a real browser: agreed to, unveiled text by text, by keys, on a phone, and without scripts."""
 
 import pytest
+from playwright.sync_api import expect
 
 from annotate.models import Consent, Judgment
 from tests.annotate.hands import Hands, let_guard_pass, said, worst_contrast
@@ -55,7 +56,7 @@ def test_a_day_of_such_work_by_keys(new_page, hurting, person):
         page.wait_for_selector("#veil[open]")
         assert field.is_visible()
         assert page.locator("button[value=toxic]").is_visible()
-        assert page.evaluate("document.activeElement.id") == "post"
+        expect(page.locator("#post")).to_be_focused()
         hands.press_and_wait("Digit2")
     assert "That is enough for today: you have read 3 of these" in page.inner_text("#work")
     assert [label for _, label, _ in said(ann)] == ["not-toxic"] * 3
@@ -86,7 +87,7 @@ def test_a_comment_outlives_a_reload_whether_or_not_the_text_is_shown(new_page, 
     page.fill("[name=comment]", "a second look, please")
     page.reload()
     page.click("#veil summary")
-    assert page.input_value("[name=comment]") == "a second look, please"
+    expect(page.locator("[name=comment]")).to_have_value("a second look, please")
 
 
 def test_on_a_phone_an_arabic_message_is_unveiled_by_a_touch_and_stands_at_the_right(new_page, hurting, person):

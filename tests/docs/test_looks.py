@@ -167,6 +167,7 @@ def test_the_skip_link_skips_the_contents(page):
     page.goto("/docs/reference/stages/")
     page.keyboard.press("Tab")
     page.keyboard.press("Enter")
+    page.wait_for_selector("#main:focus")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.closest('main')?.id") == "main"
     assert page.evaluate("document.activeElement.closest('.side, .within, header')") is None

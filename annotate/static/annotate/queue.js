@@ -234,7 +234,9 @@
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.target.id !== "flagged") return;
     close(find("#flag"));
-    find("#flag [name=words]").value = "";
+    const words = find("#flag [name=words]");
+    words.value = "";
+    words.blur(); // else keys would go to a field that is gone, until the browser notices
     find("#notice").replaceChildren();
   });
 

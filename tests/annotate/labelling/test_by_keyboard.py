@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from playwright.sync_api import expect
 
 from annotate.core import stages
 from annotate.models import Change, ChosenConcept, Judgment, Suggestion, Unit
@@ -271,7 +272,7 @@ def test_the_outline_leads_to_each_zone_and_article(at_work, task, readers):
     last = links.last
     target = last.get_attribute("href")
     last.click()
-    assert page.evaluate("id => document.querySelector(id).getBoundingClientRect().top < innerHeight", target)
+    expect(page.locator(target)).to_be_in_viewport()
     assert Unit.objects.get().stage == stages.QUEUED
 
 
