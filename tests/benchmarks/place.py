@@ -188,9 +188,13 @@ def _running(place: Place, port: int, *command: str) -> Iterator[str]:
 
 
 def _cpu_seconds(process: int) -> float:
-    """Used so far by a process and all that it has begun; Linux tells them."""
-    used = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
-    children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    """Used so far by a process and all that it has begun; Linux tells them. A process that has ended meanwhile, such as
+    one of autovacuum, counts with its parent."""
+    try:
+        used = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[11:15]
+        children = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    except (FileNotFoundError, ProcessLookupError):
+        return 0.0
     return sum(map(int, used)) / os.sysconf("SC_CLK_TCK") + sum(map(_cpu_seconds, map(int, children)))
 
 
