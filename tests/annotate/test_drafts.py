@@ -43,6 +43,11 @@ def case(make_task, person, new_page):
     return page
 
 
+def told_of_it(page):
+    """The page says that what was pressed when the session had ended was not sent."""
+    return page.locator("[role=alert]", has_text="so this was not sent yet")
+
+
 def typed(page):
     expect(page.locator("[name=reason]")).not_to_have_value("")
     return page.input_value("[name=reason]"), page.input_value("[name=comment]")
@@ -53,11 +58,13 @@ def test_an_adjudicator_s_words_survive_a_session_that_ended(case):
     let_guard_pass(case)
     case.keyboard.press("0")
     log_in(case)
+    expect(told_of_it(case)).to_be_visible()
     assert typed(case) == ("Grammar book", "a comment")
     let_guard_pass(case)
     case.locator("#post").focus()
     case.keyboard.press("0")
     case.wait_for_url("**decided**")
+    expect(told_of_it(case)).to_have_count(0)
     assert (Judgment.objects.get().reason, Judgment.objects.get().comment) == ("Grammar book", "a comment")
     drafts = case.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))")
     assert drafts == []
@@ -82,6 +89,7 @@ def test_another_person_in_the_same_browser_does_not_see_them(case, person):
     case.keyboard.press("0")
     log_in(case, "cem")
     case.wait_for_selector("#settle")
+    expect(told_of_it(case)).to_have_count(0)
     assert (case.input_value("[name=reason]"), case.input_value("[name=comment]")) == ("", "")
     assert "Grammar book" not in case.content()
 
@@ -99,6 +107,7 @@ def test_new_guidelines_survive_a_session_that_ended_also_after_a_preview(new_pa
     log_in(page, "manager")
     expect(page.locator("#text")).to_have_value("Read better still.")
     page.wait_for_selector(".preview:has-text('Read better still.')")
+    expect(told_of_it(page)).to_be_visible()
     page.check("[value=minor]")
     page.click("button:has-text('Add this version')")
     page.wait_for_selector("[role=status]:has-text('holds in English now')")
@@ -131,15 +140,38 @@ def test_a_question_to_the_manager_survives_a_session_that_ended(at_work, make_t
     let_guard_pass(page)
     page.keyboard.press("Enter")
     log_in(page)
-    page.wait_for_selector("#post")
+    expect(page.locator("#flag[open] textarea")).to_be_visible()
     expect(page.locator("#flag textarea")).to_have_value("Is this a language?")
-    page.click("#flag > summary")
+    expect(told_of_it(page)).to_be_visible()
     let_guard_pass(page)
     page.click("#flag [value=question]")
     page.wait_for_selector("text=The manager has it now")
+    expect(told_of_it(page)).to_have_count(0)
     assert Flag.objects.get().words == "Is this a language?"
     page.reload()
     assert page.input_value("#flag textarea") == ""
+    assert page.locator("#flag[open]").count() == 0
+
+
+def test_an_answer_pressed_when_the_session_had_ended_is_told_not_to_be_sent(at_work, make_task, ann):
+    page = at_work(make_task([DISPUTED] * 2), ann).page
+    page.click("#flag > summary")
+    page.fill("#flag textarea", "a question that is not to be asked yet")
+    page.keyboard.press("Escape")
+    page.fill("[name=comment]", "a comment")
+    end_session(page)
+    let_guard_pass(page)
+    page.locator("#post").focus()
+    page.keyboard.press("1")
+    log_in(page)
+    expect(told_of_it(page)).to_be_visible()
+    expect(page.locator("[name=comment]")).to_have_value("a comment")
+    assert page.locator("#flag[open]").count() == 0  # it was the answer that was pressed
+    let_guard_pass(page)
+    page.keyboard.press("1")
+    page.wait_for_selector("#work:has-text('1 answered')")
+    expect(told_of_it(page)).to_have_count(0)
+    assert Judgment.objects.get().comment == "a comment"
 
 
 def test_a_slow_answer_is_seen_to_be_sent_and_a_comment_written_meanwhile_is_kept(at_work, make_task, ann):

@@ -201,7 +201,7 @@ def test_marks_outlive_the_session(on_sheet, make_task, ann):
     page.fill("[name=username]", "ann")
     page.fill("[name=password]", "a long password")
     page.click("button:has-text('Log in')")
-    page.wait_for_selector(".posts")
+    page.wait_for_selector("[role=alert]:has-text('so this was not sent yet')")
     assert page.inner_text("#count") == "Submit: 1 yes, 1 no, 1 skipped"
     let_guard_pass(page)
     page.keyboard.press("Control+Enter")

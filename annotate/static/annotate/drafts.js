@@ -3,8 +3,9 @@
 "use strict";
 
 (() => {
-  const { content: person } = document.querySelector("meta[name=person]") || {};
+  const { content: person, dataset: sentences } = document.querySelector("meta[name=person]") || {};
   const SENT = "drafts sent"; // those of the form that was sent last, and the number by which the server names it
+  const UNSENT = "drafts unsent"; // who pressed something when their session had ended, and what was typed beside it
   const COOKIE = "accepted"; // kept.py sets it
   const TYPED = "textarea[name], input[name]:not([type]), input[name]:is([type=text], [type=email], [type=number], [type=tel], [type=url])";
 
@@ -40,6 +41,23 @@
     drop(SENT);
     document.cookie = `${COOKIE}=; Max-Age=0; Path=/; SameSite=Lax`;
   };
+  // Of a form: whose it is, and which fields lie in one panel with what was pressed.
+  const pressedIn = (form, pressed) => {
+    const beside = form ? fieldsOf(form).filter((field) => field.closest("details") && field.closest("details").contains(pressed)) : [];
+    return { person, beside: beside.map(keyOf) };
+  };
+  const tellUnsent = (restored) => {
+    const unsent = person && load(UNSENT);
+    if (!unsent) return;
+    drop(UNSENT);
+    if (unsent.person !== person) return;
+    for (const field of restored.filter((each) => unsent.beside.includes(keyOf(each)))) {
+      for (let panel = field.closest("details"); panel; panel = panel.parentElement.closest("details")) panel.open = true;
+    }
+    const notice = document.querySelector("#notice") || Object.assign(document.createElement("div"), { role: "alert" });
+    if (!notice.isConnected) document.querySelector("main").prepend(notice);
+    notice.replaceChildren(Object.assign(document.createElement("p"), { className: "notice", textContent: sentences.unsent }));
+  };
   const restore = () => {
     const restored = [];
     for (const field of document.querySelectorAll(TYPED)) {
@@ -50,6 +68,7 @@
       restored.push(field);
     }
     for (const field of restored) field.dispatchEvent(new Event("input", { bubbles: true }));
+    return restored;
   };
 
   // --- a form that the browser sends: the server says in a cookie that it was accepted
@@ -60,25 +79,30 @@
     if (!typed.length) return;
     const number = crypto.getRandomValues(new Uint32Array(2)).join("");
     typed.forEach(keep);
-    store(SENT, { number, keys: typed.map(keyOf) });
+    store(SENT, { number, keys: typed.map(keyOf), unsent: pressedIn(form, event.submitter || form) });
     const hidden = form.querySelector("input[name=draft]") || form.appendChild(Object.assign(document.createElement("input"), { type: "hidden", name: "draft" }));
     hidden.value = number;
   });
 
   // --- what htmx sends. sent: field's key -> what it said
   let sent = [];
+  let pressed = {};
   const byItself = ({ detail }) => detail.elt.matches("#rest, [hx-trigger*=every], textarea");
   const isLogIn = (xhr) => new URL(xhr.responseURL || location.href).pathname.endsWith("/login/");
   document.addEventListener("htmx:beforeRequest", (event) => {
     const form = event.detail.elt.closest("form");
-    if (!byItself(event)) sent = form ? fieldsOf(form).filter(isKept).map((field) => [keyOf(field), field.value, post()]) : [];
+    if (byItself(event)) return;
+    pressed = pressedIn(form, event.detail.elt);
+    sent = form ? fieldsOf(form).filter(isKept).map((field) => [keyOf(field), field.value, post()]) : [];
   });
   document.addEventListener("htmx:beforeSwap", (event) => {
     const { xhr, target } = event.detail;
     if (isLogIn(xhr)) {
       event.detail.shouldSwap = false;
       // The session is over: the whole page goes to the log-in, and comes back here.
-      if (!byItself(event)) location.assign(location.href);
+      if (byItself(event)) return;
+      store(UNSENT, pressed);
+      location.assign(location.href);
       return;
     }
     if (byItself(event) || xhr.status >= 400 || !target.matches("#work, #flagged")) return;
@@ -92,8 +116,11 @@
 
   accepted();
   // Once all scripts look at their fields.
-  document.addEventListener("DOMContentLoaded", () => setTimeout(restore));
+  document.addEventListener("DOMContentLoaded", () => setTimeout(() => tellUnsent(restore())));
   // With JavaScript what was typed comes back in its form; without it the log-in carries it on.
   const [carried, sentLast] = [document.querySelector("#carried"), load(SENT)];
-  if (carried && sentLast && carried.dataset.draft === sentLast.number) carried.remove();
+  if (carried && sentLast && carried.dataset.draft === sentLast.number) {
+    carried.remove();
+    store(UNSENT, sentLast.unsent);
+  }
 })();
