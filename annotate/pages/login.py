@@ -71,7 +71,7 @@ class LogIn(LoginView):
 
     def get_redirect_url(self):
         asked = super().get_redirect_url()
-        return _nearest(asked) if asked else asked
+        return nearest(asked) if asked else asked
 
     def get_form_kwargs(self):
         kwargs = super().get_form_kwargs()
@@ -102,11 +102,11 @@ def way_back(request) -> str:
         parts = urlsplit(came_from)
         if _is_page(parts.path) and parts.path != reverse("login"):
             return f"{parts.path}?{parts.query}" if parts.query else parts.path
-    return _nearest(request.get_full_path())
+    return nearest(request.get_full_path())
 
 
-def _nearest(path: str) -> str:
-    """The address, or the nearest one above it that shows a page."""
+def nearest(path: str) -> str:
+    """The address itself, or the nearest one above it that shows a page."""
     while not _is_page(urlsplit(path).path):
         above = urlsplit(path).path.rstrip("/").rpartition("/")[0] + "/"
         if above == "/":

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
 from annotate.pages.access import may
 from annotate.pages.errors import API, busy, status_of
+from annotate.pages.login import nearest
 from annotate.pages.tongues import is_english
 from annotate.work.personal import preferences_of
 
@@ -55,6 +56,7 @@ class HeadMiddleware:
 
 # Acts of annotators, which are short. What takes long, such as a manager's page, goes on beside them.
 SHORT = ("/tasks/", "/api/")
+METHOD_NOT_ALLOWED = 405
 AT_ONCE = 60  # forms and acts that are under way or wait in a process; on SQLite it has threads for so many
 
 
@@ -127,11 +129,19 @@ class PreferencesMiddleware:
 
 
 class RefusalMiddleware:
+    """A refused act becomes a page that says why, and so does a method that the address does not take."""
+
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
-        return self.get_response(request)
+        response = self.get_response(request)
+        is_for_people = request.method != "OPTIONS" and not request.path_info.startswith(API)
+        if response.status_code != METHOD_NOT_ALLOWED or not is_for_people:
+            return response
+        page = render(request, "405.html", {"way": nearest(request.get_full_path())}, status=METHOD_NOT_ALLOWED)
+        page.headers["Allow"] = response.headers["Allow"]
+        return page
 
     def process_exception(self, request, error):
         return refused(request, error) if isinstance(error, Refusal) else None

@@ -1,5 +1,7 @@
 """Every address of the site, asked for by every kind of person."""
 
+import re
+from html import unescape
 from urllib.parse import quote
 
 import pytest
@@ -42,6 +44,42 @@ def test_what_staff_with_some_rights_a_withdrawn_reader_and_paused_people_may_as
         if found != (asked[WHO.index(model)], posted[WHO.index(model)]):
             otherwise[name] = found
     assert otherwise == but_for
+
+
+@pytest.mark.parametrize("who", WHO)
+def test_a_method_that_an_address_does_not_take_is_answered_by_a_page_with_a_way_back(world, who):
+    client, tried = world.client(who), set()
+    for name, statuses in PAGES.items():
+        for method, by_who in zip(("GET", "POST"), statuses, strict=True):
+            if by_who[WHO.index(who)] != 405:
+                continue
+            told = world.told(who, method, name)
+            assert told.text.count("<h1>") == 1, (method, name)
+            assert told.headers["Allow"], (method, name)
+            ways = re.findall(r'<a (?:class="primary" )?href="([^"]*)"', told.text.partition("<h1>")[2])
+            assert "/" in ways, (method, name)
+            with transaction.atomic():
+                for way in ways:
+                    led = client.get(unescape(way))
+                    assert led.status_code in (200, 302, 403, 404), (method, name, way)
+                    if led.streaming:
+                        b"".join(led.streaming_content)  # at its end the file is closed
+                transaction.set_rollback(True)
+            tried.add(method)
+    assert tried == {"GET", "POST"}
+
+
+def test_the_page_to_which_an_address_belongs_is_named_and_options_stay_without_a_body(world):
+    client = world.client("manager")
+    for method, address, way in (
+        ("GET", "/manage/tasks/task/guidelines/preview/", "/manage/tasks/task/guidelines/"),
+        ("POST", "/manage/accounts/", "/manage/accounts/"),
+        ("PUT", "/tasks/task/", "/tasks/task/"),
+    ):
+        answer = client.generic(method, address)
+        assert (answer.status_code, f'<a class="primary" href="{way}">' in answer.text) == (405, True), address
+    options = client.options("/manage/tasks/task/guidelines/preview/")
+    assert (options.status_code, options["Allow"], options.content) == (405, "POST", b"")
 
 
 @pytest.mark.parametrize("who", WHO)
