@@ -90,6 +90,7 @@ def run(values, progress) -> Outcome:
             said += [f"{told.called(measure)}, {told.in_points(wished)}:", as_lines(table)]
         said += [*told.missing(found, measure), ""]
     said += [wrapped(told.columns_words()), ""]
+    said += [line for sentence in told.without_decoys(found) for line in (wrapped(sentence), "")]
     if found["recall"]:
         said += ["Recall in the draw below, where it is wider:", as_lines(told.recall_table(found)), ""]
     return Outcome([*said, *told.words(found, name, wished)], data={"corpus": name, "width": values["width"], **found})

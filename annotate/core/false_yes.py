@@ -71,6 +71,13 @@ class AskedSet:
             return in_recall(proportion(inside * self.accuracy, inside), false)
         return in_precision(proportion(inside, posts), false)
 
+    def widths_without_decoys(self, posts: float) -> dict[float, float]:
+        """How wide the interval of so many posts is for each of ASSUMED, the shares of false Yes, if no decoy bounds
+        that."""
+        plain = self.estimate(posts, 0)
+        widened = in_recall if self.by_author else in_precision
+        return {share: _width(widened(plain, share)) for share in ASSUMED}
+
     def decoys(self, posts: int) -> int:
         """The fewest decoys with which the interval is hardly wider than if readers never said Yes by mistake; as many
         as there are posts at most, and one at least where there are posts. For that many posts it is about the number

@@ -365,11 +365,13 @@ def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
 
 
 class OwnSet(NamedTuple):
-    """A set for one language: the posts to draw, how many of them are in the language, and the decoys among them."""
+    """A set for one language: the posts to draw, how many of them are in the language, and the decoys among them.
+    without_decoys: share of false Yes -> how wide the interval of the posts alone is."""
 
     posts: int
     inside: float
     decoys: int
+    without_decoys: Mapping[float, float]
 
 
 @cache
@@ -384,7 +386,9 @@ def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
         return width(of.estimate(posts, of.decoys(posts))) <= wished
 
     posts = bisect_left(range(MOST_ALONE), True, lo=1, key=is_enough)
-    return OwnSet(posts, of.counts(posts)[0], of.decoys(posts)) if posts < MOST_ALONE else None
+    if posts == MOST_ALONE:
+        return None
+    return OwnSet(posts, of.counts(posts)[0], of.decoys(posts), of.widths_without_decoys(posts))
 
 
 def is_stated(estimate: Estimate) -> bool:

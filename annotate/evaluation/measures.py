@@ -3,7 +3,7 @@
 given.py reads what is given, matching.py joins it; metrics.py estimates the numbers.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -69,9 +69,9 @@ def recall(joined: Joined) -> dict[str, Any] | None:
         label: (
             _note(label, found, joined),
             _of_authors(label, joined),
-            _false_yes(label, joined, assumed[label]) if joined.recall.get(label) else "",
+            _false_yes(label, joined, each.as_dict(), assumed[label]) if joined.recall.get(label) else "",
         )
-        for label in found
+        for label, each in found.items()
     }
     return {
         "source": _source("recall", joined),
@@ -126,16 +126,24 @@ def _of_authors(label: str, joined: Joined) -> str:
     return "not estimated, since the two kinds of sets differ: see the check" if both.differ else ""
 
 
-def _false_yes(label: str, joined: Joined, assumed: list[dict[str, Any]]) -> str:
+def _false_yes(label: str, joined: Joined, estimate: Mapping[str, Any], assumed: Sequence[Mapping[str, Any]]) -> str:
     if assumed:
-        ends = ", ".join(
-            f"{one['share']:.0%} of its posts would make it "
-            + ("unknown" if one["low"] is None else f"[{100 * one['low']:.1f}, {100 * one['high']:.1f}]")
-            for one in assumed
+        shares: dict[str, list[str]] = {}
+        for one in assumed:
+            shares.setdefault(_ends(one), []).append(f"{one['share']:.0%}")
+        effects = ", ".join(
+            f"{' or '.join(some)} of its posts would "
+            + (f"make it {ends}" if ends != _ends(estimate) else "leave the interval as it is")
+            for ends, some in shares.items()
         )
-        return f"false Yes is unknown, as no decoy was answered: {ends}"
+        return f"false Yes is unknown, as no decoy was answered: {effects}"
     share = joined.false_yes.get(label, 0.0)
     return f"up to {share:.1%} of its posts may be false Yes, by the decoys" if share else ""
+
+
+def _ends(figure: Mapping[str, Any]) -> str:
+    """Its interval, in percent."""
+    return "unknown" if figure["low"] is None else f"[{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"
 
 
 def _assumed(label: str, joined: Joined, measured: Callable[[float], Measured]) -> list[dict[str, Any]]:
@@ -211,9 +219,9 @@ def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
             _note(label, found, joined),
             _foreign(label, subject, joined),
             absent[label],
-            _false_yes(label, joined, assumed[label]) if joined.precision.get(label) else "",
+            _false_yes(label, joined, with_und.as_dict(), assumed[label]) if joined.precision.get(label) else "",
         ]
-        for label in found
+        for label, (with_und, _) in found.items()
     }
     return {
         "source": _source("precision", joined),

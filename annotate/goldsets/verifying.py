@@ -169,15 +169,20 @@ def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator
     yield CHECK, 0, (Checked(row["id"], True) for key, row in own if key not in checked)
     there = Counter((row["id"], row.get("asked")) for row in rows)
     yield OUTCOME, 0, (Checked(f"a second row of {key}", True) for (key, _), count in there.items() if count > 1)
-    ids = {key for key, _ in there}
+    for key, lot in _missing(rows, lines).items():
+        yield lot, 0, iter([Checked(f"the row of {key}, which is missing", True)])
+
+
+def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
+    """The units of a random draw that have no row: id -> the first such draw's purpose."""
+    there = {row["id"] for row in rows}
+    missing: dict[str, str] = {}
     for line in lines:
         if line["lot"] in OF_UNITS:
-            keys = dict.fromkeys([*line["frame"], *line["drawn"]])
-            yield (
-                line["lot"],
-                0,
-                (Checked(f"the row of {key}, which is missing", True) for key in keys if key not in ids),
-            )
+            for key in (*line["frame"], *line["drawn"]):
+                if key not in there:
+                    missing.setdefault(key, line["lot"])
+    return missing
 
 
 def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> Iterator[Checked]:
@@ -192,12 +197,13 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> 
     differs = told.get("outcomes") != published or lots.fixed_digest(by, last, others) != last["how"]["digest"]
     yield Checked(f"the digest of {last['how']['at']}", differs)
     own = {(row["id"], row.get("asked") or ""): row for row in rows if not row.get("judged_as")}
+    reported = _missing(rows, lines)
     for (key, asked), digest in zip(last["frame"], last["drawn"], strict=True):
         row = own.get((key, asked))
-        if row is None:
+        if row is None and key not in reported:
             yield Checked(f"the row of {key}, which is missing", True)
         # Of a unit whose answer somebody knew, a set has the id alone.
-        elif "stage" in row:
+        elif row and "stage" in row:
             said = [
                 (*(each[name] for name in ("annotator", "kind", "label", "queue", "round")), bool(each["voided_at"]))
                 for each in row["judgments"]

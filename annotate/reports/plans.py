@@ -51,6 +51,20 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
         yield f"Of {' '.join(dear)} a {measure}-oriented set asks for a tenth of that reading or less."
 
 
+def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:
+    """How wide the intervals of sets for one language are while there are no decoys for them."""
+    own = {row["measure"]: row["without_decoys"] for row in plan["rows"] if row["without_decoys"]}
+    widths = ", ".join(
+        f"{measure} " + " or ".join(f"{100 * each['width']:.1f} points ({each['false_yes']:.0%})" for each in found)
+        for measure, found in own.items()
+    )
+    if widths:
+        yield (
+            "A corpus has no decoys until people have found posts not to be in a language. Without decoys false Yes is "
+            f"unknown, and these sets' intervals are this wide for the share in brackets: {widths}."
+        )
+
+
 def _is_dear(row: Mapping[str, Any]) -> bool:
     return row["alone"] is not None and row["needs"]["reading"] >= 10 * (row["alone"] + row["decoys"])
 

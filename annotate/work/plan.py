@@ -74,10 +74,11 @@ def plan(
     """{"posts", "agreed" (share), "rows": [ROW, ...] by measure and language, "draw", "recall": [REACH, ...]}.
 
     ROW: measure, language ("" for all), share, needs (None if no uniform draw gives that width), why (then), alone
-    (posts to draw of a set for the language alone; None if the corpus has fewer in it, or there is no such design) and
-    decoys (those that are hidden among them besides). needs: the draw
-    with the least reading (size, audit_share, audit_least, and reading in all), and of the language its posts,
-    disputed, audits, checks, hours and weeks (of one reader).
+    (posts to draw of a set for the language alone; None if the corpus has fewer in it, or there is no such design),
+    decoys (those that are hidden among them besides) and without_decoys ([{"false_yes", "width"}]: how wide the
+    interval of these posts is without decoys, for shares of false Yes). needs: the draw with the least reading (size,
+    audit_share, audit_least, and reading in all), and of the language its posts, disputed, audits, checks, hours and
+    weeks (of one reader).
     draw: that with the least reading which suits more than half of the rows that a draw can suit: size, audit_share,
     audit_least, disputed, audits, checks, contested (posts read besides, on average, where the audit fails), hours,
     weeks, suits and of (rows); None if none suits any. REACH, of languages whose recall it does not suit: language,
@@ -140,6 +141,9 @@ def _row(
         "alone": own and own.posts,
     }
     found["decoys"] = own and own.decoys
+    found["without_decoys"] = own and [
+        {"false_yes": share, "width": points} for share, points in own.without_decoys.items()
+    ]
     if draw is None:
         return found | {"why": HIDDEN if own else FEW}
     of = reading(stream, draw, lambda each: each == label) if label else reading(stream, draw)

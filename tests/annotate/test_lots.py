@@ -262,6 +262,13 @@ def test_no_where_a_row_of_a_drawn_unit_was_removed_or_changed(posts, change, fi
     assert any(first in (row["first"] or "") for row in told["lots"] if row["differ"])
 
 
+def test_each_missing_row_is_counted_once(posts):
+    rewrite(posts, "gold.jsonl", _without(3, lambda row: row["stratum"] == "audited"))
+    recount(posts)
+    _, told = verified(posts)
+    assert sum(row["differ"] for row in told["lots"]) == 3
+
+
 @pytest.mark.parametrize("lot", ["audit", "recheck", "check", "second", "overlap", "outcome"])
 def test_no_where_a_line_of_posts_was_removed(posts, lot):
     rewrite(posts, "lots.jsonl", lambda lines: lines.remove(next(line for line in lines if line["lot"] == lot)))

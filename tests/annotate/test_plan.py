@@ -100,6 +100,10 @@ def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
     assert swedish["alone"] > swedish["decoys"] > 100
     assert swedish["needs"]["reading"] > 30 * (swedish["alone"] + swedish["decoys"])
     assert "Of sv a recall-oriented set asks for a tenth of that reading or less." in plans.missing(found, "recall")
+    [sentence] = plans.without_decoys(found)
+    two, five = swedish["without_decoys"]
+    assert [two["false_yes"], five["false_yes"]] == [0.02, 0.05]
+    assert f"recall {100 * two['width']:.1f} points (2%) or {100 * five['width']:.1f} points (5%)" in sentence
     (reach,) = found["recall"]
     assert (reach["language"], reach["width"]) == ("sv", 1.0)
     assert reach["stated"] is None or reach["elsewhere"] < reach["stated"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from annotate.core import planning
 from annotate.core.audits import Audit, error, slips_of
-from annotate.core.false_yes import WIDER, AskedSet, false_among
+from annotate.core.false_yes import WIDER, AskedSet, false_among, in_precision, in_recall
 from annotate.core.planning import (
     NO_CHECKS,
     Checks,
@@ -229,6 +229,16 @@ def test_planned_widths_of_recall_sets_agree_with_those_of_simulated_ones(share,
             found.append(width(metrics.recall("de", None, {"de": said(hits, is_so, "nl")}, {}, false).estimate))
         planned = width(AskedSet(True, recall, 1 - inside / posts, rate).estimate(posts, decoys))
         assert np.median(found) == pytest.approx(planned, abs=0.02), (posts, inside, share)
+
+
+@pytest.mark.parametrize("by_author", [True, False])
+def test_without_decoys_an_interval_is_as_wide_as_false_yes_makes_it(by_author):
+    of = AskedSet(by_author)
+    plain = of.estimate(500, 0)
+    two, five = of.widths_without_decoys(500).values()
+    assert plain.high - plain.low < two < five
+    widened = (in_recall if by_author else in_precision)(plain, 0.05)
+    assert five == widened.high - widened.low
 
 
 def test_decoys_are_as_many_as_keep_the_interval_about_as_narrow_as_without_false_yes():

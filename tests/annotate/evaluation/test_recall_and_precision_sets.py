@@ -160,6 +160,25 @@ def test_precision_of_a_set_without_decoys_says_what_false_yes_would_make_of_it(
     assert "false Yes is unknown" in row["note"]
 
 
+@pytest.mark.parametrize(
+    ("table", "design", "effect"),
+    [
+        # If no post was missed, posts in another language were not missed either.
+        ([(40, "de", "de")], "recall", "2% or 5% of its posts would leave the interval as it is"),
+        ([(39, "de", "de"), (1, "de", "nl")], "recall", "2% or 5% of its posts would make it [88.9, 100.0]"),
+        ([(30, "de", "de"), (10, "de", "nl")], "recall", "2% of its posts would make it ["),
+        ([(40, "de", "de")], "precision", "2% of its posts would make it ["),
+    ],
+)
+def test_shares_of_false_yes_with_the_same_effect_are_named_together(world, table, design, effect):
+    folder, _ = world.verify(design, "de", table)
+    subject = world.subject() if design == "recall" else world.subject("cld2", built_in=True)
+    row = by_language(run(subject, folder)[design])["de"]
+    assert row["note"].startswith(f"false Yes is unknown, as no decoy was answered: {effect}")
+    made = [part.split("[")[1].split("]")[0] for part in row["note"].split("make it ")[1:]]
+    assert len(made) == len(set(made))
+
+
 # --- precision sets
 
 
