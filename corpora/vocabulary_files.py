@@ -30,6 +30,7 @@ from corpora.core.thesaurus import (
     read_label,
     read_tag,
 )
+from corpora.core.values import MISSING
 from corpora.files import Progress, check_file, looks_like_utf16, opened
 from corpora.skos import add_skos
 
@@ -180,26 +181,28 @@ def _descriptors(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, M
 
 
 def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    columns: Sequence[str] = ()
-    for number, line in enumerate(text.split("\n"), 1):
-        if not line.strip():
-            continue
-        cells = line.rstrip("\r").split("\t")
-        if not columns:
-            columns = _columns(path, cells)
-            if columns == cells:
-                continue
+    lines = [(number, line.rstrip("\r").split("\t")) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    columns = _columns(path, lines[0][1]) if lines else ()
+    if lines and columns == lines[0][1]:
+        del lines[0]
+    at = columns.index("id") if columns else 0
+    # What pandas writes where there is no value, if it is no id there.
+    missing = MISSING - {cells[at].strip() for _, cells in lines if at < len(cells)} | {""}
+    for number, cells in lines:
         if len(cells) > len(columns):
             faults.add(f"line {number:,}: {len(cells)} cells, but the columns are {', '.join(columns)}.")
             continue
         row: dict[str, Any] = dict(zip(columns, cells, strict=False))
-        several = {name: [each for each in cell.split("|") if each.strip()] for name, cell in row.items()}
+        several = {
+            name: [each for each in cell.split("|") if each.strip() not in missing] for name, cell in row.items()
+        }
         try:
             key = read_key(row["id"])
         except VocabularyError as error:
             faults.add(f"line {number:,}: {error}")
             continue
-        yield key, {name: cell if name.startswith("label") else several[name] for name, cell in row.items()}
+        labels = {name: "" if cell.strip() in missing else cell for name, cell in row.items()}
+        yield key, {name: labels[name] if name.startswith("label") else several[name] for name in row}
 
 
 def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:

@@ -8,14 +8,12 @@ import difflib
 from collections.abc import Mapping
 from functools import lru_cache
 
+from corpora.core.language_tags import VARIETIES
 from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
 
 FASTTEXT_PREFIX = "__label__"
 # Where the labels here differ from CLDR, or CLDR keeps apart what they do not.
-_HERE = {
-    "fil": "tl", "nb": "no", "nn": "no", "hbs": "sh", "azj": "az", "bih": "bho", "bh": "bho",
-    "arz": "ar", "ary": "ar", "arq": "ar", "aeb": "ar", "apc": "ar", "ajp": "ar", "acm": "ar", "ars": "ar", "afb": "ar",
-}  # fmt: skip
+_HERE = VARIETIES | {"fil": "tl", "hbs": "sh", "azj": "az", "bih": "bho", "bh": "bho"}
 # Codes of which two standards make two languages: the codes to write instead.
 _AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}
 # Codes of what is no language, which LANGUAGES has one label for.

@@ -8,12 +8,14 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from typing import NamedTuple
 
-# Written standards and spoken varieties whose readers read the language on the right. CLDR keeps them apart.
-_READ_AS = {
+# Written standards and spoken varieties, and the language that stands for them here. CLDR keeps them apart.
+VARIETIES = {
     "nb": "no", "nn": "no",
     "arb": "ar", "arz": "ar", "ary": "ar", "arq": "ar", "aeb": "ar", "apc": "ar", "ajp": "ar", "acm": "ar", "ars": "ar",
-    "cmn": "zh", "yue": "zh", "wuu": "zh", "hak": "zh", "nan": "zh",
+    "afb": "ar",
 }  # fmt: skip
+# Their readers read the language on the right too, but a text in them may have a label of its own.
+_READ_AS = VARIETIES | dict.fromkeys(["cmn", "yue", "wuu", "hak", "nan"], "zh")
 
 
 class Meaning(NamedTuple):

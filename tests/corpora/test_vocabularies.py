@@ -147,6 +147,52 @@ def test_a_table_says_the_same_as_descriptors_with_or_without_a_header(write, im
     assert set(both.broader.values_list("key", flat=True)) == {"1", "2"}
 
 
+def test_a_missing_value_in_a_table_is_no_parent_and_no_label(write):
+    table = (
+        "id\tlabel\tlabel_de\tparents\trelated\talt_labels\n1\tlaw\tnan\tnan\tNaN\t<NA>\n2\ttax\tSteuer\t1|nan\tnan\n"
+    )
+    import_vocabulary("gaps", [write("gaps.tsv", table)])
+    assert set(Label.objects.values_list("concept__key", "language", "text")) == {
+        ("1", "en", "law"),
+        ("2", "en", "tax"),
+        ("2", "de", "Steuer"),
+    }
+    assert list(Broader.objects.values_list("concept__key", "broader__key")) == [("2", "1")]
+    assert not Related.objects.exists()
+
+
+def test_a_concept_of_a_table_may_have_such_a_word_as_its_id(write):
+    import_vocabulary("countries", [write("countries.tsv", "NA\tNamibia\nNA-KH\tKhomas\tNA\n")])
+    assert list(Broader.objects.values_list("concept__key", "broader__key")) == [("NA-KH", "NA")]
+
+
+RDF_XML = """<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:skos="http://www.w3.org/2004/02/skos/core#">
+<skos:Concept rdf:about="http://x.example/1">
+<skos:prefLabel xml:lang="fr">santé</skos:prefLabel>
+</skos:Concept>
+</rdf:RDF>
+"""
+
+
+@pytest.mark.parametrize("declared", ["", '<?xml version="1.0"?>', '<?xml version="1.0" encoding="utf-8"?>'])
+def test_rdf_xml_in_another_encoding_than_it_says_is_refused_with_the_way_out(tmp_path, declared, db):
+    path = tmp_path / "health.rdf"
+    path.write_bytes((declared + RDF_XML).encode("latin-1"))
+    why = r"line 3: the text is not UTF-8; save it as UTF-8, or declare its encoding in the first line, as in <\?xml"
+    with pytest.raises(VocabularyError, match=why):
+        import_vocabulary("health", [path])
+
+
+@pytest.mark.parametrize(
+    ("declared", "encoding"), [('<?xml version="1.0" encoding="ISO-8859-1"?>', "latin-1"), ("", "utf-16")]
+)
+def test_rdf_xml_in_an_encoding_that_it_says_is_read(tmp_path, declared, encoding, db):
+    path = tmp_path / "health.rdf"
+    path.write_bytes((declared + RDF_XML).encode(encoding))
+    import_vocabulary("health", [path])
+    assert Label.objects.get().text == "santé"
+
+
 def test_files_that_hold_a_vocabulary_together_may_name_one_anothers_concepts(write):
     first = write("first.tsv", "2\tcivil law\t1\n")
     second = write("second.json", json.dumps({"1": {"label": "law"}}))
