@@ -34,6 +34,7 @@ TELL = 0.25  # seconds between two writings of how far a job is
 # Actions that write a folder.
 WRITES = ("export_gold", "export_pairs", "import_gold", "evaluate")
 AWAY = 2.0  # seconds after which a database that is away is asked again
+TRIES = 5  # how often it is asked in a row
 
 
 def ourselves(*words: str) -> list[str]:
@@ -99,7 +100,11 @@ def _words_of(option: Option, value: Any) -> list[str]:
 
 
 def work_off() -> None:
-    """Do jobs until none waits and none runs, one after another. What a worker that was killed has left is settled."""
+    """Do jobs until none waits and none runs, one after another. What a worker that was killed has left is settled.
+
+    Raises the database's error if the database is away and stays away. What watches for jobs then tries again later.
+    """
+    failed = 0
     while True:
         try:
             close_old_connections()
@@ -108,9 +113,15 @@ def work_off() -> None:
             if claimed is None and not jobs.is_left():
                 return
         except (OperationalError, InterfaceError) as error:
-            print(f"The database is away ({' '.join(str(error).split())}); it is asked again.", file=sys.stderr)
+            failed += 1
+            if failed == TRIES:
+                raise
+            if failed == 1:
+                why = " ".join(str(error).split())
+                print(f"The database is away ({why}); waiting up to {AWAY * (TRIES - 1):g} s for it.", file=sys.stderr)
             time.sleep(AWAY)
             continue
+        failed = 0
         if claimed is None:
             time.sleep(LOOK)  # another worker has it
         else:
