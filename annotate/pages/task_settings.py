@@ -67,13 +67,14 @@ def change(request, _, task):
 @require_POST
 @with_task("decide")
 def switch(request, _, task):
-    """Close the task, or open it again. Field: open, yes or no."""
+    """Close the task, or open it again. Fields: open, yes or no; leave_out, yes to leave out units without a label."""
     if (said := request.POST.get("open")) not in ("yes", "no"):
         raise InvalidAnswer("The form did not say whether the task is to be open. Reload the page.")
     opens = said == "yes"
-    done = closing.reopen(task) if opens else closing.close(task)
+    leaves_out = request.POST.get("leave_out") == "yes"
+    done = closing.reopen(task) if opens else closing.close(task, leave_out=leaves_out)
     sentence = (sentences.reopened if opens else sentences.closed)(done)
-    if done["changed"]:
+    if done["changed"] or leaves_out:
         note(request, task, sentence)
     messages.success(request, sentence)
     return redirect("manage-settings", task.name)
@@ -122,6 +123,7 @@ def _page(request, task: Task, said: Mapping[str, str], *, status: int = 200, **
         fixed=[(label_of(option), _told(getattr(task, option.name)), option.help) for option in work.fixed(task)],
         draws=task.draws.select_related("corpus").order_by("language", "pk"),
         decides=may(request.user, "decide"),
+        unfinished=closing.unfinished(task),
         deeds=_deeds_for(task),
         **context,
     )

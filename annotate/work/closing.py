@@ -158,13 +158,18 @@ def _open_now(task: Task) -> QuerySet[Lease]:
     return Lease.objects.filter(unit__in=work, closed_at=None, expires_at__gt=timezone.now()).order_by()
 
 
+def unfinished(task: Task) -> int:
+    """How many units have no label yet."""
+    work = task.units.work().order_by()
+    return work.filter(stage__in=stages.WAITING).count() + work.waiting_copies().count()
+
+
 def _told(task: Task, was: bool) -> dict[str, Any]:
     """was: whether it was open before."""
-    work = task.units.work().order_by()
     return {
         "task": task.name,
         "is_open": task.is_open,
         "changed": was != task.is_open,
-        "unfinished": work.filter(stage__in=stages.WAITING).count() + work.waiting_copies().count(),
+        "unfinished": unfinished(task),
         "in_hand": _open_now(task).values("unit").distinct().count(),
     }

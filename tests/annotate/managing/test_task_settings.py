@@ -144,6 +144,24 @@ def test_a_task_is_closed_and_opened_again_at_once(desk, make_task):
     assert LogEntry.objects.count() == 2
 
 
+def test_units_without_a_label_are_left_out_at_the_close_or_later_and_taken_back(desk, make_task):
+    task = make_task([DISPUTED, DISPUTED])
+    assert "Leave out 2 units without a label They get no label." in words(desk.get(page_of(task)))
+    page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
+    assert "Left out without a label: 2 units." in words(page)
+    assert "Leave out" not in words(page)
+    assert not task.units.exclude(stage="DISCARDED").exists()
+    desk.post(page_of(task, "switch/"), {"open": "yes"})
+    desk.post(page_of(task, "switch/"), {"open": "no"})
+    page = desk.get(page_of(task))
+    assert "Leave out 2 units without a label" in words(page)
+    assert "Open it again" in words(page)
+    assert task.units.filter(stage="QUEUED").count() == 2
+    page = desk.post(page_of(task, "switch/"), {"open": "no", "leave_out": "yes"}, follow=True)
+    assert "Task task was closed already. Left out without a label: 2 units." in words(page)
+    assert LogEntry.objects.count() == 4
+
+
 def test_what_can_be_done_with_the_task_is_led_to(desk, make_task):
     task = make_task([DISPUTED])
     page = desk.get(page_of(task)).text
