@@ -65,6 +65,12 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
                 f"The gold set {gold.name} in {folder} is unfinished: records that still wait for people are missing "
                 "from it. Export it again when it is done, or pass --unfinished to measure on it all the same."
             )
+        # How many pairs there are is known when they are read.
+        if gold.format != OF_PAIRS and not gold.rows:
+            raise EvaluationError(
+                f"The gold set {gold.name} in {folder} is empty: nothing was drawn, or nothing that was drawn has a "
+                "label. Leave it out, or export it again when people have labelled some."
+            )
         sets.append(gold)
     return sets
 

@@ -6,7 +6,7 @@ from annotate.kinds import language, verify
 from annotate.kinds.files import kind_of, read_kind
 from annotate.kinds.kind import Answer, Kind
 
-__all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "Answer", "Kind", "kind_of"]
+__all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "MADE_ELSEWHERE", "Answer", "Kind", "kind_of"]
 
 _FILES = sorted(Path(__file__).parent.glob("*.toml"))
 KINDS: dict[str, Kind] = {
@@ -14,3 +14,4 @@ KINDS: dict[str, Kind] = {
 }
 # The kind of questions that were asked elsewhere, when only the judgments are imported.
 IMPORTED, IMPORTED_PAIRS = KINDS["imported"], KINDS["imported_pairs"]
+MADE_ELSEWHERE = (IMPORTED.slug, IMPORTED_PAIRS.slug)

@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.estimation import proportion
+from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Pause, Task, Unit
 from annotate.quality import honeypots
 
@@ -124,8 +125,9 @@ def _hours(seconds: float | None) -> float:
 
 
 def _own(since: datetime):
-    """Judgments since then, by the index of each person's own, so that the rest is not read."""
-    return Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
+    """Judgments made here since then, by the index of each person's own, so that the rest is not read."""
+    own = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
+    return own.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE)
 
 
 def _right() -> dict[int, dict[str, Any]]:

@@ -92,6 +92,8 @@ def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
             f"An audit has failed, and job {row['contesting']} sends what the detectors agreed on there to people. "
             "`assay serve` and `assay work` do it."
         )
+    if not left and row["units"] == row["discarded"]:
+        return _nothing_to_publish(task, row["units"])
     if not left:
         return _publish(task, is_read=row["read"])
     if row["newly_paused"]:
@@ -109,6 +111,16 @@ def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
 
 def _missing(number: int) -> str:
     return f"People may go on: {'1 answer is' if number == 1 else f'{number:,} answers are'} missing."
+
+
+def _nothing_to_publish(task: Task, units: int) -> str:
+    if not units:
+        return (
+            f"Nothing was drawn, so nobody has anything to read. Delete it with `assay delete {task.name}`, and open a "
+            "task that draws from a larger corpus or for other languages."
+        )
+    again = f" {how_to_go_on(task)}" if not task.is_open and task.kind.answered_here else ""
+    return f"None of its {_units(units)} has a label, so a gold set would be empty.{again}"
 
 
 def _publish(task: Task, *, is_read: bool) -> str:

@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.estimation import proportion
+from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, TrialAnswer, Unit
 from annotate.quality import honeypots
 from annotate.quality.guidelines import majors
@@ -60,8 +61,8 @@ def overview() -> list[dict]:
     copies = units.waiting_copies().values_list("task", Value(WAITING_COPIES)).annotate(Count("pk"))
     for task, stage, number in by_stage.union(copies, all=True):
         at[task][stage] = number
-    live = _counted().filter(answered_at__gte=timezone.now() - DAY).order_by()
-    today = dict(live.values_list("unit__task").annotate(Count("pk")))
+    live = _counted().filter(answered_at__gte=timezone.now() - DAY).exclude(unit__task__kind_slug__in=MADE_ELSEWHERE)
+    today = dict(live.order_by().values_list("unit__task").annotate(Count("pk")))
     running = Pause.objects.filter(lifted_at=None).order_by().values_list("task")
     paused = dict(running.annotate(Count("pk")))
     new = dict(_new().order_by().values_list("task").annotate(Count("pk")))
@@ -73,6 +74,7 @@ def overview() -> list[dict]:
             "is_open": task.is_open,
             "units": sum(at[task.pk][stage] for stage in stages.STAGES),
             "done": sum(at[task.pk][stage] for stage in stages.FINISHED) - at[task.pk][WAITING_COPIES],
+            "discarded": at[task.pk][stages.DISCARDED],
             "queued": at[task.pk][stages.QUEUED],
             "adjudication": at[task.pk][stages.ADJUDICATION],
             "answers_today": today.get(task.pk, 0),

@@ -205,6 +205,18 @@ def test_a_task_is_not_said_to_be_done_while_a_job_is_about_to_contest_a_languag
     assert next_of("task").startswith(f"An audit has failed, and job {job.pk} sends what the detectors agreed on there")
 
 
+def test_a_task_without_any_label_is_not_published(make_task):
+    make_task([], name="empty")
+    assert next_of("empty").startswith(
+        "Nothing was drawn, so nobody has anything to read. Delete it with `assay delete e"
+    )
+    make_task([DISPUTED])
+    call_command("close", "task", leave_out=True, stdout=io.StringIO())
+    assert next_of("task") == (
+        "None of its 1 unit has a label, so a gold set would be empty. Open it again with `assay reopen task`."
+    )
+
+
 def test_no_report_is_recommended_for_what_nobody_read_or_one_person_alone(make_task, person):
     publish = "`assay export_gold task --out FOLDER`"
     make_task([AGREED])

@@ -10,12 +10,14 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotate.actions.import_judgments import import_judgments
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.everybody import everybody, timesheet
+from annotate.work.everybody import at_work_now, everybody, timesheet
 from annotate.work.forecast import forecast_of
 from annotate.work.judging import judge, skip, undo
 from annotate.work.queue import take
+from annotate.work.statistics import overview
 from tests.annotate.conftest import DISPUTED
 
 pytestmark = pytest.mark.django_db
@@ -168,6 +170,17 @@ def test_the_live_counts_are_asked_of_the_database_once_for_all_who_look(desk, t
     with CaptureQueriesContext(connection) as asked:
         desk.get("/manage/now/")
     assert not [each for each in asked if "annotate_judgment" in each["sql"]]
+
+
+def test_imported_judgments_are_nobodys_work_here(desk, make_task, person, tmp_path):
+    answer(person("ann", "de"), make_task([DISPUTED]))
+    file = tmp_path / "crowd.tsv"
+    file.write_text("task\tworker\tlabel\na\tw1\tx\na\tw2\tx\nb\tw1\ty\n")
+    import_judgments("crowd", file)
+    now = at_work_now()
+    assert (now["people"], now["hour"], now["today"]) == (1, 1, 1)
+    assert {row["name"]: row["answers_today"] for row in overview()} == {"task": 1, "crowd": 0}
+    assert [row["task"] for row in timesheet(timezone.localdate())] == ["task"]
 
 
 # --- people and their hours
