@@ -73,6 +73,14 @@ def test_a_detector_that_knows_nothing_of_the_letters_has_no_vote(detector, text
     assert [*DETECTORS[detector]([GERMAN, text, GERMAN], 3)][1] == []
 
 
+@pytest.mark.parametrize(
+    ("names", "language"),
+    [("Justin Bieber Harry Styles Katy Perry", "en"), ("Berlin Hamburg München Köln", "de")],
+)
+def test_names_that_all_detectors_learnt_are_agreed(names, language):
+    assert {next(iter(detect([names], 1)))[0][0] for detect in DETECTORS.values()} == {language}
+
+
 def test_no_vote_has_the_score_of_a_text_without_features():
     """What the models themselves say of a text without features."""
     identifier = LanguageIdentifier.from_modelstring(model, norm_probs=True)
