@@ -91,6 +91,22 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
+def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values in the order given: of those at 0.05 or less, 5% at most are expected to be false discoveries,
+    whatever the dependence between the tests.
+
+    The k-th smallest of m is multiplied by (m / k) (1 + 1/2 + ... + 1/m) and never let above the one after it
+    (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem 1.3).
+    """
+    adjusted, number = [0.0] * len(p_values), len(p_values)
+    factor, least = number * fsum(1 / rank for rank in range(1, number + 1)), 1.0
+    descending = sorted(range(number), key=lambda place: p_values[place], reverse=True)
+    for rank, place in zip(range(number, 0, -1), descending, strict=True):
+        least = min(least, factor / rank * p_values[place])
+        adjusted[place] = least
+    return adjusted
+
+
 def difference(first: Estimate, second: Estimate) -> float:
     """The two-sided p-value that two independent estimates are of the same share; 1 where one knows nothing.
 

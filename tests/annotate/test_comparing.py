@@ -3,10 +3,11 @@
 from math import comb
 
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.comparing import difference, holm, mcnemar
+from annotate.core.comparing import benjamini_yekutieli, difference, holm, mcnemar
 from annotate.core.estimation import Estimate, proportion
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)
@@ -50,6 +51,12 @@ def test_counts_below_0_are_refused():
 def test_the_smallest_p_value_pays_for_all_and_the_largest_for_itself():
     assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([]) == []
+
+
+@given(P_VALUES)
+def test_false_discoveries_are_those_of_scipy(p_values):
+    expected = scipy.stats.false_discovery_control(p_values, method="by") if p_values else []
+    assert benjamini_yekutieli(p_values) == pytest.approx(list(expected))
 
 
 @given(P_VALUES)
