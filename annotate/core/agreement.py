@@ -204,7 +204,7 @@ def against_rest(
     return [
         _one_against_rest(
             annotator,
-            _own_and_rest(answers, counts, by_annotator[first[place] : first[place + 1]]),
+            own_and_rest(answers, counts, by_annotator[first[place] : first[place + 1]])[1],
             (unlike, apart),
             seed,
             replicates,
@@ -213,15 +213,15 @@ def against_rest(
     ]
 
 
-def _own_and_rest(answers: Answers, counts: Ints, own: Ints) -> Ints:
-    """One annotator's answers by label, then the others', for each unit that both answered, (units, 2K). counts: all
-    answers by unit and label; own: the places of the annotator's."""
+def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]:
+    """The units that an annotator and somebody else answered, (units,), and on each of them the annotator's answers by
+    label, then the others', (units, 2K). counts: all answers by unit and label; own: the places of the annotator's."""
     size = counts.shape[1]
     units, unit = np.unique(answers.unit[own], return_inverse=True)
     said = np.bincount(unit * size + answers.label[own], minlength=len(units) * size).reshape(len(units), size)
     rest = counts[units] - said
     shared = rest.sum(axis=1) > 0
-    return np.concatenate([said[shared], rest[shared]], axis=1)
+    return units[shared], np.concatenate([said[shared], rest[shared]], axis=1)
 
 
 def _one_against_rest(
