@@ -1,0 +1,158 @@
+"""Corpora of known truth that a judge labelled, draws from them that people read, and the estimates of each way.
+
+Nothing of Django is imported, so that this runs in an environment with ppi-python or glide-py too.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+from zlib import crc32
+
+import numpy as np
+
+from annotate.core.corpus_share import ReadSample
+from annotate.core.prediction_powered import corpus_shares
+
+try:
+    from ppi_py import ppi_mean_ci
+except ImportError:
+    ppi_mean_ci = None
+try:
+    from glide.estimators import ASIMeanEstimator, PPIMeanEstimator
+except ImportError:
+    PPIMeanEstimator = ASIMeanEstimator = None
+
+ITEMS = 10_000  # of a corpus
+HALF_WIDTH = 0.03  # wished
+
+
+class World(NamedTuple):
+    """shares: how often each label is true; recalls: how often the judge finds each; slips: how often people answer
+    otherwise than is true; shared: whether the judge errs as people do where they slip; uneven: whether items to which
+    the judge gives another label than the first are five times as likely to be read."""
+
+    shares: tuple[float, ...]
+    recalls: tuple[float, ...]
+    slips: float = 0.0
+    shared: bool = False
+    uneven: bool = False
+
+
+class Population(NamedTuple):
+    """Places of labels by item, (items,), and the relative chance with which it is read."""
+
+    truth: np.ndarray
+    people: np.ndarray
+    judge: np.ndarray
+    chance: np.ndarray
+
+
+class Row(NamedTuple):
+    """An interval. covers: the truth; of_people: the share that people would give if they read everything; note: a
+    reason, or why there is no interval (width is then None)."""
+
+    label: str
+    way: str
+    covers: bool
+    of_people: bool
+    off: float
+    width: float | None
+    note: str
+    more: int | None = None
+
+
+def populate(world: World, chance: np.random.Generator) -> Population:
+    """The shares of the labels are exact; all else is drawn."""
+    size = len(world.shares)
+    ends = np.round(np.cumsum(world.shares) * ITEMS).astype(int)
+    truth = np.searchsorted(ends, np.arange(ITEMS), side="right")
+    slipped = chance.random(ITEMS) < world.slips
+    people = np.where(slipped, _other(truth, size, chance), truth)
+    found = chance.random(ITEMS) < np.array(world.recalls)[truth]
+    judge = np.where(found, truth, _other(truth, size, chance))
+    if world.shared:
+        judge = np.where(slipped, people, judge)
+    weights = np.where(judge > 0, 5.0, 1.0) if world.uneven else np.ones(ITEMS)
+    return Population(truth, people, judge, weights)
+
+
+def _other(labels: np.ndarray, size: int, chance: np.random.Generator) -> np.ndarray:
+    return (labels + chance.integers(1, size, len(labels))) % size
+
+
+def read(population: Population, number: int, chance: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """The places of the items that are read, and the chance of each; drawn systematically from a random order."""
+    chances = np.minimum(1.0, population.chance * number / population.chance.sum())
+    if np.ptp(chances) == 0:
+        return chance.choice(ITEMS, number, replace=False), chances
+    order = chance.permutation(ITEMS)
+    return order[np.searchsorted(np.cumsum(chances[order]), np.arange(number) + chance.random())], chances
+
+
+def estimate(name: str, world: World, number: int, draws: int, seed: str) -> Iterator[Row]:
+    chance = np.random.default_rng(crc32(f"{seed} {name} {number}".encode()))
+    population = populate(world, chance)
+    size = len(world.shares)
+    labels = tuple(str(place) for place in range(size))
+    corpus = np.bincount(population.judge, minlength=size)
+    targets = [np.bincount(each, minlength=size) / ITEMS for each in (population.truth, population.people)]
+    for draw in range(draws):
+        places, chances = read(population, number, chance)
+        sample = ReadSample(labels, corpus, population.judge[places], population.people[places], chances[places])
+        shares = corpus_shares(sample, HALF_WIDTH if draw < draws / 10 else None)
+        for place in range(size == 2, size):
+            found, goals = shares[place], tuple(float(target[place]) for target in targets)
+            for way in ("people", "rogan_gladen", "prediction_powered"):
+                one = getattr(found, way)
+                note = one.reasons[0].name.lower() if one.reasons else ""
+                yield _row(labels[place], way, goals, (one.value, one.low, one.high), note, one.more)
+            for way, theirs in OTHERS.items():
+                try:
+                    ends = theirs(population, places, chances, place)
+                except ValueError:
+                    ends = (np.nan, np.nan)
+                if np.isnan(ends).any():
+                    yield Row(labels[place], way, False, False, 0.0, None, "no interval")
+                else:
+                    low, high = max(0.0, ends[0]), min(1.0, ends[1])
+                    yield _row(labels[place], way, goals, (sum(ends) / 2, low, high), "")
+
+
+def _row(
+    label: str,
+    way: str,
+    goals: tuple[float, ...],
+    found: tuple[float, float, float],
+    note: str,
+    more: int | None = None,
+) -> Row:
+    value, low, high = found
+    covers, of_people = (low - 1e-9 <= goal <= high + 1e-9 for goal in goals)
+    return Row(label, way, covers, of_people, value - goals[1], high - low, note, more)
+
+
+def _of_ppi(population: Population, places: np.ndarray, chances: np.ndarray, label: int) -> tuple[float, float]:
+    judged = (population.judge == label).astype(float)
+    unread = np.delete(judged, places)
+    people = (population.people[places] == label).astype(float)
+    weights = 1 / chances[places]
+    if not np.ptp(judged[places]) or not np.ptp(people):
+        raise ValueError("nothing to tune by")
+    low, high = ppi_mean_ci(people, judged[places], unread, alpha=0.05, w=weights / weights.mean())
+    return low.item(), high.item()
+
+
+def _of_glide(population: Population, places: np.ndarray, chances: np.ndarray, label: int) -> tuple[float, float]:
+    judged, people = (population.judge == label).astype(float), np.full(ITEMS, np.nan)
+    people[places] = population.people[places] == label
+    if np.ptp(chances):
+        found = ASIMeanEstimator().estimate(people, judged, chances)
+    else:
+        found = PPIMeanEstimator().estimate(people, judged)
+    interval = found.confidence_interval
+    return float(interval.lower_bound), float(interval.upper_bound)
+
+
+OTHERS: dict[str, Callable[..., tuple[float, float]]] = {
+    **({"ppi-python": _of_ppi} if ppi_mean_ci else {}),
+    **({"glide-py": _of_glide} if PPIMeanEstimator else {}),
+}
