@@ -1,4 +1,4 @@
-"""Files of replies that a system suggests, as MRS publishes them: a line an example, its cells parted by tabs, which
+"""Files of replies that a system suggests, as MRS publishes them: a line an example, its cells separated by tabs, which
 are the message, the reference reply, and up to three suggested replies, the best first.
 
 No header, no quoting, UTF-8. A system is one file, or a folder with a file for each language, such as
@@ -89,7 +89,7 @@ def examples(path: Path) -> Iterator[Example]:
             if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
                 raise CorpusError(
                     f"{path}, line {number:,} is no prediction: it must have a message, the reference reply and up to "
-                    f"{MOST} suggested replies, parted by tabs."
+                    f"{MOST} suggested replies, separated by tabs."
                 )
             yield Example(number, cells[0], cells[1], tuple(cells[2:]))
 

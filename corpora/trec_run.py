@@ -1,4 +1,4 @@
-"""Ranked labels from a file, a TREC run: a line for each label of each document, parted by white space.
+"""Ranked labels from a file, a TREC run: a line for each label of each document, separated by white space.
 
     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
 

@@ -24,7 +24,7 @@ OPTIONS = (
         "gold",
         Path,
         shown="FILE",
-        help="true labels: columns task and label; several labels in a list, or parted by spaces",
+        help="true labels: columns task and label; several labels in a list, or separated by spaces",
         group=TRUTH,
     ),
     column(GOLD_COLUMNS, group=TRUTH),

@@ -70,7 +70,7 @@ OPTIONS = (
         "labels",
         default="",
         shown="COLUMN",
-        help="the column of the labels that came with the records: one label, or several in a list or parted by "
+        help="the column of the labels that came with the records: one label, or several in a list or separated by "
         "semicolons; annotators never see them",
         group=RECORDS,
     ),

@@ -7,7 +7,7 @@ from pathlib import Path
 from annotate.actions.action import Action, Outcome
 from annotate.actions.options import THE_FILE, size_of
 from annotate.core.option import Option, flag
-from annotate.reports.tables import many
+from annotate.reports.tables import are, many
 from corpora.core.errors import NAMED, listed
 from corpora.import_vocabulary import Imported, import_vocabulary
 from corpora.vocabulary_files import FORMATS
@@ -64,7 +64,7 @@ def _told(name: str, imported: Imported, dry_run: bool) -> str:
     return (
         f"Vocabulary {name}, {version}{supposed}: {many(imported.concepts, 'concept')} with "
         f"{many(imported.labels, 'label')} in {', '.join(tag or 'no language' for tag in imported.languages)}, "
-        f"{many(imported.schemes, 'scheme')} and domains."
+        f"{are(imported.schemes, 'scheme or domain', 'schemes and domains')}."
     )
 
 

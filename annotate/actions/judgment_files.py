@@ -75,7 +75,7 @@ def _is_none(language: object) -> bool:
 
 def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
     """Item -> true label, from a file with the columns task and label; of several labels their ids, in a list or
-    parted by spaces. known: the task's labels. JudgmentFileError or CorpusError.
+    separated by spaces. known: the task's labels. JudgmentFileError or CorpusError.
     """
     check_file(path, None)
     wanted = Columns({column: column for column in GOLD_COLUMNS} | dict(columns), GOLD_COLUMNS)

@@ -233,7 +233,7 @@ PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | No
     DECOY_PLACE: ("where the decoys stand", _decoy_place),
     TEST: ("which questions a test asks", _test),
     GOLD_PLACE: ("where and in which order people get gold answers", _gold_place),
-    OUTCOME: ("nothing: what became of drawn units when it was fixed", None),
+    OUTCOME: ("nothing; it fixes what became of the drawn units", None),
     SIDE: ("which system stands first", None),
     BLIND: ("from whom suggestions are kept", None),
 }

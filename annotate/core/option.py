@@ -80,7 +80,7 @@ def labels(text: str) -> list[str]:
 
 
 def sizes(text: str) -> list[int]:
-    """Whole numbers, parted by spaces."""
+    """Whole numbers, separated by spaces."""
     return [whole_number(number) for number in words(text)]
 
 

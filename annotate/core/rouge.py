@@ -45,7 +45,7 @@ class Best:
 
 
 def tokenized(text: str, language: str) -> str:
-    """The words of a text in small letters, parted by single spaces: NLTK's words, without parting sentences first, for
+    """The lower-case words of a text, with single spaces between: NLTK's words, without parting sentences first, for
     which NLTK would need a file from the network; of Japanese those of MeCab.
 
     MissingTokenizer if the text is Japanese and MeCab is not installed.
@@ -68,7 +68,7 @@ def _mecab() -> Callable[[str], Sequence[str]]:
         import unidic_lite  # noqa: F401  the dictionary that MeCab finds by itself
     except ImportError:
         raise MissingTokenizer(
-            "Japanese is parted into words by MeCab, which is not installed; install it with "
+            "Japanese is split into words by MeCab, which is not installed; install it with "
             "`pip install mecab-python3 unidic-lite`, or leave the Japanese predictions out."
         ) from None
     tagger = MeCab.Tagger("-Owakati")
@@ -82,7 +82,7 @@ def rouge(prediction: str, reference: str) -> Scores:
 
 
 def _words(text: str) -> list[str]:
-    """Between two full stops that are parted by spaces alone stands an empty word, as in the package."""
+    """Between two full stops that are separated by spaces alone stands an empty word, as in the package."""
     return list(chain.from_iterable(" ".join(part.split()).split(" ") for part in text.split(".") if part))
 
 

@@ -17,6 +17,7 @@ from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
+from annotate.reports.plans import in_points
 from annotate.reports.tables import many
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
@@ -255,8 +256,9 @@ def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
         options = " and ".join(CHECKED_BY[pool] for pool in pools)
         told.append(
             f"{posts:,} labels of the gold set {gold.name} are the word of one reader, and no check tells how often "
-            f"that is wrong (open_task {options}). If it were in {ASSUMED:.0%}, accuracy might be {off:.2%} lower "
-            f"or higher than it is given, and a figure of a language that rests on such labels {ASSUMED:.0%}."
+            f"that is wrong (open_task {options}). If {ASSUMED:.0%} of them were, accuracy could be "
+            f"{in_points(round(off, 4))} lower or higher than stated, and the figure of a language that rests on such "
+            f"labels {in_points(ASSUMED)}."
         )
     if uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells):
         told.append(

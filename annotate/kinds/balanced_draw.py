@@ -90,7 +90,7 @@ def sample_balanced(
     if not chosen.sets:
         raise CorpusError(
             f"Corpus {corpus.name} has no document with exactly one of the classes {', '.join(classes)}; write them as "
-            "its labels are, parted by spaces, or by semicolons where a label has spaces."
+            "its labels are, separated by spaces, or by semicolons where a label has spaces."
         )
     if empty := sorted(set(languages or ()) - chosen.sets.keys()):
         raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")
@@ -123,7 +123,7 @@ def _check_labels(frame: Frame, corpus_name: str, classes: Sequence[str]) -> Non
         most = [label for label, _ in frame.labels.most_common()]
         raise CorpusError(
             f"No document of corpus {corpus_name} has the label {strange[0]!r}; name labels that they have: "
-            f"{', '.join(most[:MANY])}{' …' if len(most) > MANY else ''}. Labels are parted by spaces, or by "
+            f"{', '.join(most[:MANY])}{' …' if len(most) > MANY else ''}. Labels are separated by spaces, or by "
             "semicolons where one has spaces."
         )
 

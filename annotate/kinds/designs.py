@@ -76,8 +76,8 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         Option(
             "classes",
             labels,
-            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT", or parted by semicolons, as in "world '
-            'news; sports"; what has none or several of them is never drawn',
+            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT", or separated by semicolons, as in '
+            '"world news; sports"; what has none or several of them is never drawn',
             group=DRAW,
         ),
         Option("test", whole_number, least=1, help="documents of the test set, in each language", group=DRAW),
@@ -109,8 +109,8 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             in_a_row=True,
             shown="[NAME=]FILE",
             help="what two or more systems suggest for the messages: a file each, or a folder with files such as "
-            "en_model_responses.txt; a message, the reference reply and up to three suggested replies a line, parted "
-            "by tabs",
+            "en_model_responses.txt; a message, the reference reply and up to three suggested replies a line, "
+            "separated by tabs",
             group=DRAW,
         ),
         Option(

@@ -82,7 +82,7 @@ ABOUT: Mapping[str, str] = {
     "sensitive": "a table `[sensitive]` for what may hurt whoever reads it: people agree to it first, the text is "
     "veiled until they ask for it, and there is a limit a day",
     "together": "the field whose equal records are drawn all together",
-    "apart": "fields of which equal values are never parted by a split",
+    "apart": "fields whose equal values a split never separates",
     "kept": "fields that people do not see, and that the exported set has besides",
     "split": "the field that names the split of each record (train, dev or test), in place of splits by lot",
     "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",

@@ -16,7 +16,7 @@ from annotate.work.flagging import MOST_WORDS
 from corpora.core.languages import LANGUAGES
 
 SETS = "the two sets of replies that are compared, the first and the second, as they stand for you; else none"
-SEVERAL = "where these are concepts, the ids of all that you choose, parted by spaces"
+SEVERAL = "where these are concepts, the ids of all that you choose, separated by spaces"
 
 
 class ProgressSerializer(serializers.Serializer):

@@ -85,7 +85,7 @@ def _row(path: Path, line: int, raw: Mapping[str, object]) -> GoldRow:
 
 
 def text_of(value: object) -> str:
-    """What a file has in a field: of a list of labels they are parted by spaces. A number is a label too: 0 is not
+    """What a file has in a field: of a list of labels they are separated by spaces. A number is a label too: 0 is not
     empty.
     """
     if isinstance(value, list | tuple):

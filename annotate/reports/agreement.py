@@ -190,11 +190,15 @@ def words(report: Section) -> list[str]:
     """A sentence on the agreement in all, one on Dawid and Skene's model, and two on the true labels, if there are."""
     part = report[ALL]
     repeats = " (repeats counted)" if report["repeats"] else ""
+    of_two = f"{count(part['units_of_two'])} of them" if part["units_of_two"] else "none of them"
     counted = (
         f"{_many(part['judgments'], 'judgment')} of {many(part['annotators'], 'annotator')} on "
-        f"{_many(part['units'], 'unit')}{repeats}, {count(part['units_of_two'])} of them judged by two or more"
+        f"{_many(part['units'], 'unit')}{repeats}, {of_two} judged by two or more"
     )
-    return _of_sets(counted, part) if part.get("masi") else _of_labels(counted, part)
+    told = _of_sets(counted, part) if part.get("masi") else _of_labels(counted, part)
+    if not part["units_of_two"]:
+        told[0] = f"{counted}, so there is no agreement to measure."
+    return told
 
 
 def _of_sets(counted: str, part: Section) -> list[str]:

@@ -98,7 +98,7 @@ def _whole(told: Told) -> Iterator[str]:
         if days is not None:
             yield f"When all is done cannot be foretold: in most futures that are simulated not within {BEYOND}."
         return
-    served = "What somebody reads" if any(not row["readers"] for row in told["queues"]) else "All"
+    served = "The work that has readers" if any(not row["readers"] for row in told["queues"]) else "All"
     yield (
         f"{served} is expected to be done about {_date(told, days['middle'])}; in nine of ten cases "
         f"{_span(told, days, between=True)}."

@@ -9,7 +9,7 @@ from annotate.reports.tables import LANGUAGE, NUMBER, Cell, Column, Table, many,
 
 WHY = {
     "few": "the corpus has too few posts for so narrow an interval",
-    "hidden": "in what nobody reads of other languages too much may be hidden",
+    "hidden": "too much may be hidden in what nobody reads in other languages",
 }
 CALLED = {"error": "error of the detectors' agreement"}
 
@@ -45,10 +45,10 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
             alone, decoys = rows[0]["alone"], rows[0]["decoys"]
             instead = f"Build {measure}-oriented sets of {many(alone, 'post')} and {many(decoys, 'decoy')} each."
         labels = " ".join(row["language"] or "all" for row in rows)
-        yield f"By no uniform draw: {labels}; {because}. {instead}"
+        yield f"No uniform draw suits {labels}: {because}. {instead}"
     dear = [row["language"] for row in _of(plan, measure) if row["needs"] and _is_dear(row)]
     if dear:
-        yield f"Of {' '.join(dear)} a {measure}-oriented set asks for a tenth of that reading or less."
+        yield f"For {' '.join(dear)}, a {measure}-oriented set takes a tenth of that reading or less."
 
 
 def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:

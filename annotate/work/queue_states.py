@@ -287,21 +287,24 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
         able += " and has agreed to it" if task.kind.sensitive else ""
         return f"Everybody who {able} is paused ({counts['agreed']:,}). Let somebody go on, or find others."
     if state == JUDGED:
+        everybody = "the only person" if counts["able"] == 1 else f"each of the {people}"
         return (
-            f"{units} {_lack(counts['waiting'])} {answers}, and each of the {people} who may work has judged "
+            f"{units} {_lack(counts['waiting'])} {answers}, and {everybody} who may work has judged "
             f"{'it' if counts['waiting'] == 1 else 'them'} already, or takes none that others found disturbing. "
             "Another person is needed."
         )
     if state == LEASED:
         return f"What is left ({units}) is open with somebody now, for {task.lease_minutes} minutes at most."
     if state == LACKING:
-        of = "All" if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the"
+        of = "All " if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the "
+        need = "needs" if counts["lacking"] == 1 else "need"
         return (
-            f"{of} {units} need answers from more people than are still able to give one ({counts['able']:,} may work "
-            "here). Find others."
+            f"{'' if counts['waiting'] == 1 else of}{units} {need} answers from more people than are still able to "
+            f"give one ({counts['able']:,} may work here). Find others."
         )
     a_day = f" Each of them is given at most {task.kind.sensitive.a_day:,} on one day." if task.kind.sensitive else ""
-    return f"{people.capitalize()} may work on {units}; {answers} are missing.{a_day}"
+    are = "is" if counts["missing"] == 1 else "are"
+    return f"{people.capitalize()} may work on {units}; {answers} {are} missing.{a_day}"
 
 
 def _wait(counts: dict) -> str:

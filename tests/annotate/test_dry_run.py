@@ -203,7 +203,7 @@ def test_a_dry_run_tells_when_each_language_is_expected_to_be_done(demo_corpus, 
     out = io.StringIO()
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
     said = " ".join(out.getvalue().split())
-    assert "What somebody reads is expected to be done about" in said
+    assert "The work that has readers is expected to be done about" in said
     assert "These dates suppose 12 seconds an answer and 10 hours a week of each reader" in said
 
 

@@ -332,7 +332,8 @@ def test_the_agreement_of_one_judgment_is_told_in_the_singular(csv_of, capsys):
     call_command("import_judgments", "crowd", str(csv_of("a,r1,1")))
     capsys.readouterr()
     call_command("agreement", "crowd")
-    assert "1 judgment of 1 annotator on 1 unit, 0 of them" in " ".join(capsys.readouterr().out.split())
+    told = "1 judgment of 1 annotator on 1 unit, none of them judged by two or more, so there is no agreement to "
+    assert f"{told}measure." in " ".join(capsys.readouterr().out.split())
 
 
 def test_a_word_for_none_is_no_answer_and_agreement_is_that_of_the_others(csv_of, capsys):

@@ -43,8 +43,8 @@ def test_a_label_that_is_sent_twice_is_refused_and_ids_that_differ_by_case_are_t
     [
         ("1565 99", {}, "'99' is not one of the 5 labels here. Look it up, or leave it out."),
         ("1565 1565", {}, "1565 is there twice, but a label is chosen or not. Name it once."),
-        ("2443 1565", {}, "'2443 1565' is not sorted or parted by one space; write '1565 2443'."),
-        ("1565  2443", {}, "'1565  2443' is not sorted or parted by one space; write '1565 2443'."),
+        ("2443 1565", {}, "'2443 1565' is not sorted or separated by one space; write '1565 2443'."),
+        ("1565  2443", {}, "'1565  2443' is not sorted or separated by one space; write '1565 2443'."),
         ("", {}, "0 labels were chosen, and at least 1 must be. Add what is missing."),
         ("1565", {"least": 2}, "1 label was chosen, and at least 2 must be. Add what is missing."),
         ("1565 2443 2644", {"most": 2}, "3 labels were chosen, and at most 2 may be. Take the least fitting away."),

@@ -84,7 +84,7 @@ def test_the_command_of_the_last_line_opens_that_draw(demo_corpus):
 
 def test_languages_that_no_draw_suits_are_named_with_what_helps(demo_corpus):
     told = planned_for(NAME, languages="de cy", measure=["error"], width="0.5")
-    assert re.search(r"^By no uniform draw: de cy; the corpus has too few posts .* Take a larger corpus", told, re.M)
+    assert re.search(r"^No uniform draw suits de cy: the corpus has too few posts .* Take a larger corpus", told, re.M)
     assert told.endswith("or take a larger corpus.\n")
 
 
@@ -99,7 +99,7 @@ def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
     assert 296 < 0.6 * swedish["alone"] < 400
     assert swedish["alone"] > swedish["decoys"] > 100
     assert swedish["needs"]["reading"] > 30 * (swedish["alone"] + swedish["decoys"])
-    assert "Of sv a recall-oriented set asks for a tenth of that reading or less." in plans.missing(found, "recall")
+    assert "For sv, a recall-oriented set takes a tenth of that reading or less." in plans.missing(found, "recall")
     [sentence] = plans.without_decoys(found)
     two, five = swedish["without_decoys"]
     assert [two["false_yes"], five["false_yes"]] == [0.02, 0.05]

@@ -6,7 +6,7 @@
     mldoc-sampling/<language>           all documents of a language, once each, as the input of sampling_rcv2.py
 
 Languages are written out in the lists, as in the published ones; `joint` are sets of all languages. A text has its
-fields parted by a space, and no tab or line end. Two of the readers know MLDoc's four classes by their letters alone.
+fields with a space between, and no tab or line end. Two of the readers know MLDoc's four classes by letter alone.
 """
 
 import re

@@ -1,8 +1,9 @@
 """Several labels out of many, such as the concepts of a thesaurus.
 
-Their canonical text is their ids, sorted as text and parted by one space. An id has no white space, and ids that differ
-by case are different ones. The empty text is no answer, so no answer is without labels. Besides what every form has,
-whoever asks can say how many labels an answer has and from which F1 on it is right, and see how many people chose each.
+Their canonical text is their ids, sorted as text and separated by one space. An id has no white space, and ids that
+differ by case are different ones. The empty text is no answer, so no answer is without labels. Besides what every form
+has, whoever asks can say how many labels an answer has and from which F1 on it is right, and see how many people chose
+each.
 """
 
 from collections import Counter
@@ -34,7 +35,9 @@ def check(text: str, codes: Collection[str], least: int = 1, most: int | None = 
         raise Wrong(said, label=repr(unknown[0]), number=f"{len(codes):,}")
     if text != _text(ids):
         raise Wrong(
-            "%(text)s is not sorted or parted by one space; write %(sorted)s.", text=repr(text), sorted=repr(_text(ids))
+            "%(text)s is not sorted or separated by one space; write %(sorted)s.",
+            text=repr(text),
+            sorted=repr(_text(ids)),
         )
     if len(ids) < least:
         raise Wrong(
@@ -53,7 +56,7 @@ def check(text: str, codes: Collection[str], least: int = 1, most: int | None = 
 
 
 def name(text: str, called: Callable[[str], str]) -> str:
-    """Names parted by semicolons, since names of concepts have commas."""
+    """Names separated by semicolons, since names of concepts have commas."""
     return "; ".join(called(label) for label in text.split())
 
 

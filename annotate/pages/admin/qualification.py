@@ -69,7 +69,7 @@ class GoldAnswerForm(forms.ModelForm):
         if "label" in self.fields:
             task = self.instance.task
             if task.kind.form.SEVERAL:
-                help_text = f"{task.kind.name(self.instance.label)}. Write ids, parted by spaces. {CORRECTED}"
+                help_text = f"{task.kind.name(self.instance.label)}. Write ids, separated by spaces. {CORRECTED}"
                 self.fields["label"] = forms.CharField(widget=forms.Textarea({"rows": 2}), help_text=help_text)
             else:
                 choices = [(label, task.kind.name(label)) for label in task.labels]

@@ -97,7 +97,7 @@ def generated(indices: Path, rcv: Path) -> list[tuple[str, str]]:
 
 
 def lines_of(path: Path) -> list[tuple[str, str]]:
-    """Label and text of each line, parted at the only tab."""
+    """Label and text of each line, separated at the only tab."""
     found = []
     with path.open(encoding="utf-8") as lines:
         for line in lines:

@@ -146,7 +146,7 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
 
     unsure = report("unchecked", check_share=0.0, check_least=0)
     assert unsure["warnings"][0].startswith("40 labels of the gold set unchecked are the word of one reader")
-    assert "accuracy might be 1.00% lower or higher" in unsure["warnings"][0]
+    assert "accuracy could be 1 point lower or higher" in unsure["warnings"][0]
     found = report("checked", check_share=0.5, second_share=1.0)
     assert found["warnings"] == []
     assert found["accuracy"]["with_und"]["low"] < unsure["accuracy"]["with_und"]["low"]

@@ -104,6 +104,23 @@ def test_a_queue_that_is_worked_on(make_records_task, person):
     assert state(task) == ("going", "1 person may work on 2 units; 2 answers are missing.")
 
 
+def test_one_unit_one_answer_and_one_person_are_told_in_the_singular(make_records_task, person):
+    task = make_records_task(count=1, redundancy=2)
+    ann = person("ann", "en")
+    assert state(task) == (
+        "lacking",
+        "1 unit needs answers from more people than are still able to give one (1 may work here). Find others.",
+    )
+    work(ann, task)
+    assert state(task) == (
+        "judged",
+        "1 unit lacks 1 answer, and the only person who may work has judged it already, or takes none that others "
+        "found disturbing. Another person is needed.",
+    )
+    person("bea", "en")
+    assert state(task)[1].endswith("may work on 1 unit; 1 answer is missing.")
+
+
 def test_a_queue_of_a_closed_task(make_records_task, person):
     task = make_records_task(count=2, redundancy=1)
     Task.objects.update(is_open=False)

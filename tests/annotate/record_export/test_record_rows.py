@@ -125,7 +125,7 @@ def test_answers_that_a_manager_voided_are_there_and_marked(opened, crowd, manag
     assert [judgment["voided_by"] for judgment in told].count("manager") == voided > 10
     assert manifest["people"]["voided_by_manager"] == voided
     assert all(sum(j["voided_at"] is None for j in row["judgments"]) == 3 for row in rows_of(out))
-    assert f"{voided} answers were voided by a manager" in card_of(out)[1]
+    assert f"{voided} answers that a manager voided are in the files" in card_of(out)[1]
 
 
 def test_what_somebody_took_back_is_marked_without_a_manager(opened, crowd, out):
