@@ -20,7 +20,7 @@ from corpora.columns import Columns, lacks, places_in
 from corpora.core.errors import CorpusError
 from corpora.csv_records import Cells, fields_said, records
 from corpora.files import Bound, Progress, damage_explained
-from corpora.lines import ABSENT, Fault, Line, at, decoded, lines_of, names_in, object_of, values_of
+from corpora.lines import ABSENT, MAX_LINE, Fault, Line, at, decoded, lines_of, names_in, object_of, values_of
 
 Row = tuple[int, dict[str, Any] | Fault]
 _BATCH = 32 << 20  # bytes of the rows that are in memory at once, as far as the file says
@@ -37,6 +37,26 @@ def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress
         else:
             lines = (values_of if format == "jsonl" else lines_of)(path, max_line, progress)
             yield from _TEXT_FORMATS[format](path, lines, max_line, columns)
+
+
+def header_of(path: Path, format: str) -> list[str]:
+    """The names of a file's columns: its first line, the schema of Parquet, the keys of the first object of JSON."""
+    with damage_explained(path, format):
+        if format == "parquet":
+            with pq.ParquetFile(path) as file:
+                return list(file.schema_arrow.names)
+        lines = (values_of if format == "jsonl" else lines_of)(path, MAX_LINE, lambda count: None)
+        if format == "jsonl":
+            found = (object_of(line, ()) for _, line in lines if not isinstance(line, Fault) and not line.isspace())
+            first = next(found, {})
+            return [] if isinstance(first, Fault) else list(first)
+        cells = (
+            records(lines, MAX_LINE)
+            if format == "csv"
+            else ((n, line if isinstance(line, Fault) else _split(line)) for n, line in lines)
+        )
+        _, header = next(cells, (1, []))
+        return [] if isinstance(header, Fault) else header
 
 
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:

@@ -202,7 +202,7 @@ def test_an_imported_set_has_rows_too(tmp_path, db):
 def test_the_figures_are_those_of_the_command_whatever_the_predictions_come_as(measured):
     folder, path, said = measured
     gold = assay.gold(folder)
-    by_command = EVALUATE.perform({"file": path, "gold": [folder]}).data
+    by_command = EVALUATE.perform({"predictions": str(path), "gold": [folder]}).data
     assert gold.evaluate(path).to_dict() == gold.evaluate(str(path)).to_dict() == json.loads(json.dumps(by_command))
     of_memory = [
         gold.evaluate(said),
@@ -241,13 +241,13 @@ def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured)
     first = next(iter(said))
     for predictions, options, sentence in (
         ({first: "de"}, {}, r"^This classifier has no label for 49 of 50 posts .* with vanished\.$"),
-        (said | {first: "xx"}, {}, r"^This classifier has labels .* mapping xx=LABEL"),
+        (said | {first: "xx"}, {}, r"^This classifier has labels .* map xx=LABEL"),
         (said | {first: None}, {"name": "mine"}, r"^mine, line 1: The label is missing\."),
         ([1, 2], {}, r"^Predictions are the path of a file, a dict .* of the type list\.$"),
         ("nothing.tsv", {}, r"^nothing\.tsv does not exist"),
-        (path, {"measures": "speed"}, r"^There is no measure 'speed'; there is: accuracy, recall, precision\.$"),
+        (path, {"measure": "speed"}, r"^measure is 'speed'; it is one of accuracy"),
         (path, {"against": str(path)}, r"^ours\.tsv cannot be compared with itself; name another predictor\.$"),
-        ("cld2", {"mapping": {"nb": "no"}}, r"^mapping: for files of predictions, and none is given; "),
+        ("cld2", {"map": {"nb": "no"}}, r"^map: for files of predictions, and none is given; "),
         (path, {"balanced_precision": True}, r"^balanced_precision takes a recall-oriented set, and none is given\.$"),
     ):
         with pytest.raises(AssayError, match=sentence):

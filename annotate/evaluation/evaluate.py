@@ -1,167 +1,151 @@
-"""A predictor measured on gold sets: everything that a report says, as one dict that JSON can hold.
+"""The one way to measure a system on gold sets: what the sets are decides who measures.
 
-This module decides which sets a measure takes and what is refused; the measures are in measures.py, and
-reports/writing.py writes the report.
+Every way takes a path or a predictor's name, and the folders of the sets; the report is one dict that JSON can hold.
 """
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation import measures as parts
-from annotate.evaluation import unread_triggers
-from annotate.evaluation.comparison import comparison
-from annotate.evaluation.given import EvaluationError, Subject, erased, gone, rows_of
-from annotate.evaluation.matching import join
-from annotate.evaluation.measures import sources
+from annotate.evaluation import grading, posts
+from annotate.evaluation.evaluator import evaluate_units
+from annotate.evaluation.given import (
+    EvaluationError,
+    Subject,
+    check_for_files,
+    corpus_of,
+    is_file,
+    of_corpus,
+    of_file,
+    read_sets,
+)
 from annotate.goldsets import folders
-from annotate.goldsets.reading import GoldRow, GoldSet
-from annotate.kinds.designs import DESIGNS, Design
-from annotate.reports import predictor_report, writing
+from annotate.goldsets.manifest import GoldSetError, manifest_of
+from annotate.goldsets.pairs import MADE_BY
+from annotate.goldsets.reading import GoldSet, read_ids
+from annotate.kinds.designs import DESIGNS
+from annotate.reports import writing
+from corpora.columns import named_columns
+from corpora.core.predictions import FIELDS, read_map
+from corpora.files import format_of
 from corpora.folders import digest_of
 from corpora.version import VERSION
 
-# What can be measured, in the order of reports.
-MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.measures))
-
-
-def evaluate(
-    subject: Subject,
-    sets: list[GoldSet],
-    *,
-    against: Subject | None = None,
-    vanished: Collection[str] = frozenset(),
-    measures: Collection[str] = (),
-    balanced: bool = False,
-) -> dict[str, Any]:
-    """The report. measures: those that it must have, and no others; empty for all that the sets allow.
-
-    balanced: also precision on the recall sets, under a name that says what it is. EvaluationError for what cannot, or
-    must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
-    """
-    if against and against.is_same(subject):
-        raise EvaluationError(f"{subject.spelled} cannot be compared with itself; name another predictor.")
-    designs = [DESIGNS[name] for name in {gold.design for gold in sets}]
-    _check_measures(designs, measures, balanced)
-    wanted = [measure for measure in measures or MEASURES if any(measure in design.measures for design in designs)]
-    _check_used(sets, wanted, balanced, against)
-    left = rows_of(sets, vanished)
-    joined = join(subject, left, [subject.mapping])
-    precision = parts.precision(subject, joined) if "precision" in wanted else None
-    both = joined.uniform is not None and bool(joined.recall) and "recall" in wanted
-    return {
-        "kind": predictor_report.KIND,
-        "predictor": parts.described(subject, any(subject.voted_in(gold) for gold in sets)),
-        "gold": [_gold(gold, rows) for gold, rows in left],
-        "vanished": gone(sets, vanished),
-        "erased": erased(sets),
-        "accuracy": parts.accuracy(joined) if "accuracy" in wanted else None,
-        "recall": parts.recall(joined) if "recall" in wanted else None,
-        "precision": precision,
-        "recall_check": parts.recall_check(joined) if both else None,
-        "unseen": unread_triggers.unseen(subject, joined, left) if precision else None,
-        "balanced": parts.balanced(joined) if balanced else None,
-        "comparison": comparison(subject, against, left) if against else None,
-        "confusion": parts.confusion(joined),
-        "warnings": [
-            *_of_sets(sets),
-            *subject.warnings,
-            *(against.warnings if against else ()),
-            *joined.warnings,
-            *(unread_triggers.warnings(subject, joined) if "precision" in wanted else ()),
-            *(NO_PRECISION if _lacks_precision(designs) and not measures and not balanced else ()),
-        ],
-    }
-
-
-# --- what is refused
-
-
-NO_PRECISION = (
-    "Precision is not measured: a recall-oriented set has as many posts of a rare language as of a common one, "
-    "so it lacks nearly all false triggers on the common ones. Give a precision-oriented or a uniform set.",
+POSTS, UNITS, RANKED, PUBLISHED = (
+    "sets of posts",
+    "sets of records",
+    "ranked labels of documents",
+    "files of a published format",
 )
+# Options -> what they are for; an option that is not here is for all.
+MEANT_FOR: Mapping[str, Collection[str]] = {
+    **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision"), (POSTS,)),
+    **dict.fromkeys(("corpus", "column", "format"), (POSTS, UNITS)),
+    **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
+    "split": (RANKED, UNITS),
+}
 
 
-def _lacks_precision(designs: Collection[Design]) -> bool:
-    """Whether sets are given from which somebody might expect precision, but none that can tell it."""
-    told = any("precision" in design.measures for design in designs)
-    return not told and any(design.by_author for design in designs)
+OF_UNITS = ("unfinished", "split", "corpus", "column", "format")
 
 
-def _check_measures(designs: Collection[Design], measures: Collection[str], balanced: bool) -> None:
-    authors = any(design.by_author for design in designs)
-    for measure in measures:
-        if any(measure in design.measures for design in designs) or (measure == "precision" and balanced):
-            continue
-        takes = " or a ".join(design.spelled for design in sources(measure) if not design.of_uniform)
-        refusal = f"{measure.capitalize()} takes a {takes} set, and none is given."
-        if measure == "precision" and authors:
-            refusal += (
-                " A recall-oriented set has as many posts of a rare language as of a common one, so the precision that "
-                "it gives is not that of any stream; --balanced-precision computes it, under that name."
-            )
-        raise EvaluationError(refusal)
-    if balanced and not authors:
-        raise EvaluationError("--balanced-precision takes a recall-oriented set, and none is given.")
+def evaluate(predictions: str, gold: Sequence[Path], *, against: str = "", **options: Any) -> dict[str, Any]:
+    """The report on predictions: a file, a folder of published files, or the name of a predictor of the corpus, such as
+    mine@2. against: others to compare with, likewise. options: those of MEANT_FOR, and unfinished.
 
-
-def _check_used(sets: list[GoldSet], wanted: list[str], balanced: bool, against: Subject | None) -> None:
-    for gold in sets:
-        design = DESIGNS[gold.design]
-        # Sets of the stream give natural shares to the balanced precision, and the posts on which two are compared.
-        also = (balanced or against) and not design.by_trigger
-        if not (also or set(wanted) & set(design.measures)):
+    EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
+    """
+    what = kind_of(gold[0], predictions)
+    for other in gold[1:]:
+        if kind_of(other, predictions) != what:
             raise EvaluationError(
-                f"The gold set {gold.name} is {design.spelled}, and no measure that was asked for uses it; "
-                "leave it out, or ask for more with --measure."
+                f"{gold[0]} and {other} are sets of different kinds, whose predictions are not one file; measure on "
+                "each by itself."
             )
-    if against and all(DESIGNS[gold.design].by_trigger for gold in sets):
-        raise EvaluationError(
-            "Two predictors are compared on uniform and recall-oriented sets, and none is given; on a "
-            "precision-oriented set, only posts that one predictor chose were read."
+    for name, value in options.items():
+        meant = MEANT_FOR.get(name)
+        if meant and what not in meant and value not in (None, "", False, (), []):
+            raise EvaluationError(
+                f"--{name.replace('_', '-')} is for {' and '.join(meant)}, and {gold[0]} is measured by {what}; leave "
+                "it out."
+            )
+    if what == POSTS:
+        return _of_posts(predictions, gold, against, options)
+    if what == UNITS:
+        return evaluate_units(predictions, gold, against=against, **{name: options.get(name) for name in OF_UNITS})
+    chosen = {name: options[name] for name in grading.CHOICES["EURLEX57K"] if options.get(name) is not None}
+    other = Path(against) if against else None
+    return grading.grade(
+        Path(predictions), gold, against=other, unfinished=bool(options.get("unfinished")), chosen=chosen
+    )
+
+
+def kind_of(folder: Path, predictions: str) -> str:
+    """What a set and predictions for it are, one of the four."""
+    manifest = manifest_of(folder)
+    if manifest.get("made_by") == MADE_BY:
+        return PUBLISHED
+    design = manifest.get("design")
+    if design not in DESIGNS:
+        raise GoldSetError(
+            f"{folder / 'manifest.json'} has the design {design!r}, which is not one of {', '.join(DESIGNS)}."
         )
+    if DESIGNS[str(design)].by_row:
+        return POSTS
+    published = (manifest.get("published") or {}).get("format", "")
+    if published == "EURLEX57K":
+        return RANKED
+    as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
+    return PUBLISHED if published in grading.GRADED and as_published else UNITS
 
 
-# --- the parts of the report about the sets
+# --- posts
 
 
-def _gold(gold: GoldSet, rows: list[GoldRow]) -> dict[str, Any]:
-    return {
-        "name": gold.name,
-        "design": gold.design,
-        "folder_name": gold.folder.resolve().name,
-        "posts": len(rows),
-        "frame": gold.frame_size,
-        "finished": gold.finished,
-        "predictor": ", ".join(sorted(set(gold.predictors.values()))),
-        "digest": gold.digest,
-    }
+def _of_posts(predictions: str, folders: Sequence[Path], against: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    every = [each for each in (predictions, against) if each]
+    read_so = [f"--{name}" for name in ("map", "column", "format") if options.get(name)]
+    check_for_files(read_so, files=any(map(is_file, every)))
+    sets = read_sets(
+        folders, allow_erased=options.get("allow_erased", False), unfinished=options.get("unfinished", False)
+    )
+    vanished = options.get("vanished")
+    return posts.evaluate(
+        _subject(sets, predictions, options),
+        sets,
+        against=_subject(sets, against, options) if against else None,
+        vanished=read_ids(vanished) if isinstance(vanished, Path) else frozenset(vanished or ()),
+        measures=options.get("measure") or (),
+        balanced=options.get("balanced_precision", False),
+    )
 
 
-def _of_sets(sets: Iterable[GoldSet]) -> list[str]:
-    return [
-        f"The gold set {gold.name} is unfinished: posts that still wait for people are missing from it, and disputed "
-        "ones are harder than the others."
-        for gold in sets
-        if not gold.finished
-    ]
+def _subject(sets: list[GoldSet], spelled: str, options: Mapping[str, Any]) -> Subject:
+    if not is_file(spelled):
+        return of_corpus(corpus_of(sets, options.get("corpus") or ""), spelled)
+    columns = named_columns(options.get("column") or (), FIELDS)
+    return of_file(Path(spelled), read_map(options.get("map") or ()), columns, options.get("format"), sets)
 
 
 # --- on disk
 
 
 def write_report(report: dict[str, Any], out: Path) -> None:
-    """report.json, report.md and report.html into a folder; an earlier evaluation of the predictor is replaced.
+    """report.json, report.md and report.html into a folder, and errors.jsonl where units are listed; an earlier
+    evaluation of the predictor is replaced.
 
     EvaluationError if the folder holds something else or cannot be written; it is then as it was.
     """
+    figures = {key: value for key, value in report.items() if key != "errors"}
     written = {
-        "report.json": json.dumps(report, ensure_ascii=False, indent=2) + "\n",
+        "report.json": json.dumps(figures, ensure_ascii=False, indent=2) + "\n",
         "report.md": writing.as_markdown(report),
         "report.html": writing.as_html(report),
     }
+    if "errors" in report:
+        lines = (json.dumps(each, ensure_ascii=False) for each in report["errors"])
+        written["errors.jsonl"] = "".join(f"{line}\n" for line in lines)
     name = report["predictor"]["spelled"]
     try:
         with folders.replacing(out.resolve(), "evaluation", name) as folder:

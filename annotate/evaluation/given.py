@@ -11,6 +11,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import negative
 from corpora.core.languages import LANGUAGES
 from corpora.core.predictions import Mapped, classes
+from corpora.files import format_of
 from corpora.prediction_files import read_predictions
 from corpora.predictors import Predictor, find_predictor, predicted_labels
 
@@ -83,7 +84,7 @@ def of_file(
     def labels(ids: Collection[str], also: Collection[str] = ()) -> dict[str, str]:
         if missing := [key for key in ids if key not in found]:
             raise EvaluationError(
-                f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold sets{_first(missing)}. "
+                f"{path} has no label for {len(missing):,} of {len(ids):,} posts of the gold sets{first_of(missing)}. "
                 "Add them, und where the predictor names no language, or list those that have vanished from their "
                 "source with --vanished."
             )
@@ -94,6 +95,12 @@ def of_file(
         rows = "1 row is about a post" if told.outside == 1 else f"{told.outside:,} rows are about posts"
         warnings.append(f"{path.name}: {rows} outside the gold sets, without effect on any figure.")
     return Subject(path.name, "", classes(declared), labels, file=path.resolve(), warnings=tuple(warnings))
+
+
+def is_file(spelled: str) -> bool:
+    """Whether what was given is a file, and no predictor's name: it is there, or is written as the path of one."""
+    path = Path(spelled)
+    return path.exists() or len(path.parts) > 1 or format_of(path) is not None
 
 
 def check_for_files(given: Collection[str], *, files: bool) -> None:
@@ -112,7 +119,7 @@ def _with_underscores(label: str) -> str:
     return f"{language}_{rest.upper().replace('-', '_')}" if rest else label
 
 
-def _first(ids: list[str]) -> str:
+def first_of(ids: list[str]) -> str:
     return f": {', '.join(ids)}" if len(ids) <= NAMED else f", the first: {', '.join(ids[:NAMED])}"
 
 
@@ -173,8 +180,8 @@ def corpus_of(sets: Collection[GoldSet], named: str) -> str:
         raise EvaluationError(f"The gold sets are from corpus {found}, not {named}; leave --corpus out, or correct it.")
     if not (named or found):
         raise EvaluationError(
-            "The gold sets were imported and name no corpus; say with --corpus whose predictor is meant, or give its "
-            "labels with --file."
+            "The gold sets were imported and name no corpus; say with --corpus whose predictor is meant, or give a "
+            "file of its labels."
         )
     return found or named
 

@@ -19,23 +19,6 @@ GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
 CHOICES: Mapping[str, Collection[str]] = {"EURLEX57K": ("split", "first", "threshold", "frequent_over")}
 
 
-def check_of_records(of_posts: Collection[str]) -> None:
-    """of_posts: options that were given and are for sets of posts. EvaluationError if there is one."""
-    for option in of_posts:
-        raise EvaluationError(
-            f"{option} is for sets of posts; with --predictions give the sets of records with --gold, and nothing else."
-        )
-
-
-def check_of_posts(of_records: Collection[str]) -> None:
-    """of_records: options that were given and say how the predictions of --predictions are measured. EvaluationError
-    if there is one."""
-    for option in of_records:
-        raise EvaluationError(
-            f"{option} is for ranked labels of documents; name the file of their run with --predictions."
-        )
-
-
 def grade(
     predictions: Path,
     folders: Sequence[Path],

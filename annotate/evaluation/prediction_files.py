@@ -86,10 +86,7 @@ def _read(folder: Path) -> PublishedSet:
     if manifest.get("made_by") == MADE_BY:
         return _of_pairs(folder, manifest)
     if not is_published(manifest):
-        raise GoldSetError(
-            f"{folder} is a set of posts, and --predictions is for sets of records; name a predictor, "
-            "or give a file of its labels with --file."
-        )
+        raise GoldSetError(f"{folder} is a set of posts, and these predictions are for sets of records.")
     task, published = manifest["task"], manifest["published"]
     if published is None:
         raise EvaluationError(

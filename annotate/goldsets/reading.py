@@ -121,8 +121,8 @@ def _design(place: Path, manifest: dict[str, Any]) -> Design:
         raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(BY_ROW)}.")
     if not DESIGNS[name].by_row:
         raise GoldSetError(
-            f"{place.parent} is not a set of posts, so its predictions are files of a published format; name their "
-            "folder or file with --predictions, and no predictor."
+            f"{place.parent} is not a set of posts, and predictions of posts are measured on sets of posts alone; "
+            "measure on it by itself."
         )
     return DESIGNS[name]
 

@@ -168,7 +168,8 @@ def _draw(draw: Draw) -> dict[str, Any]:
 
 
 def _task(task: Task) -> dict[str, Any]:
-    """What decided how the labels came about. kind_sha256: that of the kind's file; None if the kind is a module.
+    """What decided how the labels came about. kind_sha256: that of the kind's file; None if the kind is a module. form:
+    what an answer is, a module of kinds/forms; together: the field by whose value records were drawn together.
 
     added_languages: those of its labels and records that are not on the list here; readers learn their names from this.
     """
@@ -177,6 +178,8 @@ def _task(task: Task) -> dict[str, Any]:
         "title": task.title,
         "type": task.kind_slug,
         "kind_sha256": task.kind.digest or None,
+        "form": task.kind.form.__name__.rpartition(".")[2],
+        "together": task.kind.together,
         "labels": task.labels,
         "languages": task.languages,
         "added_languages": tables_of(task.kind.languages.values()),

@@ -4,40 +4,31 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
 from django.template.loader import render_to_string
 
-from annotate.actions.evaluate import OF_RANKED
-from annotate.evaluation import evaluate as evaluating
-from annotate.evaluation.given import (
-    EvaluationError,
-    Subject,
-    check_for_files,
-    corpus_of,
-    of_corpus,
-    of_file,
-    read_sets,
-)
-from annotate.evaluation.grading import check_of_posts, check_of_records, grade
-from annotate.evaluation.prediction_files import is_published
-from annotate.goldsets.manifest import manifest_of
+from annotate.actions import evaluate as action
+from annotate.evaluation.evaluate import evaluate as measured
+from annotate.evaluation.given import EvaluationError
 from annotate.notebook.asking import SAID, told
 from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import Rows, check_pandas, of_dicts
-from annotate.reports import mldoc_report, ranked_report, writing
-from corpora.core.predictions import read_map
-from corpora.files import format_of
+from annotate.reports import evaluation_report, mldoc_report, ranked_report, writing
 
 if TYPE_CHECKING:
     import pandas as pd
 
 Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
+# The options of the command that are named arguments here, or that a notebook has no use for.
+OWN = ("predictions", "gold", "against", "out")
 COLUMNS = ("measure", "of", "language", "name", "value", "low", "high", "posts")
 OF_PAIRS = ("measure", "train", "test", "label", "value", "low", "high")
+OF_UNITS = ("measure", "of", "value", "low", "high", "units", "note")
 OF_RANKINGS = ("measure", "of", "k", "value", "low", "high", "documents")
 
 
@@ -46,140 +37,83 @@ def evaluate(
     gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     against: Given | None = None,
-    measures: Iterable[str] = (),
-    mapping: Mapping[str, str | Sequence[str]] | None = None,
-    corpus: str = "",
-    vanished: Iterable[str] = (),
-    unfinished: bool = False,
-    allow_erased: bool = False,
-    balanced_precision: bool = False,
-    split: str | None = None,
-    first: int | None = None,
-    threshold: float | None = None,
-    frequent_over: int | None = None,
     name: str = "This classifier",
+    **options: Any,
 ) -> "Evaluation":
-    """What predictions are worth on gold sets: accuracy, recall, precision by language, as far as the sets tell them,
-    each with its 95% interval.
+    """What predictions are worth on gold sets, each figure with its 95% interval.
 
-    predictions: the path of a file (id, label); id -> label; a DataFrame with the columns id and label; or the name
-    of a predictor of the corpus, such as "fasttext" or "ours@2". Of sets of records: the folder of prediction
-    files, or the file of ranked labels, a TREC run; of message-reply pairs the file of suggested replies, or a folder
-    of such files. gold: a folder, or several. against: other predictions, compared post by post. measures: of
-    accuracy, recall, precision; all that the sets allow if none is named. mapping: what labels mean here:
-    {"nb": "no", "zh": ["zh-CN", "zh-TW"]}. corpus: whose predictor is meant, where the sets were imported. vanished:
-    ids of posts that are gone. unfinished, allow_erased: measure on a set that is not done, or of which rows were
-    erased. balanced_precision: also on recall-oriented sets, as if all languages were equally common. split, first,
-    threshold, frequent_over: of ranked labels, as the command has them. name: what the report calls predictions that
-    come neither from a file nor from the corpus.
+    predictions: the path of a file or folder, as the command takes it; id -> label; a DataFrame with the columns id and
+    label, or id and a column of scores for each label; or the name of a predictor of the corpus, such as "fasttext" or
+    "ours@2". gold: the folder of a set, or several. against: other predictions, compared unit by unit. name: what the
+    report calls predictions that come neither from a file nor from the corpus. options: those of the command
+    `evaluate`, with _ for -, such as unfinished=True, split="test" or map={"zh": ["zh-CN", "zh-TW"]}.
 
     AssayError for what cannot, or must not, be computed of them.
     """
     folders = [Path(folder).expanduser() for folder in ([gold] if isinstance(gold, str | os.PathLike) else gold)]
     with told(), tempfile.TemporaryDirectory(prefix="assay") as aside:
 
-        def subject(given: Given, name: str) -> Subject:
-            if _is_named(given):
-                return of_corpus(corpus_of(sets, corpus), given)
+        def spelled(given: Given, name: str) -> str:
             if isinstance(given, str | os.PathLike):
-                return of_file(Path(given).expanduser(), declared, sets=sets)
-            return of_file(_written(given, Path(aside) / name.replace("/", "-")), declared, format="jsonl", sets=sets)
+                return os.fspath(Path(given).expanduser()) if Path(given).expanduser().exists() else os.fspath(given)
+            return os.fspath(_written(given, Path(aside) / f"{name.replace('/', '-')}{WRITTEN}"))
+
+        def as_named(text: str) -> str:
+            return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
 
         try:
-            wanted, gone = _known(measures), frozenset(vanished)
-            of_posts = {
-                "--measure": wanted,
-                "--map": mapping,
-                "--corpus": corpus,
-                "--vanished": gone,
-                "--allow-erased": allow_erased,
-                "--balanced-precision": balanced_precision,
-            }
-            choices = {"split": split, "first": first, "threshold": threshold, "frequent_over": frequent_over}
-            ranked = {
-                option.name: option.value(choices[option.name])
-                for option in OF_RANKED
-                if choices[option.name] is not None
-            }
-            if any(_is_of_records(folder) for folder in folders):
-                check_of_records([option for option, given in of_posts.items() if given])
-                other = None if against is None else _path(against)
-                report = grade(_path(predictions), folders, against=other, unfinished=unfinished, chosen=ranked)
-                return Evaluation(report)
-            check_of_posts([option.spelled for option in OF_RANKED if option.name in ranked])
-            labels = [predictions] if against is None else [predictions, against]
-            check_for_files(["--map"] if mapping else [], files=not all(map(_is_named, labels)))
-            sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
-            declared = read_map(f"{label}={_targets(means)}" for label, means in (mapping or {}).items())
-            report = evaluating.evaluate(
-                subject(predictions, name),
-                sets,
-                against=None if against is None else subject(against, "The other one"),
-                vanished=gone,
-                measures=wanted,
-                balanced=balanced_precision,
-            )
+            other = "" if against is None else spelled(against, "The other one")
+            report = measured(spelled(predictions, name), folders, against=other, **_values(options))
         except SAID as error:
-            said = str(error).replace(f"{aside}{os.sep}", "")
-            raise AssayError(OPTION.sub(_as_here, said)) from None
-    return Evaluation(report)
+            raise AssayError(OPTION.sub(lambda option: option[1].replace("-", "_"), as_named(str(error)))) from None
+        return Evaluation(json.loads(as_named(json.dumps(report))))
 
 
-def _is_named(given: Given) -> bool:
-    """Whether it is the name of a predictor of a corpus."""
-    return isinstance(given, str) and not (format_of(Path(given)) or Path(given).exists())
+WRITTEN = ".of-memory.jsonl"
 
 
-def _as_here(option: re.Match[str]) -> str:
-    """An option of the command, as it is called here."""
-    name = option[1].replace("-", "_")
-    return {"map": "mapping", "measure": "measures"}.get(name, name)
-
-
-def _is_of_records(folder: Path) -> bool:
-    return is_published(manifest_of(folder))
-
-
-def _path(predictions: Given) -> Path:
-    if isinstance(predictions, str | os.PathLike):
-        return Path(predictions).expanduser()
-    raise EvaluationError(
-        "A set of records is measured on with a folder of prediction files, or with a run of ranked labels; give its "
-        "path."
-    )
-
-
-def _known(measures: Iterable[str]) -> list[str]:
-    listed = [measures] if isinstance(measures, str) else list(measures)
-    if strange := [measure for measure in listed if measure not in evaluating.MEASURES]:
-        raise EvaluationError(f"There is no measure {strange[0]!r}; there is: {', '.join(evaluating.MEASURES)}.")
-    return listed
-
-
-def _targets(means: str | Sequence[str]) -> str:
-    return means if isinstance(means, str) else ",".join(means)
+def _values(options: Mapping[str, Any]) -> dict[str, Any]:
+    """What the command would have of these options."""
+    known = {option.name: option for option in action.ACTION.options if option.name not in OWN}
+    values: dict[str, Any] = {}
+    for name, value in options.items():
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            raise EvaluationError(
+                f"There is no option {name!r}{f'; did you mean {near[0]}' if near else ''}; there are: "
+                f"{', '.join(known)}."
+            )
+        if name == "map" and isinstance(value, Mapping):
+            value = [f"{label}={to if isinstance(to, str) else ','.join(to)}" for label, to in value.items()]
+        if name == "vanished" and not isinstance(value, str | os.PathLike):
+            values[name] = frozenset(value)
+            continue
+        values[name] = known[name].value([value] if known[name].several and isinstance(value, str) else value)
+    return values
 
 
 def _written(given: Any, path: Path) -> Path:
     """Predictions from memory as a file, so that they are read by the rules that hold for files."""
     with path.open("w", encoding="utf-8") as file:
-        file.writelines(f"{json.dumps({'id': key, 'label': label})}\n" for key, label in _pairs(given))
+        file.writelines(f"{json.dumps(row)}\n" for row in _rows(given))
     return path
 
 
-def _pairs(given: Any) -> Iterator[tuple[Any, Any]]:
-    """id and label of each row, numbers of NumPy as Python's."""
+def _rows(given: Any) -> Iterator[dict[str, Any]]:
+    """The rows, numbers of NumPy as Python's."""
+    columns = list(map(str, getattr(given, "columns", ())))
     if isinstance(given, Mapping):
-        rows: Iterable[tuple[Any, Any]] = given.items()
-    elif {"id", "label"} <= set(getattr(given, "columns", ())):
-        rows = zip(given["id"], given["label"], strict=True)
+        columns, rows = ["id", "label"], given.items()
+    elif "id" in columns:
+        rows = zip(*(given[column] for column in given.columns), strict=True)
     else:
         raise EvaluationError(
-            "Predictions are the path of a file, a dict of id -> label, a DataFrame with the columns id and label, or "
-            f"the name of a predictor; what was given is of the type {type(given).__name__}."
+            "Predictions are the path of a file, a dict of id -> label, a DataFrame with the column id and the column "
+            "label or one for each label, or the name of a predictor; what was given is of the type "
+            f"{type(given).__name__}."
         )
-    for key, label in rows:
-        yield _plain(key), _plain(label)
+    for values in rows:
+        yield dict(zip(columns, map(_plain, values), strict=True))
 
 
 def _plain(value: Any) -> Any:
@@ -214,6 +148,8 @@ class Evaluation:
         Of suggested replies: measure (replies), of (weighted, rouge1 …, dist1, dist2, p1, mrr), language ("" for all
         together) and its name, value, low and high, posts: the examples.
         """
+        if self._report["kind"] == evaluation_report.KIND:
+            return of_dicts(list(_figures_of_units(self._report)), OF_UNITS, "figures")
         if self._report["kind"] == ranked_report.KIND:
             return of_dicts(list(_figures_of_rankings(self._report)), OF_RANKINGS, "figures")
         if self._report["kind"] == mldoc_report.KIND:
@@ -230,6 +166,12 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return render_to_string("annotate/report_in_notebook.html", writing.as_context(self._report))
+
+
+def _figures_of_units(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    for row in report["rows"]:
+        of = ", ".join(f"{name}={value}" for name, value in row["of"].items())
+        yield {key: row[key] for key in OF_UNITS} | {"of": of}
 
 
 def _figures(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:

@@ -120,7 +120,7 @@ def _gold(report: dict) -> Section:
         other = report["comparison"]["other"]["spelled"]
         words.append(
             f"Compared with: {other}. On the same posts, {_who_is_better(report)}. What {other} reaches by itself is "
-            "not in this report; for that, run evaluate with it in the first place (a file with --file) on the same "
+            "not in this report; for that, run evaluate with it in the first place on the same "
             "gold sets."
         )
     if mapping := predictor.get("mapping"):

@@ -18,7 +18,7 @@ UNMEASURED: Mapping[str, Any] = {"value": None, "low": 0.0, "high": 1.0}
 @dataclass(frozen=True)
 class Section:
     """words: sentences for people who publish the numbers. loud: what nobody may overlook. plots: makes the
-    pictures.
+    pictures. paged: its tables are for pages, not for a terminal.
     """
 
     slug: str
@@ -27,6 +27,7 @@ class Section:
     tables: tuple[Table, ...] = ()
     loud: str = ""
     plots: Callable[[], list[SafeString]] = list
+    paged: bool = False
 
 
 # --- tables

@@ -9,7 +9,14 @@ from types import ModuleType
 
 from django.template.loader import render_to_string
 
-from annotate.reports import mldoc_report, predictor_report, ranked_report, reply_report, xglue_report
+from annotate.reports import (
+    evaluation_report,
+    mldoc_report,
+    predictor_report,
+    ranked_report,
+    reply_report,
+    xglue_report,
+)
 from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
@@ -19,7 +26,8 @@ from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrap
 FOLDED = 12  # a table of more rows is folded in the HTML
 # The kind of a report -> the module that has its words, tables and plots.
 WORDS: Mapping[str, ModuleType] = {
-    module.KIND: module for module in (predictor_report, xglue_report, mldoc_report, ranked_report, reply_report)
+    module.KIND: module
+    for module in (evaluation_report, predictor_report, xglue_report, mldoc_report, ranked_report, reply_report)
 }
 
 
@@ -34,7 +42,7 @@ def as_text(report: dict) -> str:
         written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in lines))
     for section in says.sections(report):
         written += _section_text(section)
-    written.append("\n".join(wrapped(words) for words in says.HOW_TO_READ))
+    written.append("\n".join(wrapped(words) for words in _how_to_read(report)))
     return "\n\n".join(written) + "\n"
 
 
@@ -49,7 +57,7 @@ def _section_text(section: Section) -> list[str]:
     if section.loud:
         words.append(wrapped(section.loud, "! ", "  "))
     words += [wrapped(printable(said)) for said in section.words if said]
-    return ["\n".join(words), *map(as_lines, section.tables)]
+    return ["\n".join(words), *(() if section.paged else map(as_lines, section.tables))]
 
 
 def as_markdown(report: dict) -> str:
@@ -69,7 +77,7 @@ def as_markdown(report: dict) -> str:
         "warned": _warned(report),
         "warnings": [marked_down(words) for words in report.get("warnings") or []],
         "headlines": [[marked_down(words) for words in line] for line in says.headlines(report)],
-        "how_to_read": says.HOW_TO_READ,
+        "how_to_read": _how_to_read(report),
         "sections": sections,
     }
     return render_to_string("annotate/report.md", context)
@@ -96,9 +104,14 @@ def as_context(report: dict) -> dict:
         "warned": _warned(report),
         "warnings": report.get("warnings") or [],
         "headlines": says.headlines(report),
-        "how_to_read": says.HOW_TO_READ,
+        "how_to_read": _how_to_read(report),
         "sections": sections,
     }
+
+
+def _how_to_read(report: dict) -> tuple[str, ...]:
+    found = WORDS[report["kind"]].HOW_TO_READ
+    return found(report) if callable(found) else found
 
 
 def _warned(report: dict) -> str:

@@ -120,7 +120,7 @@ def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_no
 def test_two_predictors_are_compared_by_the_command(stream, mine, run):
     accuracy = run("mine@1", "--gold", stream, "--against", "cld2")["comparison"]["accuracy"]["with_und"]
     assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
-    twin = run("mine@1", "--gold", stream, "--against-file", mine)["comparison"]
+    twin = run("mine@1", "--gold", stream, "--against", mine)["comparison"]
     assert twin["other"]["spelled"] == "mine.tsv"
     accuracy = twin["accuracy"]["with_und"]
     assert accuracy["low"] <= 0 == accuracy["value"] <= accuracy["high"]
@@ -132,7 +132,7 @@ def test_two_predictors_are_compared_by_the_command(stream, mine, run):
     [
         (["mine@1"], ["--against", "mine"]),
         (["cld2"], ["--against", "cld2"]),
-        (["--file", "{mine}"], ["--against-file", "{mine}"]),
+        (["{mine}"], ["--against", "{mine}"]),
     ],
 )
 def test_a_predictor_is_not_compared_with_itself(stream, mine, run, first, second):
@@ -162,7 +162,7 @@ def test_it_writes_three_reports_and_prints_tables(stream, mine, tmp_path, capsy
 
 
 def test_a_file_of_predictions_is_measured_without_any_corpus(stream, mine, run):
-    report = run("--file", mine, "--gold", stream)
+    report = run(mine, "--gold", stream)
     assert report["predictor"]["spelled"] == "mine.tsv"
     assert report["accuracy"] == run("mine@1", "--gold", stream)["accuracy"]
 
@@ -171,8 +171,8 @@ def test_a_file_whose_name_does_not_tell_its_format_is_read_as_it_is_said_to_be(
     nameless = tmp_path / "mine"
     nameless.write_text(mine.read_text())
     with pytest.raises(CommandError, match=r"does not tell its format; give --format jsonl\|csv\|tsv"):
-        call_command("evaluate", gold=[stream], file=nameless)
-    assert run("--file", nameless, "--format", "tsv", "--gold", stream)["accuracy"]["with_und"]["posts"] == 200
+        call_command("evaluate", str(nameless), gold=[stream])
+    assert run(nameless, "--format", "tsv", "--gold", stream)["accuracy"]["with_und"]["posts"] == 200
 
 
 # --- published sets
@@ -198,7 +198,7 @@ def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp
         return "en"
 
     path = predictions(tmp_path / "english.tsv", published.values(), always_english)
-    report = run("--file", path, "--gold", published["uniform"], "--gold", published["precision"])
+    report = run(path, "--gold", published["uniform"], "--gold", published["precision"])
     rows = json_lines(published["uniform"] / "gold.jsonl")
     english = sum(row["label"] == "en" for row in rows)
     accuracy = report["accuracy"]["with_und"]
@@ -219,7 +219,7 @@ def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp
 
 def test_und_and_not_und_of_a_published_precision_set_measure_those_who_say_und(published, run, tmp_path):
     path = predictions(tmp_path / "und.tsv", published.values(), lambda row: "und")
-    report = run("--file", path, "--gold", published["precision"])
+    report = run(path, "--gold", published["precision"])
     [row] = [row for row in report["precision"]["languages"] if row["language"] == "und"]
     labels = Counter(row["label"] for row in json_lines(published["precision"] / "gold.jsonl"))
     assert labels["not-und"] > 0
@@ -241,17 +241,17 @@ def test_a_file_may_have_labels_of_the_gold_sets_that_are_no_known_languages(pub
         [published["uniform"]],
         lambda row: spelled(row["label"]) if row["label"] in strange else row["label"],
     )
-    assert run("--file", path, "--gold", published["uniform"])["accuracy"]["with_und"]["value"] == 1
+    assert run(path, "--gold", published["uniform"])["accuracy"]["with_und"]["value"] == 1
     path.write_text(path.read_text().replace("\ten\n", "\tqq-Latn\n"))
     with pytest.raises(CommandError, match="The label 'qq-Latn' is not a language code known here"):
-        call_command("evaluate", gold=[published["uniform"]], file=path)
+        call_command("evaluate", str(path), gold=[published["uniform"]])
 
 
 def test_a_file_whose_columns_are_swapped_is_told_so(published, tmp_path):
     path = predictions(tmp_path / "swapped.tsv", [published["uniform"]], lambda row: "en")
     path.write_text("".join("\t".join(reversed(line.split("\t"))) + "\n" for line in path.read_text().splitlines()))
     with pytest.raises(CommandError, match=r"the columns seem to be swapped: .* Put the id first, .* --column") as told:
-        call_command("evaluate", gold=[published["uniform"]], file=path)
+        call_command("evaluate", str(path), gold=[published["uniform"]])
     assert "--map" not in str(told.value)
 
 
@@ -259,10 +259,10 @@ def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, r
     gone = [row["id"] for row in json_lines(published["uniform"] / "gold.jsonl")[:7]]
     path = predictions(tmp_path / "some.tsv", [published["uniform"]], lambda row: "en", gone)
     with pytest.raises(CommandError, match=rf"has no label for 7 of [\d,]+ posts .*first: {gone[0]}, .*--vanished"):
-        call_command("evaluate", gold=[published["uniform"]], file=path)
+        call_command("evaluate", str(path), gold=[published["uniform"]])
     vanished = tmp_path / "vanished.txt"
     vanished.write_text("\n".join(gone))
-    report = run("--file", path, "--gold", published["uniform"], "--vanished", vanished)
+    report = run(path, "--gold", published["uniform"], "--vanished", vanished)
     assert report["vanished"]["posts"] == 7
     assert sum(report["vanished"]["by_label"].values()) == 7
 
@@ -275,18 +275,16 @@ def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, r
     [
         (["cld2"], "The gold sets were imported and name no corpus; say with --corpus whose predictor"),
         (["cld2", "--corpus", "none"], "There is no corpus 'none'"),
-        ([], r"Name one predictor, or give its labels with --file \(.*\); not both, and not neither"),
-        (["cld2", "--file", "{file}"], "Name one predictor, or give its labels with --file"),
-        (["--file", "{file}", "--against", "cld2", "--against-file", "{file}"], "or --against and --against-file"),
+        ([], "Something is missing: PREDICTIONS"),
         (["cld2", "--map", "nb=no", "--column", "label=lang"], "--map and --column: for files of predictions, and"),
-        (["--file", "{file}", "--map", "zh"], "--map zh: write LABEL=LABEL"),
-        (["--file", "{file}", "--column", "x=y"], "--column x=y: write FIELD=COLUMN with one of id, label, score"),
-        (["--file", "{file}.not"], "does not exist, or is not an ordinary file"),
-        (["--file", "{file}", "--gold", "{uniform}"], "are the same gold set; name it once"),
-        (["--file", "{file}", "--gold", "{uniform}/../none"], "There is no folder"),
-        (["--file", "{file}", "--measure", "precision", "--gold", "{edited}"], "edited by hand"),
-        (["--file", "{file}", "--vanished", "{file}"], "holds a tab"),
-        (["--file", "{file}", "--against", "cld2"], "The gold sets were imported and name no corpus"),
+        (["{file}", "--map", "zh"], "--map zh: write LABEL=LABEL"),
+        (["{file}", "--column", "x=y"], "--column x=y: write FIELD=COLUMN with one of id, label, score"),
+        (["{file}.not"], "does not exist, or is not an ordinary file"),
+        (["{file}", "--gold", "{uniform}"], "are the same gold set; name it once"),
+        (["{file}", "--gold", "{uniform}/../none"], "There is no folder"),
+        (["{file}", "--measure", "precision", "--gold", "{edited}"], "edited by hand"),
+        (["{file}", "--vanished", "{file}"], "holds a tab"),
+        (["{file}", "--against", "cld2"], "The gold sets were imported and name no corpus"),
     ],
 )
 @pytest.mark.django_db

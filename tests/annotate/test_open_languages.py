@@ -294,7 +294,7 @@ def test_what_is_added_is_exported_with_its_name_and_measured(labelled, predicte
     assert manifest["task"]["added_languages"]["pt-PT"]["under"] == "pt"
 
     forget()
-    call_command("evaluate", gold=[out], file=predicted, out=tmp_path / "report", verbosity=0)
+    call_command("evaluate", str(predicted), gold=[out], out=tmp_path / "report", verbosity=0)
     report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
     assert report["accuracy"]["with_und"]["value"] == pytest.approx(5 / 6)
     assert "Nigerian Pidgin" in (tmp_path / "report" / "report.md").read_text(encoding="utf-8")
@@ -305,7 +305,7 @@ def test_a_predictor_that_says_portuguese_alone_is_right_on_both_varieties(label
     call_command("export_gold", "which", out=out, verbosity=0)
     said.write_text("".join(f"{key}\t{label[:2] if '-' in label else label}\n" for key, label in LABELS.items()))
     forget()
-    call_command("evaluate", gold=[out], file=said, map=["pt=pt-BR,pt-PT"], out=tmp_path / "report", verbosity=0)
+    call_command("evaluate", str(said), gold=[out], map=["pt=pt-BR,pt-PT"], out=tmp_path / "report", verbosity=0)
     report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
     assert report["accuracy"]["with_und"]["value"] == 1.0
 

@@ -211,7 +211,7 @@ def test_what_reads_and_writes_files_alone_takes_no_database(prelabelled, settin
     gold = str(tmp_path / "gold")
     for name, *words in (
         ("import_gold", str(tmp_path / "gold.tsv"), "--out", gold, "--design", "uniform", "--name", "published"),
-        ("evaluate", "--file", str(tmp_path / "said.tsv"), "--gold", gold),
+        ("evaluate", str(tmp_path / "said.tsv"), "--gold", gold),
         ("evaluate", "cld2", "--corpus", NAME, "--gold", gold),
         ("check_kind", str(tmp_path / "kind.toml")),
     ):

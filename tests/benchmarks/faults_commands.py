@@ -49,7 +49,7 @@ BASE = (
     "open_task language --corpus posts --size 100 --seed 1",
     "open_task unsaid --corpus posts --size 100 --seed 2",
     "export_gold crowd --out out/crowd",
-    "evaluate --file guesses.csv --gold out/published --out out/report",
+    "evaluate guesses.csv --gold out/published --out out/report",
 )
 # Each is run on a copy of that.
 COMMANDS = (
@@ -78,8 +78,8 @@ COMMANDS = (
     "export_gold crowd --out out/crowd",
     "export_gold crowd --out out/crowd --tell-secret",
     "export_pairs threads --out out/pairs --seed 1",
-    "evaluate --file guesses.csv --gold out/published --out out/fresh",
-    "evaluate --file guesses.csv --gold out/published --out out/report",
+    "evaluate guesses.csv --gold out/published --out out/fresh",
+    "evaluate guesses.csv --gold out/published --out out/report",
     "check_kind mood.toml --out out/mood.html",
 )
 

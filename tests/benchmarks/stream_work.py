@@ -25,8 +25,8 @@ from django.db.models import F, OuterRef, Subquery  # noqa: E402
 
 from annotate.core import stages  # noqa: E402
 from annotate.evaluation.classes import folding  # noqa: E402
-from annotate.evaluation.evaluate import evaluate  # noqa: E402
 from annotate.evaluation.given import Subject, of_corpus, read_sets  # noqa: E402
+from annotate.evaluation.posts import evaluate  # noqa: E402
 from annotate.goldsets.writing import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402

@@ -86,7 +86,7 @@ def test_judgments_made_elsewhere_tell_what_people_prefer(newcomer):
 
 def test_suggested_replies_are_measured_on_the_test_pairs_of_a_set(newcomer):
     newcomer.follow(HOW_TO / "measuring-replies.md", {})
-    found = json.loads(newcomer.shell("assay evaluate --gold pairs --predictions mine --against frequent --json"))
+    found = json.loads(newcomer.shell("assay evaluate mine --gold pairs --against frequent --json"))
     assert (found["kind"], found["replies"]["rows"], found["comparison"]["tested"][0]["p"]) == ("replies", 56, 0.0001)
 
 

@@ -76,7 +76,7 @@ IMPORT_GOLD = [
 
 
 def evaluate(*options, to="published"):
-    return " ".join([f"evaluate --gold {to} --file FILE.tsv", *options])
+    return " ".join([f"evaluate FILE.tsv --gold {to}", *options])
 
 
 EVALUATE = [
@@ -115,7 +115,7 @@ EVALUATE = [
     ("evaluate langid --gold published --corpus demo", None, 1, "has no posts with"),
     ("evaluate klingon --gold published --corpus demo", None, 1, "no predictor 'klingon'"),
     ("evaluate --gold published", None, 1, "Name one predictor"),
-    ("evaluate --predictions nowhere --gold published", None, 1, "nowhere|records"),
+    ("evaluate nowhere --gold published", None, 1, "nowhere|records"),
     ("evaluate", None, 2, "Something is missing: --gold"),
 ]
 
@@ -145,7 +145,7 @@ def of_folder(path):
     (path / "de-en.prediction").mkdir()
 
 
-DOCUMENTS = "evaluate --gold topics --predictions FILE.pairs"
+DOCUMENTS = "evaluate FILE.pairs --gold topics"
 NO_PAIR = "is not named as a pair; name it by the language of training, or joint, .* such as de-en.prediction"
 OF_DOCUMENTS = [
     (DOCUMENTS, predictions(), 0, "Transfer +50.0%"),
@@ -196,7 +196,7 @@ OF_DOCUMENTS = [
     ("evaluate langid --gold topics", None, 1, "topics is not a set of posts, so its predictions are files"),
 ]
 
-RANKED = "evaluate --gold acts --predictions FILE.run"
+RANKED = "evaluate FILE.run --gold acts"
 LINE = "a Q0 cat 1 0.9 mine\n"
 
 
@@ -221,7 +221,7 @@ OF_RANKED = [
     (RANKED, run().decode().encode("utf-16"), 1, "is not UTF-8; it looks like UTF-16. Save it as UTF-8"),
     (RANKED, lambda path: path.mkdir(), 1, "FILE.run is a folder, and ranked labels are in one file, a TREC run"),
     (
-        "evaluate --gold acts --predictions nowhere.run",
+        "evaluate nowhere.run --gold acts",
         None,
         1,
         "nowhere.run does not exist, or is not an ordinary file",

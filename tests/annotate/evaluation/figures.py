@@ -5,8 +5,8 @@ from fractions import Fraction
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotate.evaluation.evaluate import evaluate
 from annotate.evaluation.given import read_sets
+from annotate.evaluation.posts import evaluate
 
 # 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.
 VOTER = (

@@ -15,6 +15,7 @@ from annotate.goldsets.manifest import write_manifest
 from corpora.folders import digest_of
 from tests.annotate.evaluation.figures import refusal
 
+FORM = {"form": "choice", "together": ""}
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
 FIELDS = {name: xglue.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
 
@@ -35,12 +36,15 @@ def exported(tmp_path):
             for split, size in (("test", count), ("dev", 2))
             for number in range(size)
         ]
-        files = {} if refused else xglue.write_files(folder, kind, rows, mark="" if finished else ".unfinished")
+        mark = "" if finished else ".unfinished"
+        files = {} if refused else xglue.write_files(folder, kind, rows, mark=mark)
+        lines = (json.dumps({"id": f"{number}", **row}) for number, row in enumerate(rows))
+        (folder / f"gold{mark}.jsonl").write_text("".join(f"{line}\n" for line in lines))
         manifest = {
             "format": 2,
             "design": "records",
             "finished": finished,
-            "task": {"name": name or kind, "type": "a_type", "labels": labels},
+            "task": {"name": name or kind, "type": "a_type", "labels": labels} | FORM,
             "published": {"format": "XGLUE", "tasks": list(xglue.forms_of(kind)), "files": files}
             | {"refused": refused},
             "counts": {"labelled": len(rows)},
@@ -73,7 +77,7 @@ def truth_of(folder, published, language):
 def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported, predict, run):
     gold = exported("qadsm", {"en": 40, "de": 30})
     mine = predict("QADSM", en=["Good"] * 40, de=[*truth_of(gold, "qadsm", "de")[:-3], "Bad", "Bad", "Good"])
-    report = run("--gold", gold, "--predictions", mine)
+    report = run("--gold", gold, mine)
     assert (report["kind"], report["predictor"]["spelled"]) == ("xglue", "mine")
     found = report["qadsm"]
     assert [(row["language"], row["rows"]) for row in found["languages"]] == [("de", 30), ("en", 40)]
@@ -88,7 +92,7 @@ def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported
 def test_predictions_for_chinese_have_the_published_name_or_ours(exported, predict, run, name):
     gold = exported("wpr", {"zh-CN": 20, "de": 20})
     mine = predict("WPR", de=["1"] * 20, **{name: ["1"] * 20})
-    report = run("--gold", gold, "--predictions", mine)
+    report = run("--gold", gold, mine)
     assert [(row["language"], row["rows"]) for row in report["wpr"]["languages"]] == [("de", 20), ("zh", 20)]
     assert report["warnings"] == []
 
@@ -96,7 +100,7 @@ def test_predictions_for_chinese_have_the_published_name_or_ours(exported, predi
 def test_ndcg_is_over_the_queries_of_the_test_file(exported, predict, run):
     gold = exported("wpr", {"en": 105, "fr": 11})
     mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]])
-    found = run("--gold", gold, "--predictions", mine)["wpr"]
+    found = run("--gold", gold, mine)["wpr"]
     english, french = found["languages"]
     assert english["estimate"]["value"] == pytest.approx(ndcg([4, 3, 2, 1, 0], [2] * 5))
     assert (english["queries"], english["single"], english["irrelevant"]) == (21, 0, 0)
@@ -108,7 +112,7 @@ def test_ndcg_is_over_the_queries_of_the_test_file(exported, predict, run):
 def test_pages_are_ranked_by_any_finite_numbers(exported, predict, run):
     gold = exported("wpr", {"en": 10})
     mine = predict("WPR", en=["-0.5", "1e-3", "2", "3.25", "4", "9.5", "9", "8", "-7", "-8e2"])
-    [row] = run("--gold", gold, "--predictions", mine)["wpr"]["languages"]
+    [row] = run("--gold", gold, mine)["wpr"]["languages"]
     assert row["estimate"]["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
 
 
@@ -116,7 +120,7 @@ def test_pages_are_ranked_by_any_finite_numbers(exported, predict, run):
 def test_what_no_page_can_be_ranked_by_is_told_with_its_line(exported, predict, value):
     gold = exported("wpr", {"en": 2})
     mine = predict("WPR", en=["3", value])
-    assert refusal("--gold", gold, "--predictions", mine) == (
+    assert refusal("--gold", gold, mine) == (
         f"{mine}/WPR/en.prediction, line 2: {value!r} is not a finite number; the pages of a query are ranked by "
         "numbers, "
         "such as 3 or 0.72, the highest first."
@@ -128,10 +132,10 @@ def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, pred
     confirmed = [row[0] for row in xglue.read(gold / "xglue.qg.en.tgt.test", 1)]
     said = [question if number % 2 else f"the {question}" for number, question in enumerate(confirmed)]
     mine = predict("QAM", en=truth_of(gold, "qam", "en"))
-    only_labels = run("--gold", gold, "--predictions", mine)
+    only_labels = run("--gold", gold, mine)
     assert only_labels["qam"]["average"] == 1
     assert "qg" not in only_labels
-    report = run("--gold", gold, "--predictions", predict("QG", en=said))
+    report = run("--gold", gold, predict("QG", en=said))
     [row] = report["qg"]["languages"]
     assert row["estimate"]["value"] == pytest.approx(corpus_bleu(said, confirmed, seed="").value)
     assert row["estimate"]["low"] < row["estimate"]["value"] < row["estimate"]["high"]
@@ -141,7 +145,7 @@ def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, pred
 def test_several_sets_are_measured_at_once(exported, predict, run):
     ads, pages = exported("qadsm", {"en": 4}), exported("wpr", {"en": 5})
     predict("QADSM", en=["Good"] * 4)
-    report = run("--gold", ads, "--gold", pages, "--predictions", predict("WPR", en=["4"] * 5))
+    report = run("--gold", ads, "--gold", pages, predict("WPR", en=["4"] * 5))
     assert [gold["name"] for gold in report["gold"]] == ["qadsm", "wpr"]
     assert report["qadsm"]["average"] == 0.5
     assert report["wpr"]["averaged"] == 1
@@ -151,7 +155,7 @@ def test_blanks_and_carriage_returns_around_a_label_do_not_matter(exported, pred
     gold = exported("qam", {"en": 2})
     mine = predict("QAM", en=[])
     (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
-    assert run("--gold", gold, "--predictions", mine)["qam"]["average"] == 1
+    assert run("--gold", gold, mine)["qam"]["average"] == 1
 
 
 def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported, predict, tmp_path, capsys):
@@ -161,7 +165,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
     predict("QG", **confirmed)
     mine = predict("WPR", en=["2"] * 105)
     out = tmp_path / "report"
-    call_command("evaluate", "--gold", str(gold), "--gold", str(pages), "--predictions", str(mine), "--out", str(out))
+    call_command("evaluate", "--gold", str(gold), "--gold", str(pages), str(mine), "--out", str(out))
     text = capsys.readouterr().out
     low, high = jeffreys(30, 60)
     interval = f"50.0% [{100 * low:.1f}, {100 * high:.1f}]"
@@ -179,7 +183,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
     assert "BLEU-4 by language" in html
     assert json.loads((out / "report.json").read_text())["qg"]["average"] == pytest.approx(1)
     # Written again it replaces itself.
-    call_command("evaluate", "--gold", str(pages), "--predictions", str(mine), "--out", str(out))
+    call_command("evaluate", "--gold", str(pages), str(mine), "--out", str(out))
 
 
 # --- what is refused
@@ -188,7 +192,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
 def test_a_wrong_number_of_lines_is_told(exported, predict):
     gold = exported("qadsm", {"en": 4})
     mine = predict("QADSM", en=["Good"] * 5)
-    assert refusal("--gold", gold, "--predictions", mine) == (
+    assert refusal("--gold", gold, mine) == (
         f"{mine}/QADSM/en.prediction has 5 lines, and xglue.qadsm.en.test has 4 rows; predict one line for each, in "
         "their order."
     )
@@ -197,7 +201,7 @@ def test_a_wrong_number_of_lines_is_told(exported, predict):
 def test_a_label_that_is_none_is_told_with_its_line(exported, predict):
     gold = exported("qadsm", {"en": 2})
     mine = predict("QADSM", en=["Good", "good"])
-    assert refusal("--gold", gold, "--predictions", mine) == (
+    assert refusal("--gold", gold, mine) == (
         f"{mine}/QADSM/en.prediction, line 2: 'good' is not a label of the task; it must be one of Good, Bad."
     )
 
@@ -205,14 +209,14 @@ def test_a_label_that_is_none_is_told_with_its_line(exported, predict):
 def test_a_language_without_predictions_is_told(exported, predict):
     gold = exported("qadsm", {"en": 2, "fr": 3})
     mine = predict("QADSM", en=["Good", "Bad"])
-    assert refusal("--gold", gold, "--predictions", mine) == (
+    assert refusal("--gold", gold, mine) == (
         f"{mine}/QADSM has no fr.prediction, and the set qadsm has 3 test rows in fr; predict every language of en, fr."
     )
 
 
 def test_predictions_in_a_language_without_rows_are_told_and_not_measured(exported, predict, run):
     gold = exported("qadsm", {"en": 1})
-    report = run("--gold", gold, "--predictions", predict("QADSM", en=["Good"], it=["Good"]))
+    report = run("--gold", gold, predict("QADSM", en=["Good"], it=["Good"]))
     assert report["warnings"] == [
         "There are also predictions of QADSM in it, but the set qadsm has no test rows there; they are not measured."
     ]
@@ -220,16 +224,16 @@ def test_predictions_in_a_language_without_rows_are_told_and_not_measured(export
 
 def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
     gold, mine = exported("qam", {"en": 1}), predict("QADSM", en=["Good"])
-    assert refusal("--gold", gold, "--predictions", mine) == (
+    assert refusal("--gold", gold, mine) == (
         f"{mine} has no folder QAM nor QG, which the set qam needs; put its predictions there, one file for each "
         "language, "
         "such as QAM/en.prediction."
     )
-    assert refusal("--gold", gold, "--predictions", tmp_path / "none") == (
+    assert refusal("--gold", gold, tmp_path / "none") == (
         f"There is no folder {tmp_path / 'none'}; name one with a folder for each task, such as QADSM."
     )
     other = exported("qam", {"en": 1}, name="other")
-    assert refusal("--gold", gold, "--gold", other, "--predictions", mine) == (
+    assert refusal("--gold", gold, "--gold", other, mine) == (
         f"{gold} and {other} are both sets of QAM, and the predictions are for one set; measure on each by itself."
     )
 
@@ -247,26 +251,18 @@ def test_a_set_without_published_files_says_why(exported, predict):
     mine = predict("QADSM", en=["Good"])
     refused = "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
     kept = exported("qadsm", {"en": 1}, refused=refused)
-    assert refusal("--gold", kept, "--predictions", mine) == (
-        f"The set qadsm in {kept} has no files to predict for. {refused}"
-    )
+    assert refusal("--gold", kept, mine) == (f"The set qadsm in {kept} has no files to predict for. {refused}")
     none = exported("qadsm", {"en": 1}, name="none", published=None)
-    assert refusal("--gold", none, "--predictions", mine) == (
-        f"The set none in {none} is of the kind a_type, which has no published format; there is no place "
-        "to predict anything for it."
-    )
+    assert refusal("--gold", none, mine) == f"{mine} is a directory; name the files in it."
 
 
 def test_sets_of_two_formats_or_of_one_without_measures_are_told(exported, predict):
     gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
     other = exported("qam", {"en": 1}, published={"format": "Other", "files": {}})
-    assert refusal("--gold", other, "--predictions", mine) == (
-        f"{other} is a set in the format Other, for which no predictions can be measured; there are measures for "
-        "XGLUE, MLDoc, EURLEX57K and MRS."
-    )
-    assert refusal("--gold", gold, "--gold", other, "--predictions", mine) == (
-        f"{gold} is a set in the format XGLUE and {other} in Other, whose predictions are not in one folder; measure "
-        "on each by itself."
+    assert refusal("--gold", other, mine) == f"{mine} is a directory; name the files in it."
+    assert refusal("--gold", gold, "--gold", other, mine) == (
+        f"{gold} and {other} are sets of different kinds, whose predictions are not one file; measure on each by "
+        "itself."
     )
 
 
@@ -275,53 +271,35 @@ def test_a_set_that_was_edited_is_refused(exported, predict):
     mine = predict("QADSM", en=["Good", "Good"])
     labels = gold / "xglue.qadsm.en.test.labels"
     labels.write_text("Good\nGood\n")
-    assert refusal("--gold", gold, "--predictions", mine) == (
-        f"{labels} is not as it was written. Restore it, or export the set again."
-    )
+    assert refusal("--gold", gold, mine) == (f"{labels} is not as it was written. Restore it, or export the set again.")
     labels.unlink()
-    assert refusal("--gold", gold, "--predictions", mine) == (
-        f"{labels} is missing. Restore it, or export the set again."
-    )
+    assert refusal("--gold", gold, mine) == (f"{labels} is missing. Restore it, or export the set again.")
 
 
 def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict, run):
     gold, mine = exported("qadsm", {"en": 2}, finished=False), predict("QADSM", en=["Good", "Good"])
-    assert "is unfinished: records that still wait" in refusal("--gold", gold, "--predictions", mine)
-    report = run("--gold", gold, "--predictions", mine, "--unfinished")
+    assert "is unfinished: records that still wait" in refusal("--gold", gold, mine)
+    report = run("--gold", gold, mine, "--unfinished")
     assert report["qadsm"]["average"] == 0.5
     assert report["warnings"] == [
         "The gold set qadsm is unfinished: records that still wait for people are missing from it."
     ]
 
 
-def test_predictors_are_for_posts_and_folders_of_predictions_for_records(exported, predict, tmp_path):
+def test_what_is_for_other_sets_is_refused_by_name(exported, predict):
     gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
-    assert refusal("cld2", "--gold", gold, "--predictions", mine) == (
-        "predictor is for sets of posts; with --predictions give the sets of records with --gold, and nothing else."
-    )
-    assert refusal("--gold", gold, "--predictions", mine, "--against-file", "x").startswith("--against-file is for")
-    assert refusal("cld2", "--gold", gold) == (
-        f"{gold} is not a set of posts, so its predictions are files of a published format; name their folder or "
-        "file with --predictions, and no predictor."
-    )
+    assert refusal("cld2", "--gold", gold).startswith("cld2 is no file, and the set names no corpus")
     assert assay.evaluate(mine, gold).to_dict()["qadsm"]["average"] == 1.0
     with pytest.raises(assay.AssayError, match=r"^against is not for XGLUE's tasks; measure each folder by itself"):
         assay.evaluate(mine, gold, against=mine)
-    for options in ({"mapping": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
-        with pytest.raises(
-            assay.AssayError, match=f"^{next(iter(options))} is for sets of posts; with predictions give"
-        ):
+    for options in ({"map": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
+        with pytest.raises(assay.AssayError, match=f"^{next(iter(options))} is for sets of posts, and"):
             assay.evaluate(mine, gold, **options)
     posts = exported("qadsm", {"en": 1}, name="posts", design="uniform")
-    assert refusal("--gold", posts, "--predictions", mine) == (
-        f"{posts} is a set of posts, and --predictions is for sets of records; name a predictor, or "
-        "give a file of its labels with --file."
-    )
+    assert refusal(mine, "--gold", gold, "--gold", posts).startswith(f"{gold} and {posts} are sets of different kinds")
 
 
 def test_a_file_of_predictions_that_is_not_utf_8_is_told(exported, predict):
     gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=[])
     Path(mine / "QADSM" / "en.prediction").write_bytes(b"\xff\n")
-    assert refusal("--gold", gold, "--predictions", mine) == (
-        f"{mine}/QADSM/en.prediction is not UTF-8; save it as UTF-8."
-    )
+    assert refusal("--gold", gold, mine) == (f"{mine}/QADSM/en.prediction is not UTF-8; save it as UTF-8.")

@@ -64,7 +64,7 @@ def values(group, k):
 
 
 def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say, run):
-    report = run("--gold", gold, "--predictions", say(SAID))
+    report = run("--gold", gold, say(SAID))
     assert (report["kind"], report["predictor"]["spelled"], report["split"], report["documents"]) == (
         *("ranked", "mine", "test"),
         3,
@@ -88,7 +88,7 @@ def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say,
 
 
 def test_of_a_bucket_only_its_labels_and_the_documents_that_have_them_are_measured(gold, say, run):
-    report = run("--gold", gold, "--predictions", say(SAID))
+    report = run("--gold", gold, say(SAID))
     assert [(each["of"], each["labels"], each["documents"]) for each in report["groups"]] == [
         ("all", 4, 3),
         ("frequent", 1, 2),
@@ -101,24 +101,24 @@ def test_of_a_bucket_only_its_labels_and_the_documents_that_have_them_are_measur
 
 
 def test_buckets_are_counted_anew_from_the_train_documents_where_another_limit_is_named(gold, say, run):
-    report = run("--gold", gold, "--predictions", say(SAID), "--frequent-over", 2)
+    report = run("--gold", gold, say(SAID), "--frequent-over", 2)
     assert report["frequent_over"] == 2
     assert {each["of"]: each["labels"] for each in report["groups"]} == {"all": 4, "frequent": 0, "few": 3, "zero": 1}
     frequent = group_of(report, "frequent")
     assert (frequent["documents"], frequent["at"][0]["RP"]["value"]) == (0, None)
-    as_exported = run("--gold", gold, "--predictions", say(SAID), "--frequent-over", 1)
-    assert as_exported == run("--gold", gold, "--predictions", say(SAID))
+    as_exported = run("--gold", gold, say(SAID), "--frequent-over", 1)
+    assert as_exported == run("--gold", gold, say(SAID))
 
 
 def test_another_split_is_measured_where_it_is_named(gold, say, run):
-    report = run("--gold", gold, "--predictions", say({"d1": {"cat": 2, "dog": 1}}), "--split", "dev")
+    report = run("--gold", gold, say({"d1": {"cat": 2, "dog": 1}}), "--split", "dev")
     assert (report["split"], report["documents"]) == ("dev", 1)
     assert values(group_of(report, "all"), 2)["RP"] == 1
 
 
 def test_the_first_labels_are_the_answer_or_those_above_a_threshold(gold, say, run):
     def answers(*options):
-        found = run("--gold", gold, "--predictions", say(SAID), *options)["answers"]["plain"]
+        found = run("--gold", gold, say(SAID), *options)["answers"]["plain"]
         return found["hits"], found["said"], found["gold"], found["f1"]["value"]
 
     assert answers() == (4, 7, 6, 8 / 13)  # fewer than five of each
@@ -129,7 +129,7 @@ def test_the_first_labels_are_the_answer_or_those_above_a_threshold(gold, say, r
 
 
 def test_with_all_ancestors_on_both_sides_a_near_miss_costs_less(gold, say, run):
-    found = run("--gold", gold, "--predictions", say({"b": {"cat": 1}}), "--first", 1)["answers"]
+    found = run("--gold", gold, say({"b": {"cat": 1}}), "--first", 1)["answers"]
     assert (found["plain"]["hits"], found["plain"]["f1"]["value"]) == (0, 0)
     # b has dog, animal and pet, and is given cat, animal and pet; a has 4, and c 5.
     widened = found["with_ancestors"]
@@ -139,22 +139,22 @@ def test_with_all_ancestors_on_both_sides_a_near_miss_costs_less(gold, say, run)
 
 def test_documents_outside_the_split_and_those_without_a_line_are_told(gold, say, run, capsys):
     mine = say({"a": {"cat": 1}, "t1": {"cat": 1}, "nowhere": {"dog": 1}})
-    report = run("--gold", gold, "--predictions", mine)
+    report = run("--gold", gold, mine)
     assert report["told"] == [
         "mine: 2 documents are not among those measured, without effect on any figure.",
         "mine: 2 documents measured have no line; there nothing counts as found.",
     ]
-    call_command("evaluate", gold=[str(gold)], predictions=mine)
+    call_command("evaluate", str(mine), gold=[str(gold)])
     assert "mine: 2 documents are not among those measured" in " ".join(capsys.readouterr().out.split())
 
 
 def test_documents_without_labels_count_for_the_answers_alone(tmp_path, say, run, capsys):
     gold = labelled_set(tmp_path / "bare", {**SPLITS, "test": {"a": ["cat"], "b": []}}, PARENTS)
     mine = say({"a": {"cat": 1}, "b": {"dog": 1}})
-    report = run("--gold", gold, "--predictions", mine)
+    report = run("--gold", gold, mine)
     assert (report["documents"], report["unlabelled"], group_of(report, "all")["documents"]) == (2, 1, 1)
     assert report["answers"]["plain"]["precision"]["value"] == 0.5
-    call_command("evaluate", gold=[str(gold)], predictions=mine)
+    call_command("evaluate", str(mine), gold=[str(gold)])
     assert "1 document has no gold label, and no part in the measures at K." in capsys.readouterr().out
 
 
@@ -183,7 +183,7 @@ def acts(tmp_path_factory):
 
 def test_labels_ranked_by_count_have_the_figures_of_the_published_formulas(acts, run):
     gold, by_count, splits, count, ranking = acts
-    report = run("--gold", gold, "--predictions", by_count)
+    report = run("--gold", gold, by_count)
     buckets = {
         "all": set(ranking),
         "frequent": {label for label in ranking if count[label] > 2},
@@ -214,7 +214,7 @@ def test_labels_ranked_by_count_have_the_figures_of_the_published_formulas(acts,
 
 def test_every_figure_of_twenty_acts_has_an_interval_that_holds_it(acts, run):
     gold, by_count, *_ = acts
-    report = run("--gold", gold, "--predictions", by_count)
+    report = run("--gold", gold, by_count)
     estimates = [row[measure] for group in report["groups"] for row in group["at"] for measure in ("P", "R", "RP")]
     estimates += [report["answers"]["plain"][share] for share in ("precision", "recall", "f1")]
     assert all(each["low"] < each["high"] and each["low"] <= each["value"] <= each["high"] for each in estimates)
@@ -222,7 +222,7 @@ def test_every_figure_of_twenty_acts_has_an_interval_that_holds_it(acts, run):
 
 def test_the_same_files_give_the_same_report(acts, run):
     gold, by_count, *_ = acts
-    assert run("--gold", gold, "--predictions", by_count) == run("--gold", gold, "--predictions", by_count)
+    assert run("--gold", gold, by_count) == run("--gold", gold, by_count)
 
 
 # --- two systems
@@ -277,7 +277,7 @@ def many(tmp_path):
 def test_two_systems_are_compared_by_document_and_the_better_one_is_named(many, say, run):
     gold, right_in = many
     mine, other = say(right_in(36)), say(right_in(12), "other")
-    report = run("--gold", gold, "--predictions", mine, "--against", other)
+    report = run("--gold", gold, mine, "--against", other)
     found = report["comparison"]
     whole = found["groups"][0]
     assert (whole["of"], whole["documents"]) == ("all", 40)
@@ -285,7 +285,7 @@ def test_two_systems_are_compared_by_document_and_the_better_one_is_named(many, 
     assert whole["at"][0]["RP"]["value"] == pytest.approx(24 / 40)
     assert whole["at"][2]["RP"]["value"] == pytest.approx(12 / 40)
     assert whole["at"][0]["RP"]["better"] == "first"
-    back = run("--gold", gold, "--predictions", other, "--against", mine)["comparison"]
+    back = run("--gold", gold, other, "--against", mine)["comparison"]
     turned = back["groups"][0]["at"][0]["RP"]
     assert (turned["value"], turned["better"]) == (pytest.approx(-24 / 40), "second")
     assert turned["low"] == pytest.approx(-whole["at"][0]["RP"]["high"])
@@ -295,7 +295,7 @@ def test_two_systems_are_compared_by_document_and_the_better_one_is_named(many, 
 def test_the_tests_are_corrected_together_and_only_of_groups_that_have_documents(many, say, run):
     gold, right_in = many
     mine, other = say(right_in(22)), say(right_in(20), "other")
-    found = run("--gold", gold, "--predictions", mine, "--against", other)["comparison"]
+    found = run("--gold", gold, mine, "--against", other)["comparison"]
     assert [(row["of"], row["measure"]) for row in found["tested"]] == [
         *((group, measure) for group in ("all", "frequent", "zero") for measure in ("RP@5", "nDCG@5")),
         ("plain", "micro-F1"),
@@ -309,7 +309,7 @@ def test_the_tests_are_corrected_together_and_only_of_groups_that_have_documents
 
 def test_a_run_is_not_compared_with_itself(gold, say):
     mine = say(SAID)
-    assert refusal("--gold", gold, "--predictions", mine, "--against", mine) == (
+    assert refusal("--gold", gold, mine, "--against", mine) == (
         f"{mine} cannot be compared with itself; name another run with --against."
     )
 
@@ -321,7 +321,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, sa
     gold, right_in = many
     mine, other, out = say(right_in(36)), say(right_in(12), "other"), tmp_path / "report"
     capsys.readouterr()
-    call_command("evaluate", gold=[str(gold)], predictions=mine, against=str(other), out=out, threshold="2")
+    call_command("evaluate", str(mine), gold=[str(gold)], against=str(other), out=out, threshold="2")
     text = capsys.readouterr().out
     markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
     report = json.loads((out / "report.json").read_text())
@@ -346,7 +346,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, sa
 def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, say, run):
     mine = say(SAID)
     found = assay.evaluate(mine, gold, threshold=0.5, frequent_over=2)
-    assert found.to_dict() == run("--gold", gold, "--predictions", mine, "--threshold", 0.5, "--frequent-over", 2)
+    assert found.to_dict() == run("--gold", gold, mine, "--threshold", 0.5, "--frequent-over", 2)
     rows = {(row["measure"], row["of"], row["k"]): row["value"] for row in found.figures}
     assert rows["RP", "all", 1] == pytest.approx(2 / 3)
     assert rows["f1", "plain", 0] == pytest.approx(6 / 11)
@@ -361,8 +361,8 @@ def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, say, run):
 
 def test_an_unfinished_set_is_measured_only_where_that_is_said(tmp_path, say, run):
     half, mine = labelled_set(tmp_path / "half", SPLITS, PARENTS, finished=False), say(SAID)
-    assert "is unfinished: records that still wait" in refusal("--gold", half, "--predictions", mine)
-    report = run("--gold", half, "--predictions", mine, "--unfinished")
+    assert "is unfinished: records that still wait" in refusal("--gold", half, mine)
+    report = run("--gold", half, mine, "--unfinished")
     assert values(group_of(report, "all"), 1)["P"] == pytest.approx(2 / 3)
     assert report["warnings"] == [
         "The gold set half is unfinished: records that still wait for people are missing from it."
@@ -372,12 +372,12 @@ def test_an_unfinished_set_is_measured_only_where_that_is_said(tmp_path, say, ru
 def test_a_set_without_the_split_is_refused_with_the_splits_that_it_has(tmp_path, say):
     splits = {split: rows for split, rows in SPLITS.items() if split != "test"}
     gold = labelled_set(tmp_path / "untested", splits, PARENTS)
-    assert refusal("--gold", gold, "--predictions", say(SAID)) == (
+    assert refusal("--gold", gold, say(SAID)) == (
         f"The set untested in {gold} has no documents in the split test, only in: dev, train; name another with "
         "--split, or export the set with one."
     )
     untrained = labelled_set(tmp_path / "untrained", {"test": SPLITS["test"]}, PARENTS)
-    assert refusal("--gold", untrained, "--predictions", say(SAID), "--frequent-over", 2) == (
+    assert refusal("--gold", untrained, say(SAID), "--frequent-over", 2) == (
         f"--frequent-over cannot be had on the set untrained in {untrained}: There is no split 'train', whose "
         "documents are counted; there are test."
     )
@@ -385,7 +385,7 @@ def test_a_set_without_the_split_is_refused_with_the_splits_that_it_has(tmp_path
 
 def test_a_label_that_the_vocabulary_lacks_is_refused_with_its_line(tmp_path, say):
     gold = labelled_set(tmp_path / "odd", {**SPLITS, "dev": {"d1": ["unicorn"]}}, PARENTS)
-    assert refusal("--gold", gold, "--predictions", say(SAID)) == (
+    assert refusal("--gold", gold, say(SAID)) == (
         f"{gold}/gold.jsonl, line 4 has the concept 'unicorn', which {DESCRIPTORS} lacks. Restore it, or export or "
         "import the set again."
     )

@@ -53,7 +53,7 @@ def of_language(report, language):
 
 def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, english, tmp_path, run):
     responses_file(tmp_path / "mine", "de", rows_of(GERMAN))
-    report = run("--gold", gold, "--predictions", english.parent)
+    report = run("--gold", gold, english.parent)
     found = of_language(report, "en")
     assert (report["kind"], report["predictor"]["spelled"], report["gold"][0]["rows"]) == ("replies", "mine", 7)
     # The references of full stops alone and of 101 words are left out.
@@ -75,21 +75,18 @@ def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, englis
 
 def test_lines_in_another_order_are_joined_by_message_and_reference(gold, english, tmp_path, run):
     turned = responses_file(tmp_path / "turned", "en", rows_of(ENGLISH)[::-1])
-    assert (
-        run("--gold", gold, "--predictions", turned)["replies"]
-        == (run("--gold", gold, "--predictions", english)["replies"])
-    )
+    assert run("--gold", gold, turned)["replies"] == (run("--gold", gold, english)["replies"])
 
 
 def test_white_space_and_breaks_do_not_part_a_line_from_its_pair(gold, tmp_path, run):
     file = responses_file(tmp_path / "spaced", "en", [(f" {row[0]} ", *row[1:]) for row in rows_of(ENGLISH)])
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    assert of_language(run("--gold", gold, "--predictions", file), "en")["p1"]["value"] == 2 / 3
+    assert of_language(run("--gold", gold, file), "en")["p1"]["value"] == 2 / 3
 
 
 def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold, tmp_path, run):
     fewer = {**SUGGESTED, "Are you coming?": ["Yes, I am.", ""], "Did it cost much?": []}
-    report = run("--gold", gold, "--predictions", responses_file(tmp_path / "few", "en", rows_of(ENGLISH, fewer)))
+    report = run("--gold", gold, responses_file(tmp_path / "few", "en", rows_of(ENGLISH, fewer)))
     assert (
         "en_model_responses.txt: en: 2 examples have fewer than 3 suggested replies; the best of "
         "those that there are counts, and where there is none, nothing is right." in report["told"]
@@ -100,22 +97,22 @@ def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold,
 
 def test_lines_for_other_messages_are_told_and_change_nothing(gold, english, tmp_path, run):
     more = [("Who?", "Me.", "You."), *rows_of(ENGLISH), rows_of(ENGLISH)[0]]
-    report = run("--gold", gold, "--predictions", responses_file(tmp_path / "more", "en", more))
-    assert report["replies"] == run("--gold", gold, "--predictions", english)["replies"]
+    report = run("--gold", gold, responses_file(tmp_path / "more", "en", more))
+    assert report["replies"] == run("--gold", gold, english)["replies"]
     assert any("2 lines are of no test pair, or of one that has its line" in words for words in report["told"])
 
 
 def test_a_language_without_predictions_is_told(gold, english, run):
-    report = run("--gold", gold, "--predictions", english)
+    report = run("--gold", gold, english)
     assert report["told"] == [
         "en_model_responses.txt: There are no predictions for de, whose test pairs are not measured."
     ]
 
 
 def test_a_file_of_a_language_without_test_pairs_is_left_out_of_a_folder_and_told(gold, english, run):
-    alone = run("--gold", gold, "--predictions", english.parent)["replies"]
+    alone = run("--gold", gold, english.parent)["replies"]
     responses_file(english.parent, "fr", [("Qui ?", "Moi.", "Toi.")])
-    report = run("--gold", gold, "--predictions", english.parent)
+    report = run("--gold", gold, english.parent)
     assert report["replies"] == alone
     assert any(
         "fr_model_responses.txt is for fr, of which the set has no test pairs; it is left out." in words
@@ -151,45 +148,41 @@ def test_a_file_of_a_language_without_test_pairs_is_left_out_of_a_folder_and_tol
 )
 def test_predictions_that_do_not_fit_are_refused_in_a_sentence(gold, tmp_path, change, said):
     file = responses_file(tmp_path / "bad", "en", change(rows_of(ENGLISH)))
-    assert f"{file}" in refusal("--gold", gold, "--predictions", file)
-    assert said in refusal("--gold", gold, "--predictions", file)
+    assert f"{file}" in refusal("--gold", gold, file)
+    assert said in refusal("--gold", gold, file)
 
 
 def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold, english, tmp_path):
     odd = english.with_name("replies.tsv")
     shutil.copy(english, odd)
-    assert refusal("--gold", gold, "--predictions", odd) == (
+    assert refusal("--gold", gold, odd) == (
         f"{odd} does not say its language; name it by that, such as de_model_responses.txt."
     )
     french = responses_file(tmp_path / "french", "fr", [])
-    assert refusal("--gold", gold, "--predictions", french) == (
+    assert refusal("--gold", gold, french) == (
         f"{french} is for fr, of which the set has no test pairs; it has them in de, en."
     )
     (tmp_path / "empty").mkdir()
-    assert "has no file of predictions" in refusal("--gold", gold, "--predictions", tmp_path / "empty")
-    assert f"There is no {tmp_path}/none" in refusal("--gold", gold, "--predictions", tmp_path / "none")
+    assert "has no file of predictions" in refusal("--gold", gold, tmp_path / "empty")
+    assert f"There is no {tmp_path}/none" in refusal("--gold", gold, tmp_path / "none")
 
 
 def test_a_file_that_is_not_utf_8_is_refused(gold, english):
     english.write_bytes("café\tnoir\n".encode("latin-1"))
-    assert refusal("--gold", gold, "--predictions", english) == (
-        f"{english}, line 1: this is not UTF-8; save the file as UTF-8."
-    )
+    assert refusal("--gold", gold, english) == (f"{english}, line 1: this is not UTF-8; save the file as UTF-8.")
 
 
 def test_a_set_without_test_pairs_or_with_a_changed_file_is_refused(gold, english, tmp_path):
     bare = reply_set(tmp_path / "bare", {}, {"en": ["Yes."]})
-    assert "The set bare in" in refusal("--gold", bare, "--predictions", english)
+    assert "The set bare in" in refusal("--gold", bare, english)
     (gold / "test/en/pairs.tsv").write_text("a\tb\tc\td\n")
-    assert "pairs.tsv is not as it was written" in refusal("--gold", gold, "--predictions", english)
+    assert "pairs.tsv is not as it was written" in refusal("--gold", gold, english)
 
 
 def test_options_of_ranked_labels_and_posts_are_refused(gold, english):
-    assert "--split is for ranked labels of documents" in refusal(
-        "--gold", gold, "--predictions", english, "--split", "dev"
-    )
-    assert "--vanished is for sets of posts" in refusal("--gold", gold, "--predictions", english, "--vanished", "x")
-    assert "is a set of posts" not in refusal("--gold", gold, "--predictions", english, "--against", english)
+    assert "--split is for ranked labels of documents" in refusal("--gold", gold, english, "--split", "dev")
+    assert "--vanished is for sets of posts" in refusal("--gold", gold, english, "--vanished", "x")
+    assert "is a set of posts" not in refusal("--gold", gold, english, "--against", english)
 
 
 # --- two systems
@@ -214,7 +207,7 @@ def many(tmp_path):
 def test_two_systems_are_compared_by_example_and_the_better_one_is_named(many, run):
     gold, right_in = many
     good, poor = right_in(36, "good"), right_in(12, "poor")
-    report = run("--gold", gold, "--predictions", good.parent, "--against", poor.parent)
+    report = run("--gold", gold, good.parent, "--against", poor.parent)
     for name in ("weighted", "rouge1", "p1", "mrr", "dist1"):
         whole = report["replies"][name]
         assert whole["low"] < whole["value"] < whole["high"]
@@ -230,13 +223,13 @@ def test_two_systems_are_compared_by_example_and_the_better_one_is_named(many, r
         ("mrr", "first"),
     ]
     assert [each["p_holm"] for each in found["tested"]] == holm([each["p"] for each in found["tested"]])
-    back = run("--gold", gold, "--predictions", poor.parent, "--against", good.parent)["comparison"]
+    back = run("--gold", gold, poor.parent, "--against", good.parent)["comparison"]
     assert back["tested"][0]["difference"]["better"] == "second"
     assert back["tested"][0]["p"] == found["tested"][0]["p"]
 
 
 def test_predictions_are_not_compared_with_themselves(gold, english):
-    assert refusal("--gold", gold, "--predictions", english, "--against", english) == (
+    assert refusal("--gold", gold, english, "--against", english) == (
         f"{english} cannot be compared with itself; name other predictions with --against."
     )
 
@@ -244,7 +237,7 @@ def test_predictions_are_not_compared_with_themselves(gold, english):
 def test_systems_without_a_language_in_common_are_not_compared(gold, english, tmp_path):
     german = responses_file(tmp_path / "german", "de", rows_of(GERMAN))
     assert "There is no language of which both systems have predictions: the one has en, the other de" in refusal(
-        "--gold", gold, "--predictions", english, "--against", german
+        "--gold", gold, english, "--against", german
     )
 
 
@@ -255,7 +248,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
     gold, right_in = many
     good, poor, out = right_in(36, "good"), right_in(12, "poor"), tmp_path / "report"
     capsys.readouterr()
-    call_command("evaluate", gold=[str(gold)], predictions=good.parent, against=str(poor.parent), out=out)
+    call_command("evaluate", str(good.parent), gold=[str(gold)], against=str(poor.parent), out=out)
     text = capsys.readouterr().out
     report = json.loads((out / "report.json").read_text())
     whole = report["replies"]["weighted"]
@@ -271,7 +264,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
 
 def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, english, run):
     found = assay.evaluate(english, gold)
-    assert found.to_dict() == run("--gold", gold, "--predictions", english)
+    assert found.to_dict() == run("--gold", gold, english)
     rows = {(row["of"], row["language"]): row["value"] for row in found.figures}
     assert rows["p1", "en"] == 2 / 3
     assert "How diverse they are" in found._repr_html_()

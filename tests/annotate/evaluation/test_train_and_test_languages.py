@@ -109,7 +109,7 @@ def pairs_of(report):
 
 
 def test_accuracy_of_a_pair_is_the_share_that_is_right_and_recall_that_of_each_class(gold, predict, run):
-    report = run("--gold", gold, "--predictions", predict(gold, "mine", {"de-en": (9, 5, 10)}))
+    report = run("--gold", gold, predict(gold, "mine", {"de-en": (9, 5, 10)}))
     [pair] = report["accuracy"]["pairs"]
     assert (pair["train"], pair["test"], pair["documents"]) == ("de", "en", 30)
     assert pair["estimate"]["value"] == pytest.approx(24 / 30)
@@ -134,7 +134,7 @@ def test_means_count_each_pair_alike_with_the_diagonal_and_without(gold, predict
         "mine",
         {"de-de": (10, 10, 10), "de-en": (9, 5, 10), "en-en": (9, 9, 9), "en-de": (6, 6, 3), "fr-en": (0, 10, 5)},
     )
-    accuracy = run("--gold", gold, "--predictions", mine)["accuracy"]
+    accuracy = run("--gold", gold, mine)["accuracy"]
     values = {"de-de": 1.0, "de-en": 0.8, "en-en": 0.9, "en-de": 0.5, "fr-en": 0.5}
     means = accuracy["means"]
     assert (means["all"]["value"], means["all"]["pairs"]) == (pytest.approx(sum(values.values()) / 5), 5)
@@ -150,8 +150,8 @@ def test_means_count_each_pair_alike_with_the_diagonal_and_without(gold, predict
 
 
 def test_a_mean_over_systems_that_are_right_on_the_same_documents_knows_no_more_than_one_of_them(gold, predict, run):
-    alike = run("--gold", gold, "--predictions", predict(gold, "alike", {"de-en": (6, 5, 8), "fr-en": (6, 5, 8)}))
-    apart = run("--gold", gold, "--predictions", predict(gold, "apart", {"de-en": (6, 5, 8), "fr-en": (-6, -5, -8)}))
+    alike = run("--gold", gold, predict(gold, "alike", {"de-en": (6, 5, 8), "fr-en": (6, 5, 8)}))
+    apart = run("--gold", gold, predict(gold, "apart", {"de-en": (6, 5, 8), "fr-en": (-6, -5, -8)}))
     [one, _], mean = alike["accuracy"]["pairs"], alike["accuracy"]["means"]["all"]
     assert {key: mean[key] for key in one["estimate"]} == pytest.approx(one["estimate"])
     other = apart["accuracy"]["means"]["all"]
@@ -166,7 +166,7 @@ def test_names_may_have_the_codes_of_the_published_files(gold, predict, run):
     mine = predict(gold, "mine", dict.fromkeys(PUBLISHED, (5, 5, 5)))
     for ours, published in PUBLISHED.items():
         (mine / f"{ours}.prediction").rename(mine / f"{published}.prediction")
-    report = run("--gold", gold, "--predictions", mine)
+    report = run("--gold", gold, mine)
     assert {*pairs_of(report)} == {("de", "zh-CN"), ("zh-CN", "de"), ("zh-CN", "zh-CN"), ("joint", "zh-CN")}
 
 
@@ -174,14 +174,14 @@ def test_two_files_for_one_pair_are_refused(gold, predict):
     mine = predict(gold, "mine", {"de-zh-CN": (5, 5, 5)})
     (mine / "de-zh.prediction").write_bytes((mine / "de-zh-CN.prediction").read_bytes())
     told = f"{mine} has two files for de-zh-CN; leave de-zh.prediction out or the other."
-    assert refusal("--gold", gold, "--predictions", mine) == told
+    assert refusal("--gold", gold, mine) == told
 
 
 def test_names_are_read_by_the_languages_of_the_set_and_joint_is_in_no_mean_of_languages(gold, predict, run):
     mine = predict(
         gold, "mine", {"zh-CN-de": (5, 5, 5), "de-zh-CN": (6, 6, 6), "zh-CN-zh-CN": (7, 7, 7), "joint-zh-CN": (9, 9, 9)}
     )
-    report = run("--gold", gold, "--predictions", mine)
+    report = run("--gold", gold, mine)
     found = {pair: made["value"] for pair, made in pairs_of(report).items()}
     assert found == pytest.approx(
         {("de", "zh-CN"): 0.6, ("zh-CN", "de"): 0.5, ("zh-CN", "zh-CN"): 0.7, ("joint", "zh-CN"): 0.9}
@@ -198,15 +198,15 @@ def test_sets_whose_texts_may_not_leave_are_measured_and_the_shares_of_their_cla
     assert not (kept / "mldoc-documents").exists()
     assert Counter(labels(kept, "de").values()) == {"sports": 8, "health": 4, "travel": 2}
     mine = predict(kept, "mine", {"de-de": (8, 2, 0)})
-    assert pairs_of(run("--gold", kept, "--predictions", mine))["de", "de"]["value"] == pytest.approx(10 / 14)
-    call_command("evaluate", "--gold", str(kept), "--predictions", str(mine))
+    assert pairs_of(run("--gold", kept, mine))["de", "de"]["value"] == pytest.approx(10 / 14)
+    call_command("evaluate", "--gold", str(kept), str(mine))
     assert "The classes have 2 to 8 test documents each, so accuracy is that" in capsys.readouterr().out
 
 
 def test_one_pair_alone_and_joint_alone_are_reported_too(gold, predict, tmp_path, capsys):
     for name, pair, headline in (("one", "de-de", "Accuracy  80.0%"), ("all", "joint-de", "Joint  80.0%")):
         out = tmp_path / f"report of {name}"
-        call_command("evaluate", gold=[str(gold)], predictions=predict(gold, name, {pair: (9, 5, 10)}), out=out)
+        call_command("evaluate", str(predict(gold, name, {pair: (9, 5, 10)})), gold=[str(gold)], out=out)
         assert f"\n{headline} [" in capsys.readouterr().out
         assert "80.0 <small>[" in (out / "report.html").read_text().replace("(80.0)", "80.0")
 
@@ -217,7 +217,7 @@ def test_one_pair_alone_and_joint_alone_are_reported_too(gold, predict, tmp_path
 def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and_holm(gold, predict, run):
     mine = predict(gold, "mine", {"de-en": (9, 9, 9), "en-en": (8, 8, 8), "fr-en": (5, 5, 5), "ja-en": (1, 1, 1)})
     other = predict(gold, "other", {"de-en": (2, 3, 4), "en-en": (8, 8, 8), "fr-en": (-5, -5, -5), "en-ja": (1, 1, 1)})
-    report = run("--gold", gold, "--predictions", mine, "--against", other)
+    report = run("--gold", gold, mine, "--against", other)
     found = report["comparison"]
     rows = {(row["train"], row["test"]): row for row in found["pairs"]}
     assert list(rows) == [("de", "en"), ("en", "en"), ("fr", "en")]
@@ -232,17 +232,17 @@ def test_two_systems_are_compared_on_the_same_documents_with_the_paired_test_and
     assert found["means"]["transfer"]["value"] == pytest.approx(0.3)
     assert found["means"]["all"]["better"] == "first"
     assert (found["alone"], found["other"]["spelled"]) == (2, "other")
-    back = run("--gold", gold, "--predictions", other, "--against", mine)["comparison"]
+    back = run("--gold", gold, other, "--against", mine)["comparison"]
     assert back["means"]["all"]["value"] == pytest.approx(-0.2)
     assert back["means"]["all"]["better"] == "second"
 
 
 def test_a_folder_is_not_compared_with_itself_nor_with_one_of_other_pairs(gold, predict):
     mine, other = predict(gold, "mine", {"de-en": (9, 9, 9)}), predict(gold, "other", {"en-de": (9, 9, 9)})
-    assert refusal("--gold", gold, "--predictions", mine, "--against", mine) == (
+    assert refusal("--gold", gold, mine, "--against", mine) == (
         f"{mine} cannot be compared with itself; name another folder with --against."
     )
-    assert refusal("--gold", gold, "--predictions", mine, "--against", other) == (
+    assert refusal("--gold", gold, mine, "--against", other) == (
         "mine and other have no pair of languages in common, so there is nothing to compare; predict the same pairs "
         "with both."
     )
@@ -263,7 +263,7 @@ def all_pairs(gold, predict):
 def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, all_pairs, tmp_path, capsys):
     mine, other, out = all_pairs("mine", 8), all_pairs("other", 4), tmp_path / "report"
     capsys.readouterr()
-    call_command("evaluate", gold=[str(gold)], predictions=mine, against=str(other), out=out)
+    call_command("evaluate", str(mine), gold=[str(gold)], against=str(other), out=out)
     text = capsys.readouterr().out
     markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
     report = json.loads((out / "report.json").read_text())
@@ -295,14 +295,14 @@ def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, predict, r
     mine = predict(gold, "mine", {"de-en": (9, 5, 10), "en-en": (9, 9, 9)})
     other = predict(gold, "other", {"de-en": (2, 3, 4)})
     found = assay.evaluate(mine, gold, against=other)
-    assert found.to_dict() == run("--gold", gold, "--predictions", mine, "--against", other)
+    assert found.to_dict() == run("--gold", gold, mine, "--against", other)
     rows = {(row["measure"], row["train"], row["test"], row["label"]): row["value"] for row in found.figures}
     assert rows["accuracy", "de", "en", ""] == pytest.approx(0.8)
     assert rows["recall", "de", "en", "health"] == 0.5
     assert rows["mean", "", "", ""] == pytest.approx(0.85)
     assert rows["transfer", "", "en", ""] == pytest.approx(0.8)
     assert "Accuracy by train and test language" in found._repr_html_()
-    with pytest.raises(assay.AssayError, match="measured on with a folder of prediction files, or with a run"):
+    with pytest.raises(assay.AssayError, match="This classifier predicts none of the 288 units of the set"):
         assay.evaluate({"1": "sports"}, gold)
 
 
@@ -331,8 +331,8 @@ def unfinished(gold, folder):
 
 def test_an_unfinished_set_is_measured_only_where_that_is_said(gold, predict, run, tmp_path):
     half, mine = unfinished(gold, tmp_path / "half"), predict(gold, "mine", {"de-en": (9, 9, 9)})
-    assert "is unfinished: records that still wait" in refusal("--gold", half, "--predictions", mine)
-    report = run("--gold", half, "--predictions", mine, "--unfinished")
+    assert "is unfinished: records that still wait" in refusal("--gold", half, mine)
+    report = run("--gold", half, mine, "--unfinished")
     assert report["accuracy"]["means"]["all"]["value"] == pytest.approx(0.9)
     assert report["warnings"] == [
         "The gold set gold is unfinished: records that still wait for people are missing from it."
@@ -341,13 +341,13 @@ def test_an_unfinished_set_is_measured_only_where_that_is_said(gold, predict, ru
 
 def test_predictions_are_for_one_set_as_it_was_written(gold, made, predict, tmp_path):
     mine = predict(gold, "mine", {"de-en": (9, 9, 9)})
-    assert refusal("--gold", gold, "--gold", made / "kept", "--predictions", mine) == (
+    assert refusal("--gold", gold, "--gold", made / "kept", mine) == (
         "2 balanced sets are given, and the predictions are for one; measure on each by itself."
     )
     edited = tmp_path / "edited"
     shutil.copytree(gold, edited)
     (edited / "mldoc-indices/english.test").write_text("one\n")
-    assert refusal("--gold", edited, "--predictions", mine) == (
+    assert refusal("--gold", edited, mine) == (
         f"{edited}/mldoc-indices/english.test is not as it was written. Restore it, or export the set again."
     )
-    assert refusal("cld2", "--gold", gold).startswith(f"{gold} is not a set of posts, so its predictions are files")
+    assert refusal("cld2", "--gold", gold).startswith("There is no corpus 'sib'")

@@ -8,8 +8,8 @@ import pytest
 from annotate.core import stages
 from annotate.core.estimation import Guess, Stratum, Turn, stratified
 from annotate.core.intervals import jeffreys
-from annotate.evaluation.evaluate import evaluate
 from annotate.evaluation.given import EvaluationError, of_file, read_sets
+from annotate.evaluation.posts import evaluate
 from annotate.models import Unit
 from annotate.reports.writing import as_html, as_markdown, as_text
 from tests.annotate.evaluation.figures import VOTER, by_language, close, interval, means, run, values

@@ -139,7 +139,7 @@ def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, o
     for path in out.glob("xglue.wpr.*.test.labels"):
         (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
     capsys.readouterr()
-    call_command("evaluate", "--gold", str(out), "--predictions", str(folder.parent), "--json")
+    call_command("evaluate", "--gold", str(out), str(folder.parent), "--json")
     found = json.loads(capsys.readouterr().out)["wpr"]
     assert [row["language"] for row in found["languages"]] == sorted(LANGUAGES)
     for row in found["languages"]:
@@ -152,7 +152,7 @@ def test_an_exported_set_in_which_any_file_was_edited_is_not_measured(exported, 
     folder.mkdir(parents=True)
     for path in out.glob("xglue.qadsm.*.test.labels"):
         (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
-    arguments = ("evaluate", "--gold", str(out), "--predictions", str(folder.parent), "--json")
+    arguments = ("evaluate", "--gold", str(out), str(folder.parent), "--json")
     call_command(*arguments)
     gold = out / "gold.jsonl"
     gold.write_text(gold.read_text().replace('"label": "Good"', '"label": "Bad"', 1))

@@ -1,0 +1,163 @@
+"""Any system measured on any set whose units have one label each: one join, the measures of the form, the slices.
+
+The report is one dict that JSON can hold. reports/evaluation_report.py writes it.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotate.core import classification as classes
+from annotate.core.answers import Bools
+from annotate.core.classification import Paired, places_of
+from annotate.core.comparing import holm, mcnemar
+from annotate.core.resampling import LEAST_UNITS
+from annotate.evaluation.form_measures import FORMS, Choice, Row, row
+from annotate.evaluation.given import EvaluationError, is_file
+from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
+from annotate.evaluation.units import Units, read_units
+from annotate.reports import evaluation_report
+from corpora.columns import named_columns
+from corpora.core.predictions import FIELDS
+
+FEWEST = 10  # units of a slice
+
+
+def evaluate_units(
+    predictions: str,
+    folders: Sequence[Path],
+    *,
+    against: str = "",
+    unfinished: bool | None = False,
+    split: str | None = None,
+    corpus: str | None = "",
+    column: Sequence[str] | None = (),
+    format: str | None = None,
+) -> dict[str, Any]:
+    """The report. predictions, against: files, or the names of predictors of the corpus. split: measure its units
+    alone. column, format: how files are read. GoldSetError, EvaluationError or CorpusError if they do not fit the set.
+    """
+    if len(folders) > 1:
+        raise EvaluationError(f"{len(folders)} sets of records are given; measure on each by itself.")
+    units = read_units(folders[0], unfinished=bool(unfinished), split=split or "")
+    if units.form not in FORMS:
+        raise EvaluationError(
+            f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
+            f"unit by unit; there are measures for {', '.join(FORMS)}."
+        )
+    columns = named_columns(column or (), FIELDS)
+    spelled = [each for each in (predictions, against) if each]
+    if len(spelled) == 2 and (spelled[0] == spelled[1] or _is_same(*map(Path, spelled))):
+        raise EvaluationError(f"{spelled[0]} cannot be compared with itself; name other predictions with --against.")
+    said = [
+        read_table(Path(each), units.ids, units.labels, columns=columns, format=format)
+        if is_file(each)
+        else of_predictor(corpus or units.corpus, each, units.ids, units.labels)
+        for each in spelled
+    ]
+    names = [each.name for each in said] if len({each.name for each in said}) == len(said) else spelled
+    pairs = [_pairs(units, each) for each in said]
+    measured = [FORMS[units.form](each, units.labels) for each in pairs]
+    first = measured[0]
+    return {
+        "kind": evaluation_report.KIND,
+        "form": units.form,
+        "head": list(first.head),
+        "predictor": _described(names[0]),
+        "gold": [units.described()],
+        "rows": [*first.rows(), *_sliced(first, units)],
+        "confusion": _confusion(pairs[0], units.labels),
+        "comparison": _comparison(first, measured[1], units, names[1]) if against else None,
+        "errors": _errors(units, said[0]),
+        "told": [note for each in said for note in each.notes],
+        "warnings": _warnings(units),
+    }
+
+
+def _is_same(first: Path, second: Path) -> bool:
+    return first.exists() and second.exists() and first.resolve() == second.resolve()
+
+
+def _described(name: str) -> dict[str, str]:
+    return {"name": name, "version": "", "spelled": name}
+
+
+def _pairs(units: Units, said: Predictions) -> Paired:
+    gold, predicted = (places_of(values, units.labels) for values in (units.gold, said.labels))
+    return Paired(gold, predicted, len(units.labels), units.weights, units.groups)
+
+
+def _warnings(units: Units) -> list[str]:
+    if units.finished:
+        return []
+    return [f"The gold set {units.name} is unfinished: records that still wait for people are missing from it."]
+
+
+# --- slices
+
+
+def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
+    """What each slice is called, and which units are in it."""
+    found = []
+    for name, values in units.slices.items():
+        listed = np.array(values)
+        found += [({name: str(value)}, listed == value) for value in np.unique(listed) if value]
+    return found
+
+
+def _sliced(measured: Choice, units: Units) -> list[Row]:
+    return [each for of, kept in _slices(units) for each in measured.sliced(of, kept)]
+
+
+# --- two systems
+
+
+def _comparison(first: Choice, second: Choice, units: Units, name: str) -> dict[str, Any]:
+    rows: list[dict[str, Any]] = []
+    for measure, function in first.compared().items():
+        rows.append(_apart(measure, {}, first.pairs, second.pairs, function))
+    for of, kept in _slices(units):
+        if kept.sum() >= FEWEST:
+            sides = first.pairs.where(kept), second.pairs.where(kept)
+            rows.append(_apart("accuracy", of, *sides, classes.accuracy))
+    tested = [each for each in rows if each["p"] is not None]
+    for each, p_holm in zip(tested, holm([each["p"] for each in tested]), strict=True):
+        each["p_holm"] = p_holm
+    return {"other": _described(name), "rows": rows}
+
+
+def _apart(measure: str, of: Mapping[str, str], first: Paired, second: Paired, function: Any) -> dict[str, Any]:
+    found, p = classes.apart(first, second, function)
+    if measure == "accuracy" and first.is_plain:
+        alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
+        p = mcnemar(*alone)
+    told = row(measure, of, found, len(first.gold), "" if found else f"fewer than {LEAST_UNITS} units")
+    return told | {"better": found.better if found else None, "p": p, "p_holm": None}
+
+
+# --- confusions and errors
+
+
+def _confusion(pairs: Paired, labels: Sequence[str]) -> dict[str, Any]:
+    cells = pairs.confusion
+    there = [place for place in range(len(labels)) if cells[place].any() or cells[:, place].any()]
+    return {
+        "labels": [labels[place] for place in there],
+        "cells": [
+            [labels[gold], labels[said], round(float(cells[gold, said]), 6)]
+            for gold in there
+            for said in there
+            if cells[gold, said]
+        ],
+    }
+
+
+def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
+    """The units where gold and prediction differ; with their texts where the licence lets these leave."""
+    return [
+        {"id": key, "gold": gold, "predicted": label, **({"fields": dict(text)} if text else {})}
+        for key, gold, label, text in zip(units.ids, units.gold, said.labels, units.texts, strict=True)
+        if gold != label
+    ]

@@ -1,0 +1,109 @@
+"""The measures of each form of answer, as rows (measure, slice, estimate, interval, note)."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from annotate.core import classification as classes
+from annotate.core.answers import Bools
+from annotate.core.classification import Measure, Paired
+from annotate.core.comparing import Difference
+from annotate.core.estimation import Estimate
+from annotate.core.ranking import mean_ndcg
+
+Row = dict[str, Any]
+NO_UNITS, FEW = "no unit", "too few units for an interval"
+
+
+def row(measure: str, of: Mapping[str, str], found: Any, units: float, note: str = "") -> Row:
+    """A figure. of: dimension, such as `label` or `language` -> its value; empty for all units. found: an Estimate or
+    a Difference, None where it is withheld, which needs a note. units: on how many it rests."""
+    value, low, high = (None, None, None) if found is None else (found.value, found.low, found.high)
+    if found is not None and not found.has_interval:
+        low = high = None
+        note = note or (FEW if value is not None else NO_UNITS)
+    count = found.count if isinstance(found, Estimate) else None
+    return {
+        "measure": measure, "of": dict(of), "value": value, "low": low, "high": high,
+        "units": units, "count": count, "note": note,
+    }  # fmt: skip
+
+
+class Choice:
+    """One label out of several. Macro means are over the labels that occur, in gold or predicted; a label that is never
+    predicted has the precision 0 there."""
+
+    head = ("accuracy", "macro_f1", "kappa")
+
+    def __init__(self, pairs: Paired, labels: Sequence[str]) -> None:
+        self.pairs, self.labels = pairs, labels
+        margins = pairs.margins
+        self.occurring: Bools = (margins.gold + margins.said) > 0
+
+    def rows(self) -> Iterator[Row]:
+        pairs, units = self.pairs, len(self.pairs.gold)
+        every = np.ones(units, dtype=np.bool_)
+        yield row("accuracy", {}, pairs.share(pairs.right, every), units)
+        for name, measure in self.macros.items():
+            yield row(name, {}, pairs.estimate(measure), units)
+        yield row("kappa", {}, pairs.coefficient(classes.kappa), units)
+        yield row("mcc", {}, pairs.coefficient(classes.matthews), units)
+        for place, label in enumerate(self.labels):
+            of, is_gold, is_said = {"label": label}, pairs.gold == place, pairs.said == place
+            if self.occurring[place]:
+                yield row(
+                    "precision", of, pairs.share(is_gold, is_said), int(is_said.sum()), _none(is_said, "predicted")
+                )
+                yield row("recall", of, pairs.share(is_said, is_gold), int(is_gold.sum()), _none(is_gold, "in gold"))
+                yield row("f1", of, pairs.estimate(self._f1_of(place)), int((is_gold | is_said).sum()))
+
+    @property
+    def macros(self) -> dict[str, Measure]:
+        by_label = {"macro_precision": classes.precisions, "macro_recall": classes.recalls, "macro_f1": classes.f1s}
+        return {name: classes.macro(measure, self.occurring) for name, measure in by_label.items()}
+
+    @staticmethod
+    def _f1_of(place: int) -> Measure:
+        return lambda of: classes.f1s(of)[..., place]
+
+    def sliced(self, of: Mapping[str, str], kept: Bools) -> Iterator[Row]:
+        """The first measures of some of the units."""
+        pairs = self.pairs.where(kept)
+        yield row("accuracy", of, pairs.share(pairs.right, np.ones(len(pairs.gold), dtype=np.bool_)), len(pairs.gold))
+        yield row("macro_f1", of, pairs.estimate(self.macro_f1), len(pairs.gold))
+
+    @property
+    def macro_f1(self) -> Measure:
+        return self.macros["macro_f1"]
+
+    def compared(self) -> dict[str, Measure]:
+        """The measures in which two systems are compared."""
+        return {"accuracy": classes.accuracy, "macro_f1": self.macro_f1, "kappa": classes.kappa}
+
+
+def _none(domain: Bools, words: str) -> str:
+    return "" if domain.any() else f"never {words}"
+
+
+class Grades(Choice):
+    """One of several grades, best first: numbers too, by which errors are far or near, and pages are ranked."""
+
+    head = ("accuracy", "mae", "weighted_kappa")
+
+    def rows(self) -> Iterator[Row]:
+        yield from super().rows()
+        pairs, units = self.pairs, len(self.pairs.gold)
+        yield row("mae", {}, pairs.mean(np.abs(pairs.gold - pairs.said).astype(np.float64)), units)
+        yield row("weighted_kappa", {}, pairs.coefficient(classes.weighted_kappa), units)
+        if pairs.groups is not None:
+            grade = len(self.labels) - 1
+            pages = sorted(zip(pairs.groups.tolist(), grade - pairs.gold, grade - pairs.said, strict=True))
+            found = mean_ndcg(((str(group), float(true), float(said)) for group, true, said in pages), seed="ndcg")
+            told = None
+            if found.value is not None:
+                told = Difference(found.value, *((found.low, found.high) if found.low is not None else (-1.0, 1.0)))
+            yield row("ndcg", {}, told, found.queries, "" if told else "no group has two units")
+
+
+FORMS: Mapping[str, Callable[[Paired, Sequence[str]], Choice]] = {"choice": Choice, "grades": Grades, "pair": Choice}

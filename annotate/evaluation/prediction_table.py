@@ -1,0 +1,210 @@
+"""Predictions in one format for every set: a row for each unit with its id and label, or with a score for each label.
+
+TSV, CSV, JSONL and Parquet, plain or packed. A TSV file may lack a header; its columns are then id and label.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotate.core.answers import Floats
+from annotate.evaluation.given import NAMED, EvaluationError, first_of
+from corpora.columns import Columns
+from corpora.core.errors import CorpusError
+from corpora.core.records import RecordError, read_id
+from corpora.core.values import matching, read_value
+from corpora.files import check_file, format_of
+from corpora.lines import MAX_LINE, Fault
+from corpora.prediction_files import repeat_told, repeats_told
+from corpora.predictors import find_predictor, predicted_labels
+from corpora.readers import header_of, read_rows
+
+SUM_SLACK = 1e-3  # by which the scores of a unit may miss the sum 1
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What a system says of the units of a set, in their order. labels: (n,). scores: a probability for each label of
+    the set, (n, K); None where the file has labels alone. notes: what else is reported of the file, a sentence each.
+    """
+
+    name: str
+    labels: Sequence[str]
+    scores: Floats | None
+    notes: Sequence[str] = ()
+
+
+def of_predictor(corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str]) -> Predictions:
+    """What an imported predictor says of the units of a corpus. EvaluationError, CorpusError where it lacks one."""
+    if not corpus:
+        raise EvaluationError(
+            f"{spelled} is no file, and the set names no corpus whose predictor it could be; name a file, or the "
+            "corpus with --corpus."
+        )
+    found = find_predictor(corpus, spelled)
+    said = predicted_labels(corpus, found, ids)
+    listed = [matching(said[key], labels) for key in ids]
+    if strange := {label: 0 for label in listed if label not in labels}:
+        raise EvaluationError(_strange(spelled, strange, labels))
+    return Predictions(spelled, listed, None)
+
+
+def read_table(
+    path: Path, ids: Sequence[str], labels: Sequence[str], *, columns: Mapping[str, str], format: str | None
+) -> Predictions:
+    """Predictions for units. ids: those of the units, (n,); labels: those of the set, (K,). columns: field -> the
+    column of the file; format: where the file's name does not tell it.
+
+    EvaluationError, a sentence, if the file lacks a unit, has one twice, or says what cannot be.
+    """
+    try:
+        return _read(path, ids, labels, columns, format)
+    except (CorpusError, RecordError) as error:
+        raise EvaluationError(str(error)) from error
+
+
+def _read(
+    path: Path, ids: Sequence[str], labels: Sequence[str], own: Mapping[str, str], format: str | None
+) -> Predictions:
+    check_file(path, format)
+    format = format or format_of(path) or ""
+    header = header_of(path, format)
+    id_column, label_column = own.get("id", "id"), own.get("label", "label")
+    scored = [label for label in labels if label in header] if id_column in header else []
+    if id_column in header and label_column not in own.values():
+        _check_header(path, header, labels, scored)
+    scored = scored if len(scored) == len(labels) else []
+    says_label = id_column not in header or label_column in header or "label" in own
+    named = {"id": id_column} | ({"label": label_column} if says_label else {})
+    needed = tuple(named)
+    named |= {"score": own.get("score", "score")} if not scored else {f"score {label}": label for label in scored}
+    columns = Columns(named, needed, bare=not scored)
+    place = {key: number for number, key in enumerate(ids)}
+    said: list[str | None] = [None] * len(ids)
+    scores = np.full((len(ids), len(labels)), np.nan) if scored else None
+    lines: dict[str, int] = {}
+    repeated, repeats, outside, strange = [], 0, 0, {}
+    first_id = ""
+    for line, raw in read_rows(path, format, columns, MAX_LINE, lambda count: None):
+        if isinstance(raw, Fault):
+            raise EvaluationError(f"{path}, line {line:,}: {raw.reason}")
+        try:
+            key = read_id(raw.get("id"))
+        except RecordError as error:
+            raise EvaluationError(f"{path}, line {line:,}: {error}") from error
+        first_id = first_id or key
+        if key not in place:
+            outside += 1
+            continue
+        if key in lines:
+            repeats += 1
+            repeated += [repeat_told(key, line, lines[key])][: NAMED - len(repeated)]
+            continue
+        lines[key] = line
+        if scores is not None:
+            scores[place[key]] = _scores(path, line, raw, labels)
+        if says_label:
+            label = _label(path, line, raw.get("label"), labels)
+            if label not in labels:
+                strange.setdefault(label, line)
+            said[place[key]] = label
+    if repeats:
+        raise EvaluationError(repeats_told(path, repeated, repeats))
+    if strange:
+        raise EvaluationError(_strange(str(path), strange, labels))
+    if not lines:
+        raise EvaluationError(
+            f"{path} predicts none of the {len(ids):,} units of the set: its first id is {first_id}, and the set's is "
+            f"{ids[0]}. Give the predictions of these units, with their ids."
+        )
+    if missing := [key for key in ids if key not in lines]:
+        raise EvaluationError(
+            f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the set{first_of(missing)}. "
+            "Add a row for each; if the file was made for another version of the set, predict this one."
+        )
+    notes = []
+    if outside:
+        rows = "1 row is about a unit" if outside == 1 else f"{outside:,} rows are about units"
+        notes.append(f"{path.name}: {rows} outside the set, without effect on any figure.")
+    if not says_label:
+        assert scores is not None
+        best = scores.argmax(axis=1)
+        said = [labels[number] for number in best]
+        if ties := int(((scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1).sum()):
+            notes.append(
+                f"{path.name}: in {ties:,} rows several labels have the highest score; the first of them in the task's "
+                "order was taken."
+            )
+    return Predictions(path.name, [label or "" for label in said], scores, notes)
+
+
+def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
+    """EvaluationError where the header has neither a label nor all scores."""
+    if "id" not in header:
+        return
+    lacking = [label for label in labels if label not in scored]
+    if scored and lacking and (len(scored) > 1 or "label" not in header):
+        raise EvaluationError(
+            f"{path} has scores for {', '.join(scored[:NAMED])}, but no column {lacking[0]!r}; give a column for each "
+            f"label of the set: {', '.join(labels[:20])}."
+        )
+    if not scored and "label" not in header:
+        near = [name for name in header if get_close_matches(name.casefold(), ["label", *map(str.casefold, labels)])]
+        hint = f" Is {near[0]!r} one of them?" if near else ""
+        raise EvaluationError(
+            f"{path} has the columns {', '.join(header[:20])}, and neither `label` nor one for each label of the set: "
+            f"{', '.join(labels[:20])}.{hint}"
+        )
+
+
+def _label(path: Path, line: int, value: Any, labels: Sequence[str]) -> str:
+    try:
+        label = matching(read_value(value, labels), labels)
+    except ValueError as error:
+        raise EvaluationError(f"{path}, line {line:,}: The label {error}.") from error
+    if not label:
+        raise EvaluationError(
+            f"{path}, line {line:,}: the label is missing; predict one of {', '.join(labels[:20])} for each unit."
+        )
+    return label
+
+
+def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> str:
+    told = []
+    for label, line in list(strange.items())[:NAMED]:
+        folded = {each.casefold(): each for each in labels}
+        near = get_close_matches(label.casefold(), folded, 1)
+        places = [f"line {line:,}"] * bool(line) + [f"near {folded[each]!r}" for each in near]
+        told.append(f"{label[:40]!r}" + (f" ({', '.join(places)})" if places else ""))
+    more = f" and {len(strange) - NAMED:,} more" if len(strange) > NAMED else ""
+    return (
+        f"{path} has labels that are not in the set: {', '.join(told)}{more}. The set's labels are "
+        f"{', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}; write them so."
+    )
+
+
+def _scores(path: Path, line: int, raw: Mapping[str, Any], labels: Sequence[str]) -> list[float]:
+    found = []
+    for label in labels:
+        value = raw.get(f"score {label}")
+        try:
+            score = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
+        except ValueError:
+            score = math.nan
+        if not 0 <= score <= 1:
+            raise EvaluationError(
+                f"{path}, line {line:,}: the score of {label} is {str(value)[:40]!r}; it must be a probability, from 0 "
+                "to 1."
+            )
+        found.append(score)
+    if abs(math.fsum(found) - 1) > SUM_SLACK:
+        raise EvaluationError(
+            f"{path}, line {line:,}: the scores add up to {math.fsum(found):.4g}, not 1; give a probability for each "
+            "label."
+        )
+    return found

@@ -1,0 +1,209 @@
+"""Any system on a set of one label a unit: imported judgments, a kind of one's own, records, grades."""
+
+import csv
+import json
+import random
+from pathlib import Path
+
+import pytest
+from django.core.management import call_command
+
+import assay
+from annotate.core.intervals import jeffreys
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.evaluation.figures import refusal
+
+CROWD = Path(__file__).parents[3] / "fixtures" / "crowd" / "zencrowd_in.labels.tsv"
+
+
+@pytest.fixture(scope="module")
+def made():
+    """What is exported once for all tests, which only read it."""
+    return {}
+
+
+@pytest.fixture
+def crowd(made, tmp_path_factory, request):
+    """A gold set of imported judgments: some hundred units of two labels."""
+    if not made:
+        request.getfixturevalue("transactional_db")
+        made["crowd"] = tmp_path_factory.mktemp("crowd") / "goldzc"
+        some = tmp_path_factory.mktemp("judgments") / "some.tsv"
+        some.write_text("".join(CROWD.read_text(encoding="utf-8").splitlines(keepends=True)[:2_000]), encoding="utf-8")
+        call_command("import_judgments", "zc", some, verbosity=0)
+        call_command("export_gold", "zc", out=made["crowd"], verbosity=0)
+    return made["crowd"]
+
+
+def rows_of(gold):
+    return [json.loads(line) for line in (gold / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def written(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(rows)
+    return path
+
+
+def judged(gold, wrong=0.2, seed=1):
+    """(id, label) of a judge that errs at random."""
+    chance = random.Random(seed)
+    return [
+        (row["id"], row["label"] if chance.random() > wrong else str(1 - int(row["label"]))) for row in rows_of(gold)
+    ]
+
+
+def figures(report, measure, **of):
+    [found] = [row for row in report["rows"] if row["measure"] == measure and row["of"] == of]
+    return found
+
+
+def test_a_set_of_imported_judgments_measures_a_judge(crowd, tmp_path, run):
+    said = judged(crowd)
+    report = run(written(tmp_path / "judge.tsv", said), "--gold", crowd)
+    truth = {row["id"]: row["label"] for row in rows_of(crowd)}
+    right = sum(truth[key] == label for key, label in said)
+    found = figures(report, "accuracy")
+    assert (found["value"], found["low"], found["high"]) == (right / len(said), *jeffreys(right, len(said)))
+    assert (found["units"], found["note"], report["warnings"]) == (len(said), "", [])
+    assert len(report["errors"]) == len(said) - right
+
+
+def test_every_measure_of_a_label_is_the_one_that_is_counted_by_hand(crowd, tmp_path, run):
+    said = dict(judged(crowd))
+    report = run(written(tmp_path / "judge.tsv", said.items()), "--gold", crowd)
+    truth = {row["id"]: row["label"] for row in rows_of(crowd)}
+    ones = [key for key in truth if truth[key] == "1"]
+    called = [key for key in truth if said[key] == "1"]
+    hits = sum(said[key] == "1" for key in ones)
+    assert figures(report, "recall", label="1")["value"] == hits / len(ones)
+    assert figures(report, "precision", label="1")["value"] == hits / len(called)
+    assert figures(report, "f1", label="1")["value"] == pytest.approx(2 * hits / (len(ones) + len(called)))
+    assert {tuple(cell[:2]): cell[2] for cell in report["confusion"]["cells"]}["1", "1"] == hits
+
+
+def test_where_all_people_agree_is_a_slice(crowd, tmp_path, run):
+    report = run(written(tmp_path / "judge.tsv", judged(crowd)), "--gold", crowd)
+    truth = {row["id"]: row for row in rows_of(crowd)}
+    alike = [key for key, row in truth.items() if max(each["votes"] for each in row["soft_labels"]) == 1]
+    found = figures(report, "accuracy", people="all agree")
+    assert found["units"] == len(alike)
+    assert found["value"] == sum(dict(judged(crowd))[key] == truth[key]["label"] for key in alike) / len(alike)
+
+
+def test_two_systems_are_compared_unit_by_unit(crowd, tmp_path, run):
+    good, poor = (written(tmp_path / f"{name}.tsv", judged(crowd, wrong)) for name, wrong in (("a", 0.1), ("b", 0.3)))
+    found = run(good, "--gold", crowd, "--against", poor)["comparison"]
+    whole = found["rows"][0]
+    assert (whole["measure"], whole["of"], whole["better"]) == ("accuracy", {}, "first")
+    assert 0.15 < whole["low"] < whole["value"] < whole["high"] < 0.25
+    assert all(row["p_holm"] >= row["p"] for row in found["rows"] if row["p"] is not None)
+    assert refusal(good, "--gold", crowd, "--against", good).endswith("name other predictions with --against.")
+
+
+KIND = """title = "How content is the reviewer?"
+form = "grades"
+
+[[layout]]
+style = "passage"
+fields = ["review"]
+
+[[answers]]
+code = "3"
+name = "Content"
+
+[[answers]]
+code = "2"
+name = "Between"
+
+[[answers]]
+code = "1"
+name = "Annoyed"
+
+[options]
+redundancy = 1
+"""
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_imported_predictor_is_measured_on_a_kind_of_ones_own(person, tmp_path, run):
+    (tmp_path / "mood.toml").write_text(KIND)
+    reviews = [(f"r{number}", "en" if number % 2 else "de", f"Review {number} of it.") for number in range(60)]
+    made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *reviews])
+    call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
+    options = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "languages": "en de", "seed": "1"}
+    call_command("open_task", "mood", **options, test_items="0", gold_share="0", verbosity=0)
+    task, ann = Task.objects.get(), person("ann", "en:5 de:5")
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("123"[int(lease.unit.item.key[1:]) % 3]))
+    call_command("export_gold", "mood", out=tmp_path / "gold", verbosity=0)
+    said = [(key, "123"[int(key[1:]) % 3 if int(key[1:]) < 48 else 0]) for key, *_ in reviews]
+    call_command(
+        "import_predictions",
+        "reviews",
+        written(tmp_path / "p.csv", [("id", "label"), *said]),
+        name="judge",
+        version="1",
+    )
+    report = run("judge@1", "--gold", tmp_path / "gold")
+    truth = {row["id"]: row["label"] for row in rows_of(tmp_path / "gold")}
+    assert report["predictor"]["spelled"] == "judge@1"
+    assert figures(report, "accuracy")["value"] == sum(truth[key] == label for key, label in said) / 60 == 52 / 60
+    assert figures(report, "mae")["value"] == sum(abs(int(truth[key]) - int(label)) for key, label in said) / 60
+    assert {row["of"]["language"] for row in report["rows"] if "language" in row["of"]} == {"en", "de"}
+
+
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_scores_by_label_are_predictions_too(crowd, tmp_path, run, suffix):
+    said = judged(crowd)
+    path = tmp_path / f"judge.{suffix}"
+    scored = [(key, *((0.9, 0.1) if label == "0" else (0.1, 0.9))) for key, label in said]
+    if suffix == "csv":
+        written(path, [("id", "0", "1"), *scored])
+    else:
+        path.write_text("".join(f"{json.dumps(dict(zip(('id', '0', '1'), row, strict=True)))}\n" for row in scored))
+    plain = run(written(tmp_path / "plain.tsv", said), "--gold", crowd)
+    assert figures(run(path, "--gold", crowd), "accuracy") == figures(plain, "accuracy")
+
+
+BAD = {
+    "none of the units": ([("x", "1")], "units of the set: its first id is x"),
+    "some of the units": (lambda rows: rows[5:], "has no prediction for 5 of the"),
+    "a unit twice": (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
+    "a strange label": (lambda rows: [(rows[0][0], "One"), *rows[1:]], "that are not in the set: 'One' (line 1)"),
+    "a missing label": (lambda rows: [(rows[0][0], ""), *rows[1:]], "line 1: the label is missing"),
+    "no number": (lambda rows: [("id", "0", "1"), *((key, "nan", "1") for key, _ in rows)], "score of 0 is 'nan'"),
+    "no sum of one": (lambda rows: [("id", "0", "1"), *((key, ".5", ".6") for key, _ in rows)], "add up to 1.1, not 1"),
+    "a label without scores": (lambda rows: [("id", "0"), *((key, ".5") for key, _ in rows)], "but no column '1'"),
+    "other columns": (lambda rows: [("id", "lable"), *rows], "Is 'lable' one of them?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", BAD)
+def test_what_does_not_fit_is_one_sentence_and_writes_nothing(crowd, tmp_path, fault):
+    rows, sentence = BAD[fault]
+    path = written(tmp_path / "judge.tsv", rows(judged(crowd)) if callable(rows) else rows)
+    told = refusal(path, "--gold", crowd, "--out", tmp_path / "out")
+    assert str(path) in told
+    assert sentence in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_notebook_has_the_rows_of_the_command(crowd, tmp_path, run):
+    said = judged(crowd)
+    rows = assay.evaluate(dict(said), crowd).figures
+    by_command = run(written(tmp_path / "judge.tsv", said), "--gold", crowd)["rows"]
+    assert [row["value"] for row in rows] == [row["value"] for row in by_command]
+
+
+def test_the_report_and_its_errors_are_written(crowd, tmp_path):
+    out = tmp_path / "report"
+    call_command("evaluate", str(written(tmp_path / "judge.tsv", judged(crowd))), gold=[crowd], out=out, verbosity=0)
+    errors = [json.loads(line) for line in (out / "errors.jsonl").read_text().splitlines()]
+    assert errors
+    assert all(each["gold"] != each["predicted"] for each in errors)
+    assert "Confusion matrix" in (out / "report.html").read_text()
+    assert json.loads((out / "report.json").read_text())["rows"]
