@@ -23,6 +23,11 @@ from corpora.columns import named_columns
 from corpora.core.predictions import FIELDS
 
 FEWEST = 10  # units of a slice
+READING = (
+    "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
+    "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
+    "together count together."
+)
 
 
 def evaluate_units(
@@ -64,7 +69,9 @@ def evaluate_units(
     return {
         "kind": evaluation_report.KIND,
         "form": units.form,
-        "head": list(first.head),
+        "head": [{"measure": measure, "of": {}} for measure in first.head],
+        "words": {},
+        "reading": [READING],
         "predictor": _described(names[0]),
         "gold": [units.described()],
         "rows": [*first.rows(), *_sliced(first, units)],

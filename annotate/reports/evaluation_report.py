@@ -1,11 +1,22 @@
 """What the report of an evaluation says: a section for each kind of slice, each a table of (slice, measures).
 
-The report is the dict that `evaluate` writes as JSON. Its rows are {measure, of, value, low, high, units, count, note};
-`of` is the slice, dimension -> value, and empty for all units. This module knows measures and dimensions by their names
-alone, so a form that brings a measure adds a line to MEASURES and nothing else.
+The report is the dict that `evaluate` writes as JSON:
+
+    rows        {measure, of, value, low, high, units, count, note}; `of` is the slice, dimension -> value, and empty
+                for all units. Rows with the same dimensions are one section: a row for each slice, a column for each
+                measure
+    head        {measure, of} of the rows that head the report
+    words       slug of a section -> sentences below its title
+    reading     sentences on how the numbers are to be read; those on measures are in MEASURES
+    comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference
+    confusion   {labels, cells}; errors: {id, gold, predicted, fields}; told, warnings: sentences
+
+This module knows measures and dimensions by their names alone, so a form that brings a measure adds a line to MEASURES
+and nothing else.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from annotate.kinds.labels import label_name
@@ -71,12 +82,7 @@ OVERALL, BY_LABEL = (), ("label",)
 
 def how_to_read(report: dict) -> tuple[str, ...]:
     used = dict.fromkeys(row["measure"] for row in report["rows"])
-    return (
-        "A number with two in brackets is an estimate with its 95% interval, for the population from which the units "
-        "were drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were "
-        "drawn together count together.",
-        *(MEASURES[name].about for name in used if MEASURES[name].about),
-    )
+    return (*report["reading"], *(MEASURES[name].about for name in used if MEASURES[name].about))
 
 
 HOW_TO_READ: Callable[[dict], tuple[str, ...]] = how_to_read
@@ -85,11 +91,11 @@ HOW_TO_READ: Callable[[dict], tuple[str, ...]] = how_to_read
 def headlines(report: dict) -> list[tuple[str, str, str]]:
     found = [
         (MEASURES[row["measure"]].name.capitalize(), _written(row), many(row["units"], "unit"))
-        for name in report["head"]
+        for head in report["head"]
         for row in report["rows"]
-        if row["measure"] == name and not row["of"]
+        if (row["measure"], row["of"]) == (head["measure"], head["of"])
     ]
-    if comparison := report["comparison"]:
+    if comparison := report.get("comparison"):
         row = comparison["rows"][0]
         found.append(("Comparison", _difference(row).shown, _who_is_better(report, row)))
     return found
@@ -100,12 +106,19 @@ def sections(report: dict) -> list[Section]:
     for row in report["rows"]:
         grouped.setdefault(tuple(row["of"]), []).append(row)
     overall = grouped.pop(OVERALL, [])
-    found = [_overall(overall), *(_sliced(of, rows) for of, rows in grouped.items())]
-    if report["comparison"]:
+    found = [_overall(overall)] if overall else []
+    found += [_sliced(of, rows) for of, rows in grouped.items()]
+    if report.get("comparison"):
         found.append(_comparison(report))
-    if report["confusion"] and report["confusion"]["cells"]:
+    if report.get("confusion"):
         found.append(_confusion(report))
-    return [*found, _errors(report), _gold(report)]
+    if "errors" in report:
+        found.append(_errors(report))
+    return [_with_words(section, report["words"].get(section.slug, ())) for section in [*found, _gold(report)]]
+
+
+def _with_words(section: Section, words: Sequence[str]) -> Section:
+    return replace(section, words=(*words, *section.words))
 
 
 # --- figures
@@ -300,7 +313,7 @@ def _table_of(rows: Iterable[dict], columns: Sequence[Column]) -> Table:
 
 def _gold(report: dict) -> Section:
     words = [f"Predictions: {report['predictor']['spelled']}.", *report["told"]]
-    if comparison := report["comparison"]:
+    if comparison := report.get("comparison"):
         words.insert(1, f"Compared with: {comparison['other']['spelled']}.")
     return Section(
         "gold", "What was measured against what", tuple(words), (table("gold set", sets_of("units"), report["gold"]),)
