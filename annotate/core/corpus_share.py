@@ -6,17 +6,17 @@ that nobody read and add the items that people read, so a corpus that was read c
 
 from dataclasses import dataclass, replace
 from enum import Enum
-from math import sqrt
+from math import fsum, sqrt
 
 import numpy as np
 
 from annotate.core.answers import Bools, Floats, Ints
-from annotate.core.estimation import SLACK, Estimate, Unread, proportion
+from annotate.core.estimation import SLACK, UNKNOWN, Estimate, Unread, Z, moved
 from annotate.core.intervals import LEVEL
 
 # Below this many items on which judge and people disagree, the interval is mostly wider than 95% needs.
 LEAST_DISAGREEMENTS = 5
-LEAST_EACH = 10  # items read with a label, and without it, for a variance estimated from their weights
+MOST_CLASSES = 5  # of items by their chances; more chances than that are binned by quantiles
 Cells = tuple[slice | int, slice | int]  # of a table of shape (2, 2)
 ALL = slice(None)
 
@@ -92,12 +92,12 @@ class CorpusShare:
 
 @dataclass(frozen=True)
 class Counts:
-    """One label in a sample. Arrays of shape (2, 2) have a row for the judge's label and a column for people's: 0 for
-    any other label, 1 for this one.
+    """One label in a sample. Arrays of shape (C, 2, 2) have a table for each class of items that were drawn with about
+    the same chance. Its rows are the judge's label and its columns people's: 0 for any other label, 1 for this one.
 
     unread: number of items that nobody read, by the judge's label, (2,).
-    read: number of items read, (2, 2).
-    weight, squares: the sums of the weights 1/chance of the items read, and of their squares, (2, 2).
+    read: number of items read, (C, 2, 2).
+    weight, squares: the sums of the weights 1/chance of the items read, and of their squares, (C, 2, 2).
     """
 
     unread: Floats
@@ -121,41 +121,59 @@ class Counts:
     @classmethod
     def _tabulated(cls, corpus: Floats, rows: Bools, columns: Bools, chances: Floats) -> "Counts":
         """corpus: number of items by row, (2,); rows, columns: 1 or 0 for each item read, (n,)."""
-        cell, weights = 2 * rows.astype(np.int64) + columns, 1 / chances
+        distinct, place = np.unique(chances, return_inverse=True)
+        if len(distinct) > MOST_CLASSES:
+            edges = np.quantile(chances, np.arange(1, MOST_CLASSES) / MOST_CLASSES)
+            place = np.searchsorted(edges, chances, side="right")
+        number = min(MOST_CLASSES, max(1, len(distinct)))
+        cell, weights = 4 * place + 2 * rows.astype(np.int64) + columns, 1 / chances
         read, weight, squares = (
-            np.bincount(cell, weights=each, minlength=4).reshape(2, 2).astype(np.float64)
+            np.bincount(cell, weights=each, minlength=4 * number).reshape(number, 2, 2).astype(np.float64)
             for each in (np.ones(len(cell)), weights, weights**2)
         )
-        return cls(corpus - read.sum(axis=1), read, weight, squares)
+        return cls(corpus - read.sum(axis=(0, 2)), read, weight, squares)
 
     @property
     def corpus(self) -> float:
         return float(self.unread.sum() + self.read.sum())
 
-    def rate(self, of: Cells, hits: Cells, least: int = LEAST_EACH) -> Estimate:
+    @property
+    def disagreements(self) -> float:
+        """Number of items read to which judge and people gave this label and another."""
+        return float(self.read[:, 0, 1].sum() + self.read[:, 1, 0].sum())
+
+    def rate(self, of: Cells, hits: Cells) -> Estimate:
         """How often an unread item like those in the cells `of` is like those in the cells `hits`, with its interval.
 
-        Each item read stands for weight - 1 unread ones. The interval is Jeffreys' of the effective count, the size of
-        a uniform sample with the same variance by linearization (Korn and Graubard 1998, Confidence Intervals for
-        Proportions with Small Expected Number of Positive Counts Estimated from Survey Data, Survey Methodology 24(2)).
-        Where fewer than `least` items were read of either sort, the variance is not trusted, and the count is the
-        smaller one of estimation.Unread. A uniform sample has the same count either way.
+        Each item read stands for weight - 1 unread ones. In each class the rate has Jeffreys' interval of Kish's
+        effective count (estimation.Unread). The distances of the ends of all classes are squared and added up, with
+        those that come from not knowing how many unread items a class has (MOVER: Zou and Donner 2008, Statistics in
+        Medicine 27(10)). With one effective count for all classes, an interval misses what is rare among the few items
+        with a great weight: of 500 items it covered in 79%.
         """
-        group = Unread()
         alike, spread = self.weight - self.read, self.squares - self.weight
-        group.seen, group.off = float(alike[of].sum()), float(alike[hits].sum())
-        group.spread, group.spread_off = float(spread[of].sum()), float(spread[hits].sum())
-        rate, number = group.rate(), float(self.read[hits].sum())
-        if rate.value is None or min(number, float(self.read[of].sum()) - number) < least:
-            return rate
-        misses = group.spread - group.spread_off
-        variance = (group.spread_off * (1 - rate.value) ** 2 + misses * rate.value**2) / group.seen**2
-        spread_of_one = rate.value * (1 - rate.value)
-        return proportion(spread_of_one / variance * rate.value, spread_of_one / variance) if variance else rate
+        classes = []
+        for place in range(len(self.read)):
+            group = Unread()
+            group.seen, group.off = float(alike[place][of].sum()), float(alike[place][hits].sum())
+            group.spread, group.spread_off = float(spread[place][of].sum()), float(spread[place][hits].sum())
+            if group.seen > SLACK:
+                classes.append((group, group.rate()))
+        if not classes:
+            return UNKNOWN
+        seen, all_spread = fsum(group.seen for group, _ in classes), fsum(group.spread for group, _ in classes)
+        value = min(1.0, fsum(group.off for group, _ in classes) / seen)
+        rates = [(group.seen / seen, rate.value or 0.0, rate) for group, rate in classes]
+        ends = [(value - part * (own - rate.low), value + part * (rate.high - own)) for part, own, rate in rates]
+        between = fsum(group.spread * ((rate.value or 0.0) - value) ** 2 for group, rate in classes)
+        ends.append((value - Z * sqrt(between) / seen, value + Z * sqrt(between) / seen))
+        count = seen**2 / all_spread
+        return Estimate(value, *moved(value, ends), value * count, count)
 
     def correlation(self) -> float | None:
         """Between the judge's labels and people's, weighted (phi); None where one of them is constant."""
-        shares = self.weight / self.weight.sum() if self.weight.any() else self.weight
+        weight = self.weight.sum(axis=0)
+        shares = weight / weight.sum() if weight.any() else weight
         judge, people = float(shares[1].sum()), float(shares[:, 1].sum())
         spread = judge * (1 - judge) * people * (1 - people)
         return float(shares[1, 1] - judge * people) / sqrt(spread) if spread > SLACK else None
@@ -167,24 +185,43 @@ class Counts:
 
     def expected(self, size: float) -> "Counts":
         """What a draw of `size` items by the same design is expected to find, if the judge errs as often as it did."""
-        judged, part = self.unread + self.read.sum(axis=1), size / self.corpus
-        number, weights = self.read.sum(axis=1, keepdims=True), self.weight.sum(axis=1, keepdims=True)
-        shares = np.divide(self.weight, weights, out=np.full((2, 2), 0.5), where=weights > 0)
-        read = part * judged[:, None] * (number * shares + 0.5) / (number + 1)
-        # What the unequal chances cost: how many items of this design know as much as one of a uniform draw.
-        alike, spread = (self.weight - self.read).sum(axis=1), (self.squares - self.weight).sum(axis=1)
-        uniform = self.read.sum(axis=1) * (1 - self.read.sum() / self.corpus)
-        cost = np.maximum(1.0, np.divide(uniform * spread, alike**2, out=np.ones(2), where=alike > 0))[:, None]
-        weight = read / part
-        return Counts(judged - read.sum(axis=1), read, weight, weight + cost * (weight / part - weight))
+        judged = self.unread + self.read.sum(axis=(0, 2))
+        own, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
+        if not own.any():  # nothing was read, so all classes and labels are equal
+            own, weight = own + SLACK, weight + 1.0
+        # Items of the corpus by class and the judge's label; of a label that nobody read, as of all.
+        shares = np.where(weight.sum(axis=0) > 0, weight, weight.sum(axis=1, keepdims=True))
+        items = judged * shares / shares.sum(axis=0)
+        drawn = _drawn(items.sum(axis=1), own.sum(axis=1), size)
+        part = np.divide(drawn, items.sum(axis=1), out=np.ones(len(items)), where=items.sum(axis=1) > 0)[:, None, None]
+        found = np.divide(
+            self.weight, weight[:, :, None], out=np.full(self.weight.shape, 0.5), where=weight[:, :, None] > 0
+        )
+        cells = items[:, :, None] * (own[:, :, None] * found + 0.5) / (own[:, :, None] + 1)
+        # What unequal chances within a class cost.
+        cost = np.divide(self.squares * self.read, self.weight**2, out=np.ones(self.read.shape), where=self.weight > 0)
+        read = part * cells
+        return Counts(judged - read.sum(axis=(0, 2)), read, cells, cells + cost * (cells / part - cells))
 
     def share(self, value: float | None, low: float, high: float, *reasons: Reason) -> CorpusShare:
         """The share in the corpus, from the share among the unread items: value, low and high."""
-        unread, hits, corpus = float(self.unread.sum()), float(self.read[:, 1].sum()), self.corpus
+        unread, hits, corpus = float(self.unread.sum()), float(self.read[:, :, 1].sum()), self.corpus
         if value is None and unread:
             return CorpusShare(None, 0.0, 1.0, reasons)
         found, least, most = ((hits + unread * end) / corpus for end in (value or 0.0, low, high))
         return CorpusShare(found, least, most, reasons)
+
+
+def _drawn(items: Floats, read: Floats, size: float) -> Floats:
+    """How many items of each class a draw has, in proportion to those read now, none more than there are."""
+    if len(items) == 1:
+        return np.array([min(size, float(items[0]))])
+    low, high = 0.0, 1 + float(np.divide(items, read, out=np.zeros(len(items)), where=read > 0).max(initial=0.0))
+    for _ in range(60):
+        middle = (low + high) / 2
+        low, high = (middle, high) if float(np.minimum(items, middle * read).sum()) < size else (low, middle)
+    drawn: Floats = np.minimum(items, high * read)
+    return drawn
 
 
 def people_alone(counts: Counts) -> CorpusShare:
@@ -195,7 +232,7 @@ def people_alone(counts: Counts) -> CorpusShare:
     near for a label of 10% in 30 items (Brown, Cai and DasGupta 2001, Statistical Science 16(2), section 4.1.2). Of a
     stratified draw the interval is too wide rather than too narrow, since it does not use the strata.
     """
-    rate, hits = counts.rate((ALL, ALL), (ALL, 1)), float(counts.read[:, 1].sum())
+    rate, hits = counts.rate((ALL, ALL), (ALL, 1)), float(counts.read[:, :, 1].sum())
     low, high = rate.low, rate.high
     if rate.count:
         end = 1 - ((1 - LEVEL) / 2) ** (1 / rate.count)

@@ -64,7 +64,7 @@ def _label_shares(counts: Counts, label: str, half_width: float | None) -> Label
     )
     return LabelShares(
         label,
-        float(counts.unread[1] + counts.read[1].sum()) / counts.corpus,
+        float(counts.unread[1] + counts.read[:, 1].sum()) / counts.corpus,
         counts.correlation(),
         counts.least_correlation(),
         0.0 if powered.is_fallback else power(counts),
@@ -114,7 +114,7 @@ def prediction_powered(counts: Counts) -> CorpusShare:
         value += share * middle
         ends.append((share * (rate.low - middle), share * (rate.high - middle)))
     low, high = moved(value, [(value + down, value + up) for down, up in ends])
-    few = counts.read[0, 1] + counts.read[1, 0] < LEAST_DISAGREEMENTS
+    few = counts.disagreements < LEAST_DISAGREEMENTS
     return counts.share(value, low, high, *([Reason.FEW_DISAGREEMENTS] if few else []))
 
 

@@ -7,8 +7,6 @@ import numpy as np
 from annotate.core.corpus_share import ALL, LEAST_DISAGREEMENTS, CorpusShare, Counts, Reason, fallback
 from annotate.core.estimation import SLACK, Estimate
 
-# As LEAST_EACH of corpus_share.py, for a ratio: with 10, unequal chances left 90.6% coverage in samples of 100.
-LEAST_EACH = 20
 ROUNDING = 1e-7  # of the roots of an equation
 
 
@@ -30,7 +28,7 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
     unread = float(counts.unread.sum())
     if not unread:
         return counts.share(0.0, 0.0, 0.0)
-    hit, false = (counts.rate((ALL, column), (1, column), LEAST_EACH) for column in (1, 0))
+    hit, false = (counts.rate((ALL, column), (1, column)) for column in (1, 0))
     if hit.value is None or false.value is None:
         return fallback(counts, Reason.UNRELATED)
     gain, judged = hit.value - false.value, float(counts.unread[1]) / unread
@@ -40,7 +38,7 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
     ends = [end for end in (0.0, 1.0, value, *_roots(hit, false, judged)) if _holds(hit, false, judged, end)]
     if not ends:
         return fallback(counts, Reason.INCONSISTENT)
-    few = counts.read[0, 1] + counts.read[1, 0] < LEAST_DISAGREEMENTS
+    few = counts.disagreements < LEAST_DISAGREEMENTS
     reasons = [Reason.FEW_DISAGREEMENTS] if few else []
     return counts.share(value, min(value, *ends), max(value, *ends), *reasons)
 

@@ -217,6 +217,20 @@ def test_the_intervals_cover_and_the_judge_narrows_them_where_it_can(name, numbe
     assert coverage(rows, "prediction_powered")[1] < 1.02 * coverage(rows, "people")[1]
 
 
+def test_a_label_that_is_rare_among_items_with_a_great_weight_is_covered():
+    chance = np.random.default_rng(4)
+    stratum = chance.choice(3, 10_000, p=[0.6, 0.3, 0.1])
+    people = (chance.random(10_000) < np.array([0.02, 0.02, 0.3])[stratum]).astype(int)
+    judge = np.where(chance.random(10_000) < np.array([0.01, 0.05, 0.3])[stratum], 1 - people, people)
+    corpus, chances = np.bincount(judge), np.array([0.01, 0.05, 0.3])[stratum]
+    covered = np.zeros(3)
+    for _ in range(200):
+        read = np.flatnonzero(chance.random(10_000) < chances)
+        found = corpus_shares(ReadSample(LABELS, corpus, judge[read], people[read], chances[read]))[1]
+        covered += [getattr(found, way).low <= people.mean() <= getattr(found, way).high for way in WAYS]
+    assert (covered >= 182).all()
+
+
 def test_errors_that_the_judge_shares_with_people_stay_in_all_three_ways():
     name = "3 in 10, judge .9, errs with people in 5%"
     rows = list(estimate(name, WORLDS[name], 1000, 200, "7"))
