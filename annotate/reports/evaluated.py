@@ -27,8 +27,10 @@ def sets_of(noun: str) -> tuple[Column, ...]:
     """The columns of the table of sets, of which each row is a `noun`, as in "records"."""
     return (
         Column("name", "gold set"),
+        Column("design", "design", NAME, lambda gold: gold.get("design", "")),
         numbered("rows", noun),
         Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
+        Column("predictor", "drawn by", NAME, lambda gold: gold.get("predictor", "")),
         Column("folder_name", "folder", NAME),
         Column("digest", "SHA-256", DIGEST),
     )

@@ -4,8 +4,12 @@ The report is the dict that `evaluate` writes as JSON:
 
     rows        {measure, of, value, low, high, units, count, note}; `of` is the slice, dimension -> value, and empty
                 for all units. Rows with the same dimensions are one section: a row for each slice, a column for each
-                measure
+                measure. Rows may have p and p_holm of a test
+    sections    optional: {slug, title, of, measures}, a section of its own for the rows of these measures with these
+                dimensions. loud: a warning in it; plotted: its measures that are drawn, the first one by default
     head        {measure, of} of the rows that head the report
+    unit        optional: the noun for a unit, such as "post"
+    names       optional: value of a dimension -> its name, as of a language code
     words       slug of a section -> sentences below its title
     reading     sentences on how the numbers are to be read; those on measures are in MEASURES
     comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference
@@ -19,10 +23,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from annotate.kinds.labels import label_name
 from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
-from annotate.reports.numbers import coefficient, count, estimate, p_value, percent, points
+from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points
+from annotate.reports.plots import Mark
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.sections import Section, by_value, dense, mark_of, pictures
 from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, beside, many, numbered, table
@@ -34,11 +38,13 @@ LISTED = 200  # errors in the table; the file has them all
 
 
 class Measure(NamedTuple):
-    """name: at the head of a column. about: what it is, a sentence. is_share: whether it is written in percent."""
+    """name: at the head of a column. about: what it is, a sentence. is_share: whether it is written in percent.
+    is_exact: whether it was counted or is a plain mean, and so has no interval; a number if it is no share."""
 
     name: str
-    about: str
+    about: str = ""
     is_share: bool = True
+    is_exact: bool = False
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -90,24 +96,39 @@ HOW_TO_READ: Callable[[dict], tuple[str, ...]] = how_to_read
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
     found = [
-        (MEASURES[row["measure"]].name.capitalize(), _written(row), many(row["units"], "unit"))
+        (_capital(MEASURES[row["measure"]].name), _written(row), _rests_on(report, row))
         for head in report["head"]
         for row in report["rows"]
         if (row["measure"], row["of"]) == (head["measure"], head["of"])
     ]
     if comparison := report.get("comparison"):
-        row = comparison["rows"][0]
-        found.append(("Comparison", _difference(row).shown, _who_is_better(report, row)))
+        found.append(("Comparison", *_who_is_better(report, comparison["rows"])))
     return found
 
 
+def _rests_on(report: dict, row: Mapping[str, Any]) -> str:
+    words = row["note"] if row["units"] is None else many(row["units"], _noun(report))
+    return ", ".join([*row["of"].values(), words])
+
+
+def _noun(report: dict) -> str:
+    return str(report.get("unit", "unit"))
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
 def sections(report: dict) -> list[Section]:
-    grouped: dict[tuple[str, ...], list[dict]] = {}
+    declared = {
+        (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
+    }
+    grouped: dict[str, tuple[Mapping[str, Any], list[dict]]] = {}
     for row in report["rows"]:
-        grouped.setdefault(tuple(row["of"]), []).append(row)
-    overall = grouped.pop(OVERALL, [])
-    found = [_overall(overall)] if overall else []
-    found += [_sliced(of, rows) for of, rows in grouped.items()]
+        of = tuple(row["of"])
+        part = declared.get((row["measure"], of)) or _by(of)
+        grouped.setdefault(part["slug"], (part, []))[1].append(row)
+    found = [_sliced(report, part, rows) if part["of"] else _overall(report, rows) for part, rows in grouped.values()]
     if report.get("comparison"):
         found.append(_comparison(report))
     if report.get("confusion"):
@@ -115,6 +136,12 @@ def sections(report: dict) -> list[Section]:
     if "errors" in report:
         found.append(_errors(report))
     return [_with_words(section, report["words"].get(section.slug, ())) for section in [*found, _gold(report)]]
+
+
+def _by(of: tuple[str, ...]) -> dict[str, Any]:
+    """The section of all rows with these dimensions."""
+    words = " and ".join(DIMENSIONS.get(name, name) for name in of)
+    return {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": of}
 
 
 def _with_words(section: Section, words: Sequence[str]) -> Section:
@@ -125,7 +152,10 @@ def _with_words(section: Section, words: Sequence[str]) -> Section:
 
 
 def _written(row: Mapping[str, Any]) -> str:
-    return estimate(row) if MEASURES[row["measure"]].is_share else coefficient(row)
+    measure = MEASURES[row["measure"]]
+    if measure.is_exact:
+        return percent(row["value"]) if measure.is_share else count(row["value"])
+    return estimate(row) if measure.is_share else coefficient(row)
 
 
 def _cell(row: Mapping[str, Any] | None) -> Cell:
@@ -133,28 +163,27 @@ def _cell(row: Mapping[str, Any] | None) -> Cell:
 
 
 NOTES = Column("note", "note", NOTE)
-UNITS = numbered("units", "units")
 
 
-def _overall(rows: list[dict]) -> Section:
+def _overall(report: dict, rows: list[dict]) -> Section:
     columns = (
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
         Column("value", "estimate", NUMBER, _cell),
-        UNITS,
+        numbered("units", f"{_noun(report)}s"),
         NOTES,
     )
 
     def plots() -> list:
         shown = [row for row in rows if MEASURES[row["measure"]].is_share]
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row, row["units"]),)) for row in shown]
-        return pictures(marks, "Main measures", counted="units")
+        return pictures(marks, "Main measures", counted=f"{_noun(report)}s")
 
     return Section("overall", "All units", (), dense(table(many(len(rows), "measure"), columns, rows)), plots=plots)
 
 
-def _sliced(of: Sequence[str], rows: list[dict]) -> Section:
+def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
     """A table with a row for each slice and a column for each measure."""
-    words = " and ".join(DIMENSIONS.get(name, name) for name in of)
+    of = tuple(part["of"])
     slices: dict[tuple[str, ...], dict[str, dict]] = {}
     for row in rows:
         slices.setdefault(tuple(row["of"].values()), {})[row["measure"]] = row
@@ -162,42 +191,67 @@ def _sliced(of: Sequence[str], rows: list[dict]) -> Section:
     # What a label has of precision and recall rests on other units than another measure of it.
     by_measure = len({each["units"] for found in slices.values() for each in found.values()}) > len(slices)
     listed = [{"of": values, **found, "note": _notes(found)} for values, found in slices.items()]
-    columns: list[Column] = [
-        *(Column(f"of{place}", name, says=_value(place)) for place, name in enumerate(of)),
-        *(Column(f"name{place}", "name", NAME, _name(place)) for place, name in enumerate(of) if name in NAMED),
-    ]
+    names = report.get("names", {})
+    columns: list[Column] = []
+    for place, name in enumerate(of):
+        named = names or name in NAMED
+        columns.append(Column(f"of{place}", DIMENSIONS.get(name, name), says=_value(place)))
+        columns += [Column(f"name{place}", "name", NAME, _name(place, names))] if named else []
     for measure in measures:
         columns.append(Column(measure, MEASURES[measure].name, NUMBER, _measured(measure)))
-        if by_measure or measure == measures[-1]:
-            columns.append(numbered(f"{measure}_units", "units", _units(measure)))
-    first = measures[0]
+        has_units = any(row["units"] is not None for row in rows if row["measure"] == measure)
+        if has_units and (measure == measures[-1] or (by_measure and not MEASURES[measure].is_exact)):
+            columns.append(numbered(f"{measure}_units", f"{_noun(report)}s", _figure(measure, "units")))
+            # More of them have no room.
+            if len(measures) <= MOST_COUNTED and any(row["count"] for row in rows if row["measure"] == measure):
+                columns.append(numbered(f"{measure}_count", "counts as", _figure(measure, "count")))
+        tested = [key for key in TESTS if any(key in row for row in rows if row["measure"] == measure)]
+        columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
+    plotted = part.get("plotted") or measures[:1]
 
     def plots() -> list:
-        shown = [PlotRow(" ".join(each["of"]), "", (mark_of(each.get(first), each[first]["units"]),)) for each in listed
-                 if first in each]  # fmt: skip
-        return pictures(by_value(shown), f"{MEASURES[first].name.capitalize()} by {words}", counted="units")
+        drawn = [
+            PlotRow(" ".join(each["of"]), names.get(each["of"][0], ""), tuple(map(_mark, map(each.get, plotted))))
+            for each in listed
+            if any(measure in each for measure in plotted)
+        ]
+        series = tuple(MEASURES[measure].name for measure in plotted) if len(plotted) > 1 else ()
+        title = str(part["title"])
+        if "measures" not in part:
+            title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
+        return pictures(by_value(drawn), title, series, counted=f"{_noun(report)}s")
 
     tables = dense(table(many(len(listed), "row"), [*columns, NOTES], listed))
-    return Section(f"by-{'-'.join(of)}", f"By {words}", (), tables, plots=plots)
+    return Section(part["slug"], part["title"], (), tables, part.get("loud", ""), plots=plots)
 
 
 NAMED = ("language",)  # dimensions whose values are codes with a name
+MOST_COUNTED = 2  # measures in a table that has their effective counts
+TESTS = {"p": "p", "p_holm": "Holm p"}
+
+
+def _mark(row: Mapping[str, Any] | None) -> Mark | None:
+    return mark_of(row, row["units"]) if row else None
 
 
 def _value(place: int) -> Callable[[dict], str]:
     return lambda row: row["of"][place]
 
 
-def _name(place: int) -> Callable[[dict], str]:
-    return lambda row: beside(row["of"][place], label_name(row["of"][place]))
+def _name(place: int, names: Mapping[str, str]) -> Callable[[dict], str]:
+    return lambda row: names.get(row["of"][place], "") if names else beside(row["of"][place])
 
 
 def _measured(measure: str) -> Callable[[dict], Cell]:
     return lambda row: _cell(row.get(measure))
 
 
-def _units(measure: str) -> Callable[[dict], float | None]:
-    return lambda row: row[measure]["units"] if measure in row else None
+def _figure(measure: str, key: str) -> Callable[[dict], float | None]:
+    return lambda row: row[measure][key] if measure in row else None
+
+
+def _p(measure: str, key: str) -> Callable[[dict], str]:
+    return lambda row: p_value(row.get(measure, {}).get(key))
 
 
 def _notes(found: Mapping[str, dict]) -> str:
@@ -220,34 +274,49 @@ def _difference(row: Mapping[str, Any]) -> Cell:
     return Cell(coefficient(row), row["value"])
 
 
-def _who_is_better(report: dict, row: Mapping[str, Any]) -> str:
-    first, second = names_of(report)
-    better = better_of(row, (first, second))
+def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
+    """A figure and a sentence: of the first row, or of how many labels each is better where no row is of all."""
+    first, second = names = names_of(report)
+    row = rows[0] if rows else None
+    if row is None or "label" in row["of"]:
+        better = [better_of(each, names) for each in rows]
+        counts = " and ".join(f"{name} in {better.count(name)}" for name in names)
+        return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts} is better"
+    better = better_of(row, names)
     said = f"{better} is better" if better else "neither is shown to be better"
-    return f"{said}: {first} less {second}, in {MEASURES[row['measure']].name}"
+    where = f", {', '.join(row['of'].values())}" if row["of"] else ""
+    return _difference(row).shown, f"{said}: {first} less {second}, in {MEASURES[row['measure']].name}{where}"
 
 
 def _comparison(report: dict) -> Section:
     found = report["comparison"]
     first, second = names = names_of(report)
     tested = sum(row["p"] is not None for row in found["rows"])
-    words = (
-        f"A is {first}, B is {second}, on the same units. Each figure is what A reaches less what B reaches, shares in "
-        "percentage points, with its 95% interval. The better one is named where zero lies outside the interval.",
-        f"p is that of a two-sided paired test, McNemar’s exact one for accuracy. Holm p is corrected for "
-        f"{many(tested, 'test')}: those below 0.05 hold all together.",
-    )
-    columns = (
+    words = [
+        f"A is {first}, B is {second}, on the same {_noun(report)}s. Each figure is what A reaches less what B "
+        "reaches, shares in percentage points, with its 95% interval. The better one is named where zero lies outside "
+        "the interval."
+    ]
+    if tested:
+        words.append(
+            "p is that of a two-sided paired test, McNemar’s exact one for accuracy. Holm p is corrected for "
+            f"{many(tested, 'test')}: those below 0.05 hold all together."
+        )
+    columns = [
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
-        Column("of", "units", says=_of),
+        Column("of", "of", says=_of),
         Column("value", "A less B", NUMBER, _difference),
-        Column("p", "p", NUMBER, lambda row: p_value(row["p"])),
-        Column("p_holm", "Holm p", NUMBER, lambda row: p_value(row["p_holm"])),
+        numbered("units", f"{_noun(report)}s"),
+        *(Column(key, TESTS[key], NUMBER, _tested(key)) for key in TESTS if tested),
         Column("better", "better", says=lambda row: better_of(row, names)),
         NOTES,
-    )
+    ]
     rows = table(many(len(found["rows"]), "comparison"), columns, found["rows"])
-    return Section("comparison", f"{first} and {second} compared", words, dense(rows))
+    return Section("comparison", f"{first} and {second} compared", tuple(words), dense(rows))
+
+
+def _tested(key: str) -> Callable[[dict], str]:
+    return lambda row: p_value(row[key])
 
 
 def _of(row: Mapping[str, Any]) -> str:
@@ -255,14 +324,6 @@ def _of(row: Mapping[str, Any]) -> str:
 
 
 # --- confusions, errors, sets
-
-
-CONFUSIONS = (
-    Column("gold", "gold"),
-    Column("said", "predicted"),
-    numbered("units", "units"),
-    Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
-)
 
 
 def _confusion(report: dict) -> Section:
@@ -274,8 +335,17 @@ def _confusion(report: dict) -> Section:
         {"gold": gold, "said": said, "units": weight, "share": weight / totals[gold]}
         for gold, said, weight in top_confusions(cells, COMMONEST)
     ]
-    tables = (table(f"the {len(rows)} commonest confusions", CONFUSIONS, rows),) if rows else ()
-    return Section("confusion", "Confusions", (), tables, plots=lambda: _heat_maps(report))
+    names = report.get("names", {})
+    columns = (
+        Column("gold", "gold"),
+        Column("gold_name", "name", NAME, lambda row: names.get(row["gold"], "")),
+        Column("said", "predicted"),
+        Column("said_name", "name", NAME, lambda row: names.get(row["said"], "")),
+        numbered("units", f"{_noun(report)}s"),
+        Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
+    )
+    found = table(f"the {len(rows)} commonest confusions" if len(rows) > 1 else "confusions", columns, rows)
+    return Section("confusion", "Confusions", (), dense(found), plots=lambda: _heat_maps(report))
 
 
 def _heat_maps(report: dict) -> list:
@@ -315,6 +385,5 @@ def _gold(report: dict) -> Section:
     words = [f"Predictions: {report['predictor']['spelled']}.", *report["told"]]
     if comparison := report.get("comparison"):
         words.insert(1, f"Compared with: {comparison['other']['spelled']}.")
-    return Section(
-        "gold", "What was measured against what", tuple(words), (table("gold set", sets_of("units"), report["gold"]),)
-    )
+    found = table(many(len(report["gold"]), "gold set"), sets_of(f"{_noun(report)}s"), report["gold"])
+    return Section("gold", "What was measured against what", tuple(words), dense(found))
