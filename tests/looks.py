@@ -58,6 +58,35 @@ def covered(page):
     )
 
 
+def under(page, selector):
+    """The words under what keeps its place on the window: at the top, in the middle and at the end of a page."""
+    return page.evaluate(
+        """(selector) => {
+            const [over, found, before] = [document.querySelector(selector), new Set(), scrollY];
+            if (!over || !over.checkVisibility()) return [];
+            for (const share of [0, 0.5, 1]) {
+                scrollTo(0, share * (document.documentElement.scrollHeight - innerHeight));
+                const { left, top, right, bottom } = over.getBoundingClientRect();
+                const meets = (box) =>
+                    box.width > 1 && box.left < right && left < box.right && box.top < bottom && top < box.bottom;
+                for (const each of document.querySelectorAll("body *")) {
+                    const isField = each.matches("input, textarea, select");
+                    const has = isField || [...each.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
+                    const isApart = !over.contains(each) && !each.contains(over);
+                    if (!has || !isApart || !each.checkVisibility({ visibilityProperty: true })) continue;
+                    const range = document.createRange();
+                    range.selectNodeContents(each);
+                    const boxes = [...(isField ? each : range).getClientRects()];
+                    if (boxes.some(meets)) found.add((each.innerText || each.name).slice(0, 80));
+                }
+            }
+            scrollTo(0, before);
+            return [...found];
+        }""",
+        selector,
+    )
+
+
 def lay_on_paper(page):
     page.emulate_media(media="print")
     page.evaluate(

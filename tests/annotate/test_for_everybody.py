@@ -9,7 +9,7 @@ import pytest
 
 from tests.annotate.access.addresses import ADMIN, PAGES
 from tests.annotate.access.world import World
-from tests.looks import MOST_COVERED, covered, faults, set_look, sticks_out
+from tests.looks import MOST_COVERED, covered, faults, set_look, sticks_out, under
 
 # A live server empties the database after each test; what the migrations put into it is put back for the next one.
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -132,8 +132,12 @@ def wrong(page, *, but=(), in_forced=()):
         if sticks_out(page):
             found.append(f"{look}: wider than the window")
         # What a person has opened themselves may lie over what they read.
-        if not page.locator("details[open]:not(.finder)").count() and (share := covered(page)) > MOST_COVERED:
+        if page.locator("details[open]:not(.finder)").count():
+            continue
+        if (share := covered(page)) > MOST_COVERED:
             found.append(f"{look}: {share:.0%} of the window's height is covered")
+        if look[0] == DESK and (words := under(page, "#keys summary")):
+            found.append(f"{look}: the button for the keys lies on {words}")
     return found
 
 
