@@ -1,0 +1,237 @@
+"""Measures of scores, each with a 95% interval: losses, calibration, ranking, and distance to people's answers.
+
+What units, their weights and groups are is in scored_units.py. Probabilities that select the answers to be trusted are
+in selective_prediction.py.
+"""
+
+from collections.abc import Callable
+from itertools import pairwise
+from math import log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from annotate.core.answers import Bools, Floats, Ints
+from annotate.core.estimation import SLACK, Z
+from annotate.core.intervals import LEVEL
+from annotate.core.lottery import lot
+from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS, REPLICATES
+from annotate.core.scored_units import (
+    NO_UNITS,
+    NO_VARIATION,
+    Figure,
+    ScoredUnits,
+    check_scores,
+    mean,
+    on_log_odds,
+    proportion,
+    quantile,
+    share,
+    too_few,
+    variance,
+)
+
+BINS = 15
+
+
+class Bin(NamedTuple):
+    """Units with a confidence over `above`, up to `most`. units: their number. weight: the sum of their weights.
+    confidence: its weighted mean, None without units."""
+
+    above: float
+    most: float
+    units: int
+    weight: float
+    confidence: float | None
+    accuracy: Figure
+
+
+class Calibration(NamedTuple):
+    """error: the expected calibration error. bins: the reliability table, by confidence."""
+
+    error: Figure
+    bins: tuple[Bin, ...]
+
+
+class ByLabel(NamedTuple):
+    """labels: a figure for each label against all others, in the order of the columns. macro: the mean of those that
+    there are."""
+
+    labels: tuple[Figure, ...]
+    macro: Figure
+
+
+def log_loss(units: ScoredUnits) -> Figure:
+    """The mean of -ln(score of the true label), in nats; 0 is best (Good 1952, Rational Decisions, JRSS B 14(1)).
+
+    Scores are held between the machine epsilon e and 1 - e, as in scikit-learn, so that one unit adds at most 36.04.
+    """
+    return mean(-np.log(_clipped(_true_scores(units))), units)
+
+
+def brier_score(units: ScoredUnits) -> Figure:
+    """The mean squared difference between the scores and 1 for the true label or 0 for others, added up over labels:
+    from 0, the best, to 2 (Brier 1950, Monthly Weather Review 78(1)).
+
+    With two labels, the form with one column that many programs print is half of this.
+    """
+    squares = np.einsum("nk,nk->n", units.scores, units.scores)
+    return mean(np.maximum(0, squares - 2 * _true_scores(units) + 1), units, 2.0)
+
+
+def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
+    """The mean of -sum(share * ln(score)) over labels, in nats, with scores held as in `log_loss` (Leonardelli et al.
+    2023, SemEval-2023 Task 11: Learning with Disagreements).
+
+    shares: of people's answers to each unit, by label, (rows given to `scored_units`, k); ValueError for another shape
+    and for rows that `check_scores` finds faulty.
+    """
+    return mean(-np.einsum("nk,nk->n", _people(shares, units), np.log(_clipped(units.scores))), units)
+
+
+def manhattan_distance(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
+    """The mean of sum(|share - score|) over labels, from 0, the best, to 2, as the third edition of Learning with
+    Disagreements measures it (LeWiDi 2025). shares: as in `cross_entropy`."""
+    return mean(np.abs(_people(shares, units) - units.scores).sum(axis=1), units, 2.0)
+
+
+def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: str) -> Calibration:
+    """The mean distance between confidence (the highest score) and accuracy over bins of equal width, by their weight
+    (Guo et al. 2017, On Calibration of Modern Neural Networks, section 2).
+
+    bins: their number; ValueError for less than 1. seed: the same seed gives the same interval.
+
+    The value is too high by chance: a bin adds to it whichever way it is off. The low end allows for that by
+    drawing the noise of bins that are not clearly off without its sign (the numerical delta method: Fang and Santos
+    2019, Inference on Directionally Differentiable Functions, Review of Economic Studies 86(1)). The high end does not,
+    so that the interval is wider than it need be. It is an interval of the error in these same bins.
+    """
+    if bins < 1:
+        raise ValueError(f"Confidence is divided into one bin or more, not {bins}.")
+    confidence, right = units.confidence, units.right
+    edges = np.arange(bins + 1) / bins
+    place = np.searchsorted(edges[1:-1], confidence)
+    table = []
+    for number, (above, most) in enumerate(pairwise(edges)):
+        chosen = place == number
+        own, weight = units.only(chosen), float(units.weights[chosen].sum())
+        middle = float(own.weights @ confidence[chosen]) / weight if weight else None
+        table.append(Bin(float(above), float(most), len(own.rows), weight, middle, proportion(right[chosen], own)))
+    return Calibration(_calibration_error(confidence, place, bins, units, seed), tuple(table))
+
+
+def _calibration_error(confidence: Floats, place: Ints, bins: int, units: ScoredUnits, seed: str) -> Figure:
+    """confidence: of each unit, (n,). place: of its bin, (n,)."""
+    if not units.groups:
+        return Figure(None, reason=NO_UNITS)
+    apart = confidence - units.right
+    gaps = np.bincount(place, units.shares * apart, bins)
+    value = float(np.abs(gaps).sum())
+    if units.groups < LEAST_UNITS:
+        return Figure(value, reason=too_few(LEAST_UNITS, units.groups))
+    cells = np.bincount(units.group * bins + place, units.shares * apart, units.groups * bins)
+    influence = cells.reshape(-1, bins) - np.outer(units.by_group(units.shares), gaps)
+    covariance = influence.T @ influence * (units.groups / (units.groups - 1))
+    # A few answers that are all right show no variance, but calibrated ones would have some.
+    if_calibrated = np.bincount(place, units.shares**2 * confidence * (1 - confidence), bins)
+    covariance += np.diag(np.maximum(0, if_calibrated - covariance.diagonal()))
+    signs, wider = np.sign(gaps), quantile(units) / Z
+    spread = sqrt(max(0.0, float(signs @ covariance @ signs)))
+    if spread <= SLACK:
+        return Figure(value, reason=NO_VARIATION)
+    unclear = np.abs(gaps) <= sqrt(log(units.groups)) * np.sqrt(covariance.diagonal())
+    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "calibration", ""), 16)))
+    noise = drawing.multivariate_normal(np.zeros(bins), covariance, REPLICATES, check_valid="ignore", method="eigh")
+    upward = np.where(unclear, np.abs(noise), noise * signs).sum(axis=1)
+    low = value - wider * max(0.0, float(np.quantile(upward, (1 + LEVEL) / 2)))
+    return Figure(value, max(0.0, low), min(1.0, value + wider * Z * spread))
+
+
+def roc_auc(units: ScoredUnits) -> ByLabel:
+    """For each label how often a unit that has it scores higher than one that does not, ties counting half: the area
+    under the ROC curve (Hanley and McNeil 1982, Radiology 143(1)), with the variance of DeLong et al. 1988 (Biometrics
+    44(3)) by group. None where no unit has the label, or all have it."""
+    return _by_label(units, _roc_auc)
+
+
+def _roc_auc(scores: Floats, weights: Floats, has: Bools) -> tuple[float, Floats]:
+    place = np.unique(scores, return_inverse=True)[1]
+    own, others = np.bincount(place, weights * has), np.bincount(place, weights * ~has)
+    # Of others the share that is below a score, and of the label's own units the share that is above it.
+    below = (others.cumsum() - others / 2) / others.sum()
+    above = (own.sum() - own.cumsum() + own / 2) / own.sum()
+    value = float(own @ below / own.sum())
+    change = np.where(has, (below[place] - value) / own.sum(), (above[place] - value) / others.sum())
+    return value, weights * change
+
+
+def average_precision(units: ScoredUnits) -> ByLabel:
+    """For each label the mean of the precision at the scores of the units that have it, with tied scores together and
+    without interpolation, as in scikit-learn. None where no unit has the label, or all have it."""
+    return _by_label(units, lambda scores, weights, has: mean_above(scores, weights, has, weights * has))
+
+
+def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) -> tuple[float, Floats]:
+    """The mean, over units, of the proportion of hits among all units that score as high or higher; with the influence
+    of each row, (n,). counted: the weight of each unit in that mean, its own weight or 0, (n,)."""
+    place = np.unique(scores, return_inverse=True)[1]
+
+    def as_high(values: Floats) -> Floats:
+        sums: Floats = np.bincount(place, values)[::-1].cumsum()[::-1]
+        return sums
+
+    among, by_score = as_high(weights), np.bincount(place, counted)
+    proportions = as_high(weights * hits) / among
+    value = float(by_score @ proportions / by_score.sum())
+    # A unit moves the proportions at its own score and at all lower ones.
+    moved = (hits * (by_score / among).cumsum()[place]) - (by_score * proportions / among).cumsum()[place]
+    influence: Floats = (counted * (proportions[place] - value) + weights * moved) / by_score.sum()
+    return value, influence
+
+
+def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tuple[float, Floats]]) -> ByLabel:
+    """measure: of scores, weights and whether a unit has the label, (n,) each: the value and its influence, (n,)."""
+    labels, values, rarest = [], [], units.groups
+    total = np.zeros(len(units.rows))
+    for label in range(units.scores.shape[1]):
+        has = units.truth == label
+        if not has.any() or has.all():
+            reason = "All units have this label." if has.any() else "No unit has this label."
+            labels.append(Figure(None, reason=reason if len(has) else NO_UNITS))
+            continue
+        value, influence = measure(units.scores[:, label], units.weights, has)
+        labels.append(share(value, influence, units, (has, ~has)))
+        values.append(value)
+        total += influence
+        rarest = min(rarest, units.groups_with(has), units.groups_with(~has))
+    if not values:
+        return ByLabel(tuple(labels), Figure(None, reason="No label has units of its own and others."))
+    left_out = len(labels) - len(values)
+    reason = f"The mean leaves out {left_out} of {len(labels)} labels." if left_out else ""
+    value = sum(values) / len(values)
+    if rarest < LEAST_LEFT_OUT:
+        few = too_few(LEAST_LEFT_OUT, rarest, " with and without each label")
+        return ByLabel(tuple(labels), Figure(value, reason=f"{reason} {few}".strip()))
+    macro = on_log_odds(value, variance(units, total / len(values)), rarest)
+    return ByLabel(tuple(labels), macro._replace(reason=reason))
+
+
+def _true_scores(units: ScoredUnits) -> Floats:
+    found: Floats = units.scores[np.arange(len(units.rows)), units.truth]
+    return found
+
+
+def _clipped(scores: Floats) -> Floats:
+    epsilon = np.finfo(np.float64).eps
+    return np.clip(scores, epsilon, 1 - epsilon)
+
+
+def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
+    table = np.asarray(shares, dtype=np.float64)
+    if fault := check_scores(table):
+        raise ValueError(f"Row {fault.row} of people's answers: {fault.what}")
+    if table.shape != (units.given, units.scores.shape[1]):
+        raise ValueError(f"People's answers need a row for each unit and a column for each label, not {table.shape}.")
+    found: Floats = table[units.rows]
+    return found
