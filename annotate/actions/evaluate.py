@@ -4,7 +4,7 @@ from pathlib import Path
 
 from annotate.actions.action import Action, Outcome
 from annotate.actions.options import FORMAT, MAP, column
-from annotate.core.option import Option, flag, number, whole_number
+from annotate.core.option import Option, flag, number, points, share, whole_number
 from annotate.core.splits import SPLITS, TEST
 from annotate.evaluation.evaluate import evaluate, write_report
 from annotate.evaluation.given import EvaluationError
@@ -15,9 +15,10 @@ from annotate.reports import writing
 from corpora.core.predictions import FIELDS
 from corpora.core.records import RecordError
 
-PREDICTOR, OTHER, SETS, MEASURED, RANKED = (
+PREDICTOR, OTHER, JUDGE, SETS, MEASURED, RANKED = (
     "Whose labels are measured",
     "Another predictor to compare it with",
+    "A machine judge",
     "The gold sets",
     "What is measured",
     "How ranked labels are measured",
@@ -49,13 +50,38 @@ OF_POSTS = (
 OF_ALL = (
     Option(
         "predictions",
+        default="",
         argument=True,
-        required=True,
         help="a file with a row for each unit: id and label, or id and a column of scores for each label (TSV, CSV, "
         "JSONL, Parquet); the name of a predictor of the corpus, such as langid or mine@2; a folder of published "
         "files, such as QADSM/en.prediction of XGLUE or de-en.prediction of balanced sets of documents; a TREC run "
         "for documents with several labels; LANGUAGE_model_responses.txt for message-reply pairs",
         group=PREDICTOR,
+    ),
+    Option(
+        "judge",
+        Path,
+        shown="FILE",
+        help="in place of predictions: the labels that a machine judge, such as an LLM, gave to every item of the "
+        "corpus; the report certifies how far it can stand in for people",
+        group=JUDGE,
+    ),
+    Option(
+        "half_width",
+        points,
+        shown="POINTS",
+        help="half the width of the interval that the share of a label should have; 2.5 points unless it is given",
+        group=JUDGE,
+        least=0.1,
+        most=50,
+    ),
+    Option(
+        "epsilon",
+        share,
+        help="how much worse than a person a judge may be in the alternative annotator test: 0.15 unless it is given; "
+        "the article has 0.2 for experts and 0.1 for crowd workers",
+        group=JUDGE,
+        most=0.5,
     ),
     Option("against", default="", shown="PREDICTIONS", help="compare with these, unit by unit", group=OTHER),
     Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated"),
@@ -98,6 +124,7 @@ OF_RANKED = (
 
 def run(values, progress) -> Outcome:
     options = {name: value for name, value in values.items() if name not in ("predictions", "gold", "against", "out")}
+    options["half_width"] = values["half_width"] and values["half_width"] / 100
     report = evaluate(values["predictions"], values["gold"], against=values["against"] or "", **options)
     out = values["out"]
     if out:

@@ -44,19 +44,31 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("corpus", "column", "format"), (POSTS, UNITS)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS),
+    **dict.fromkeys(("half_width", "epsilon"), (UNITS,)),
 }
 
 
-OF_UNITS = ("unfinished", "split", "corpus", "column", "format")
+OF_UNITS = ("unfinished", "split", "corpus", "column", "format", "half_width", "epsilon")
 
 
-def evaluate(predictions: str, gold: Sequence[Path], *, against: str = "", **options: Any) -> dict[str, Any]:
+def evaluate(
+    predictions: str, gold: Sequence[Path], *, against: str = "", judge: Path | None = None, **options: Any
+) -> dict[str, Any]:
     """The report on predictions: a file, a folder of published files, or the name of a predictor of the corpus, such as
-    mine@2. against: others to compare with, likewise. options: those of MEANT_FOR, and unfinished.
+    mine@2. against: others to compare with, likewise. judge: in place of predictions, the file of a machine judge that
+    labelled the whole corpus, whose certificate is wanted. options: those of MEANT_FOR, and unfinished.
 
     EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
     """
+    if bool(predictions) == bool(judge):
+        raise EvaluationError(
+            "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; one "
+            "of the two."
+        )
+    predictions = predictions or str(judge)
     what = kind_of(gold[0], predictions)
+    if judge and what != UNITS:
+        raise EvaluationError(f"--judge is for {UNITS}, and {gold[0]} is measured by {what}; name {judge} without it.")
     for other in gold[1:]:
         if kind_of(other, predictions) != what:
             raise EvaluationError(
@@ -73,7 +85,8 @@ def evaluate(predictions: str, gold: Sequence[Path], *, against: str = "", **opt
     if what == POSTS:
         return _of_posts(predictions, gold, against, options)
     if what == UNITS:
-        return evaluate_units(predictions, gold, against=against, **{name: options.get(name) for name in OF_UNITS})
+        chosen = {name: options.get(name) for name in OF_UNITS}
+        return evaluate_units(predictions, gold, against=against, judge=bool(judge), **chosen)
     chosen = {name: options[name] for name in grading.CHOICES["EURLEX57K"] if options.get(name) is not None}
     other = Path(against) if against else None
     return grading.grade(

@@ -10,19 +10,23 @@ from typing import Any
 import numpy as np
 
 from annotate.core import classification as classes
+from annotate.core.alternative_annotator import EPSILON
 from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
 from annotate.core.comparing import holm, mcnemar
 from annotate.core.resampling import LEAST_UNITS
 from annotate.evaluation.form_measures import FORMS, Choice, Row, row
 from annotate.evaluation.given import EvaluationError, is_file
+from annotate.evaluation.judge import certificate
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
 from annotate.evaluation.units import Units, read_units
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
 from corpora.core.predictions import FIELDS
+from corpora.manifest import manifest_of as corpus_manifest
 
 FEWEST = 10  # units of a slice
+HALF_WIDTH = 0.025  # of the interval of a label's share in the corpus, for which answers are counted
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
     "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
@@ -40,9 +44,17 @@ def evaluate_units(
     corpus: str | None = "",
     column: Sequence[str] | None = (),
     format: str | None = None,
+    judge: bool | None = False,
+    half_width: float | None = None,
+    epsilon: float | None = None,
 ) -> dict[str, Any]:
-    """The report. predictions, against: files, or the names of predictors of the corpus. split: measure its units
-    alone. column, format: how files are read. GoldSetError, EvaluationError or CorpusError if they do not fit the set.
+    """The report.
+
+    predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. column,
+    format: how files are read. judge: whether the predictions are those of a machine judge for the whole corpus, whose
+    certificate is wanted; half_width, epsilon: see judge.py.
+
+    GoldSetError, EvaluationError or CorpusError, a sentence, if they do not fit the set.
     """
     if len(folders) > 1:
         raise EvaluationError(f"{len(folders)} sets of records are given; measure on each by itself.")
@@ -57,7 +69,14 @@ def evaluate_units(
     if len(spelled) == 2 and (spelled[0] == spelled[1] or _is_same(*map(Path, spelled))):
         raise EvaluationError(f"{spelled[0]} cannot be compared with itself; name other predictions with --against.")
     said = [
-        read_table(Path(each), units.ids, units.labels, columns=columns, format=format)
+        read_table(
+            Path(each),
+            units.ids,
+            units.labels,
+            columns=columns,
+            format=format,
+            whole=bool(judge) and each == predictions,
+        )
         if is_file(each)
         else of_predictor(corpus or units.corpus, each, units.ids, units.labels)
         for each in spelled
@@ -66,15 +85,22 @@ def evaluate_units(
     pairs = [_pairs(units, each) for each in said]
     measured = [FORMS[units.form](each, units.labels) for each in pairs]
     first = measured[0]
+    extra: dict[str, Any] = {"rows": [], "words": {}, "reading": [], "sections": []}
+    if judge:
+        size = corpus_manifest(corpus).rows if corpus else None
+        extra = certificate(
+            units, said[0], corpus_size=size, half_width=half_width or HALF_WIDTH, epsilon=epsilon or EPSILON
+        )
     return {
         "kind": evaluation_report.KIND,
         "form": units.form,
         "head": [{"measure": measure, "of": {}} for measure in first.head],
-        "words": {},
-        "reading": [READING],
+        "words": extra["words"],
+        "sections": extra["sections"],
+        "reading": [READING, *extra["reading"]],
         "predictor": _described(names[0]),
         "gold": [units.described()],
-        "rows": [*first.rows(), *_sliced(first, units)],
+        "rows": [*first.rows(), *extra["rows"], *_sliced(first, units)],
         "confusion": _confusion(pairs[0], units.labels),
         "comparison": _comparison(first, measured[1], units, names[1]) if against else None,
         "errors": _errors(units, said[0]),

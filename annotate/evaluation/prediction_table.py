@@ -4,8 +4,9 @@ TSV, CSV, JSONL and Parquet, plain or packed. A TSV file may lack a header; its 
 """
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -31,12 +32,14 @@ SUM_SLACK = 1e-3  # by which the scores of a unit may miss the sum 1
 class Predictions:
     """What a system says of the units of a set, in their order. labels: (n,). scores: a probability for each label of
     the set, (n, K); None where the file has labels alone. notes: what else is reported of the file, a sentence each.
+    others: label -> other items that have it, if the whole file was read.
     """
 
     name: str
     labels: Sequence[str]
     scores: Floats | None
     notes: Sequence[str] = ()
+    others: Counter[str] = field(default_factory=Counter)
 
 
 def of_predictor(corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str]) -> Predictions:
@@ -55,21 +58,27 @@ def of_predictor(corpus: str, spelled: str, ids: Sequence[str], labels: Sequence
 
 
 def read_table(
-    path: Path, ids: Sequence[str], labels: Sequence[str], *, columns: Mapping[str, str], format: str | None
+    path: Path,
+    ids: Sequence[str],
+    labels: Sequence[str],
+    *,
+    columns: Mapping[str, str],
+    format: str | None,
+    whole: bool = False,
 ) -> Predictions:
     """Predictions for units. ids: those of the units, (n,); labels: those of the set, (K,). columns: field -> the
-    column of the file; format: where the file's name does not tell it.
+    column of the file; format: where the file's name does not tell it; whole: whether other rows count too.
 
     EvaluationError, a sentence, if the file lacks a unit, has one twice, or says what cannot be.
     """
     try:
-        return _read(path, ids, labels, columns, format)
+        return _read(path, ids, labels, columns, format, whole)
     except (CorpusError, RecordError) as error:
         raise EvaluationError(str(error)) from error
 
 
 def _read(
-    path: Path, ids: Sequence[str], labels: Sequence[str], own: Mapping[str, str], format: str | None
+    path: Path, ids: Sequence[str], labels: Sequence[str], own: Mapping[str, str], format: str | None, whole: bool
 ) -> Predictions:
     check_file(path, format)
     format = format or format_of(path) or ""
@@ -84,11 +93,12 @@ def _read(
     needed = tuple(named)
     named |= {"score": own.get("score", "score")} if not scored else {f"score {label}": label for label in scored}
     columns = Columns(named, needed, bare=not scored)
-    place = {key: number for number, key in enumerate(ids)}
+    place, known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
     said: list[str | None] = [None] * len(ids)
     scores = np.full((len(ids), len(labels)), np.nan) if scored else None
     lines: dict[str, int] = {}
     repeated, repeats, outside, strange = [], 0, 0, {}
+    others: Counter[str] = Counter()
     first_id = ""
     for line, raw in read_rows(path, format, columns, MAX_LINE, lambda count: None):
         if isinstance(raw, Fault):
@@ -98,7 +108,7 @@ def _read(
         except RecordError as error:
             raise EvaluationError(f"{path}, line {line:,}: {error}") from error
         first_id = first_id or key
-        if key not in place:
+        if key not in place and not whole:
             outside += 1
             continue
         if key in lines:
@@ -106,18 +116,21 @@ def _read(
             repeated += [repeat_told(key, line, lines[key])][: NAMED - len(repeated)]
             continue
         lines[key] = line
+        found = _scores(path, line, raw, labels) if scores is not None else []
+        label = _label(path, line, raw.get("label"), labels) if says_label else labels[int(np.argmax(found))]
+        if label not in known:
+            strange.setdefault(label, line)
+        if key not in place:
+            others[label] += 1
+            continue
+        said[place[key]] = label
         if scores is not None:
-            scores[place[key]] = _scores(path, line, raw, labels)
-        if says_label:
-            label = _label(path, line, raw.get("label"), labels)
-            if label not in labels:
-                strange.setdefault(label, line)
-            said[place[key]] = label
+            scores[place[key]] = found
     if repeats:
         raise EvaluationError(repeats_told(path, repeated, repeats))
     if strange:
         raise EvaluationError(_strange(str(path), strange, labels))
-    if not lines:
+    if lines.keys().isdisjoint(place):
         raise EvaluationError(
             f"{path} predicts none of the {len(ids):,} units of the set: its first id is {first_id}, and the set's is "
             f"{ids[0]}. Give the predictions of these units, with their ids."
@@ -131,16 +144,17 @@ def _read(
     if outside:
         rows = "1 row is about a unit" if outside == 1 else f"{outside:,} rows are about units"
         notes.append(f"{path.name}: {rows} outside the set, without effect on any figure.")
-    if not says_label:
-        assert scores is not None
-        best = scores.argmax(axis=1)
-        said = [labels[number] for number in best]
-        if ties := int(((scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1).sum()):
-            notes.append(
-                f"{path.name}: in {ties:,} rows several labels have the highest score; the first of them in the task's "
-                "order was taken."
-            )
-    return Predictions(path.name, [label or "" for label in said], scores, notes)
+    if scores is not None and not says_label and (ties := _ties(scores)):
+        notes.append(
+            f"{path.name}: in {ties:,} rows several labels have the highest score; the first of them in the task's "
+            "order was taken."
+        )
+    return Predictions(path.name, [label or "" for label in said], scores, notes, others)
+
+
+def _ties(scores: Floats) -> int:
+    """Units of which several labels have the highest score."""
+    return int(((scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1).sum())
 
 
 def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:

@@ -24,7 +24,8 @@ class Units:
     """Units with a gold label each; the lists and arrays have one element for each unit, (n,).
 
     form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first. ids, gold: ids and
-    gold labels. weights: how many units of the population each stands for, 1 over its chance. groups: the place of the
+    gold labels. chances: with which each was drawn from the corpus; weights: how many units each stands for, 1 where
+    that is the least. groups: the place of the
     group of units that were drawn together, None where each was drawn by itself. slices: name of a slice, such as
     `language` -> the value of each unit, "" for none. votes: label -> the share of people's answers, {} where nobody
     answered; answers: person -> label. texts: what people read, {} where the licence keeps it.
@@ -40,6 +41,7 @@ class Units:
     labels: Sequence[str]
     ids: Sequence[str]
     gold: Sequence[str]
+    chances: Floats
     weights: Floats
     groups: Ints | None
     slices: Mapping[str, Sequence[str]]
@@ -104,6 +106,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
             "always says that would be right everywhere; label units of another label too."
         )
     fields = [row for _, row in rows]
+    chances = _chances(place, fields)
     together = get(place, task, "together", str)
     return Units(
         folder=folder,
@@ -116,7 +119,8 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
         labels=labels,
         ids=[get(where, row, "id", str) for where, row in rows],
         gold=gold,
-        weights=_weights(place, fields),
+        chances=chances,
+        weights=chances.max() / chances,
         groups=_groups([row.get(together) for row in fields]) if together else None,
         slices=_slices(fields, together),
         votes=[_votes(row) for row in fields],
@@ -131,13 +135,12 @@ def _rows(jsonl: Path) -> Any:
             yield f"{jsonl}, line {number:,}", json.loads(line)
 
 
-def _weights(place: Path, rows: Collection[Mapping[str, Any]]) -> Floats:
-    """How many units each stands for; 1 for all where the chances are not known."""
+def _chances(place: Path, rows: Collection[Mapping[str, Any]]) -> Floats:
+    """The chance of each to be drawn; 1 where it is not known."""
     chances = np.array([row.get("chance") or 1.0 for row in rows], dtype=np.float64)
     if not ((chances > 0) & (chances <= 1)).all():
         raise GoldSetError(f"{place.parent}: a row has a chance that is not above 0 and at most 1. {RESTORE}")
-    weights: Floats = chances.max() / chances
-    return weights
+    return chances
 
 
 def _groups(values: Sequence[Any]) -> Ints | None:

@@ -19,7 +19,7 @@ This module knows measures and dimensions by their names alone, so a form that b
 and nothing else.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -80,8 +80,14 @@ MEASURES: Mapping[str, Measure] = {
     "ndcg": Measure(
         "nDCG", "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades."
     ),
+    "pairwise_agreement": Measure("pairwise agreement", ""),
+    "alpha": Measure("Krippendorff’s alpha", "", False),
+    "judge_close": Measure("judge as close", is_exact=True),
+    "person_close": Measure("person as close", is_exact=True),
+    "corpus_share": Measure("share in the corpus", ""),
+    "answers_needed": Measure("further answers", is_share=False, is_exact=True),
 }
-DIMENSIONS: Mapping[str, str] = {"people": "agreement among people"}
+DIMENSIONS: Mapping[str, str] = {"people": "agreement among people", "way": "way of estimating", "needed": "way"}
 # The section in which the rows of all units stand, and those of single labels.
 OVERALL, BY_LABEL = (), ("label",)
 
@@ -208,6 +214,8 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
         tested = [key for key in TESTS if any(key in row for row in rows if row["measure"] == measure)]
         columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
     plotted = part.get("plotted") or measures[:1]
+    if len(of) == 2 and len(measures) == 1 and "measures" not in part:
+        return _crossed(part, of, measures[0], slices)
 
     def plots() -> list:
         drawn = [
@@ -223,6 +231,23 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
 
     tables = dense(table(many(len(listed), "row"), [*columns, NOTES], listed))
     return Section(part["slug"], part["title"], (), tables, part.get("loud", ""), plots=plots)
+
+
+def _crossed(
+    part: Mapping[str, Any], of: Sequence[str], measure: str, slices: Mapping[tuple[str, ...], dict[str, dict]]
+) -> Section:
+    """A table of one measure by two dimensions, the first down and the second across."""
+    down, across = (DIMENSIONS.get(name, name) for name in of)
+    rows: dict[str, dict] = {}
+    for (first, second), found in slices.items():
+        rows.setdefault(first, {"of": (first,)})[second] = found[measure]
+    heads = list(dict.fromkeys(second for _, second in slices))
+    columns = [Column("of", down, says=_value(0)), *(Column(head, head, NUMBER, _measured(head)) for head in heads)]
+    listed = [
+        {**row, "note": _notes({head: row[head] for head in heads if head in row}, heads)} for row in rows.values()
+    ]
+    title = f"{_capital(MEASURES[measure].name)} by {down} and {across}"
+    return Section(part["slug"], title, (), dense(table(many(len(listed), "row"), [*columns, NOTES], listed)))
 
 
 NAMED = ("language",)  # dimensions whose values are codes with a name
@@ -254,12 +279,12 @@ def _p(measure: str, key: str) -> Callable[[dict], str]:
     return lambda row: p_value(row.get(measure, {}).get(key))
 
 
-def _notes(found: Mapping[str, dict]) -> str:
-    """The notes of a slice's figures, each with the measures that it is about."""
+def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
+    """The notes of a slice's figures, each with the columns that it is about. heads: those that are no measures."""
     notes: dict[str, list[str]] = {}
-    for measure, row in found.items():
+    for name, row in found.items():
         if row["note"]:
-            notes.setdefault(row["note"], []).append(MEASURES[measure].name)
+            notes.setdefault(row["note"], []).append(name if name in heads else MEASURES[name].name)
     if len(notes) == 1 and len(next(iter(notes.values()))) == len(found):
         return next(iter(notes))
     return "; ".join(f"{', '.join(names)}: {note}" for note, names in notes.items())

@@ -1,12 +1,19 @@
 """The sets that the tests of measuring have in common."""
 
 import json
+from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
-from tests.annotate.evaluation.figures import VOTER
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.evaluation.figures import KIND, VOTER, written
 from tests.annotate.gold_folders import World
+
+CROWD = Path(__file__).parents[3] / "fixtures" / "crowd" / "zencrowd_in.labels.tsv"
 
 
 @pytest.fixture
@@ -30,3 +37,46 @@ def run(capsys):
         return json.loads(capsys.readouterr().out)
 
     return run
+
+
+@pytest.fixture(scope="module")
+def made():
+    """What is exported once for all tests, which only read it."""
+    return {}
+
+
+@pytest.fixture
+def crowd(made, tmp_path_factory, request):
+    """A gold set of imported judgments: some hundred units of two labels."""
+    if not made:
+        request.getfixturevalue("transactional_db")
+        made["crowd"] = tmp_path_factory.mktemp("crowd") / "goldzc"
+        some = tmp_path_factory.mktemp("judgments") / "some.tsv"
+        some.write_text("".join(CROWD.read_text(encoding="utf-8").splitlines(keepends=True)[:2_000]), encoding="utf-8")
+        call_command("import_judgments", "zc", some, verbosity=0)
+        call_command("export_gold", "zc", out=made["crowd"], verbosity=0)
+    return made["crowd"]
+
+
+@pytest.fixture
+def reviews(person, tmp_path):
+    """reviews(60, size=30) opens a task of a kind of one's own on some of so many records, whose people say what
+    `answer` returns for a person's name and an id, and exports it."""
+
+    def make(number, answer, people=("ann",), size=None, **options):
+        (tmp_path / "mood.toml").write_text(KIND)
+        rows = [(f"r{n}", "en" if n % 2 else "de", f"Review {n} of it.") for n in range(number)]
+        made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
+        call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
+        how = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "languages": "en de", "seed": "1", **options}
+        size = {"size": str(size)} if size else {}
+        call_command("open_task", "mood", **how, **size, test_items="0", gold_share="0", verbosity=0)
+        task = Task.objects.get()
+        for name in people:
+            each = person(name, "en:5 de:5")
+            while lease := take(each, task):
+                judge(each, lease.pk, Answer(answer(name, lease.unit.item.key)))
+        call_command("export_gold", "mood", out=tmp_path / "gold", verbosity=0)
+        return tmp_path / "gold"
+
+    return make

@@ -1,5 +1,7 @@
 """A predictor measured, and the figures of its report by language."""
 
+import csv
+import json
 from fractions import Fraction
 
 import pytest
@@ -7,6 +9,29 @@ from django.core.management import CommandError, call_command
 
 from annotate.evaluation.given import read_sets
 from annotate.evaluation.posts import evaluate
+
+KIND = """title = "How content is the reviewer?"
+form = "grades"
+
+[[layout]]
+style = "passage"
+fields = ["review"]
+
+[[answers]]
+code = "3"
+name = "Content"
+
+[[answers]]
+code = "2"
+name = "Between"
+
+[[answers]]
+code = "1"
+name = "Annoyed"
+
+[options]
+redundancy = 1
+"""
 
 # 60 posts on which the detectors agree on German, half of them audited, 20 on English, half likewise, 20 disputed.
 VOTER = (
@@ -52,3 +77,21 @@ def close(number):
 
 def interval(estimate):
     return estimate["low"], estimate["high"]
+
+
+# --- any set of one label a unit
+
+
+def rows_of(gold):
+    return [json.loads(line) for line in (gold / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+def written(path, rows):
+    with path.open("w", newline="", encoding="utf-8") as file:
+        csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(rows)
+    return path
+
+
+def figures(report, measure, **of):
+    [found] = [row for row in report["rows"] if row["measure"] == measure and row["of"] == of]
+    return found

@@ -1,51 +1,14 @@
 """Any system on a set of one label a unit: imported judgments, a kind of one's own, records, grades."""
 
-import csv
 import json
 import random
-from pathlib import Path
 
 import pytest
 from django.core.management import call_command
 
 import assay
 from annotate.core.intervals import jeffreys
-from annotate.kinds import Answer
-from annotate.models import Task
-from annotate.work.judging import judge
-from annotate.work.queue import take
-from tests.annotate.evaluation.figures import refusal
-
-CROWD = Path(__file__).parents[3] / "fixtures" / "crowd" / "zencrowd_in.labels.tsv"
-
-
-@pytest.fixture(scope="module")
-def made():
-    """What is exported once for all tests, which only read it."""
-    return {}
-
-
-@pytest.fixture
-def crowd(made, tmp_path_factory, request):
-    """A gold set of imported judgments: some hundred units of two labels."""
-    if not made:
-        request.getfixturevalue("transactional_db")
-        made["crowd"] = tmp_path_factory.mktemp("crowd") / "goldzc"
-        some = tmp_path_factory.mktemp("judgments") / "some.tsv"
-        some.write_text("".join(CROWD.read_text(encoding="utf-8").splitlines(keepends=True)[:2_000]), encoding="utf-8")
-        call_command("import_judgments", "zc", some, verbosity=0)
-        call_command("export_gold", "zc", out=made["crowd"], verbosity=0)
-    return made["crowd"]
-
-
-def rows_of(gold):
-    return [json.loads(line) for line in (gold / "gold.jsonl").read_text(encoding="utf-8").splitlines()]
-
-
-def written(path, rows):
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(rows)
-    return path
+from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
 
 
 def judged(gold, wrong=0.2, seed=1):
@@ -54,11 +17,6 @@ def judged(gold, wrong=0.2, seed=1):
     return [
         (row["id"], row["label"] if chance.random() > wrong else str(1 - int(row["label"]))) for row in rows_of(gold)
     ]
-
-
-def figures(report, measure, **of):
-    [found] = [row for row in report["rows"] if row["measure"] == measure and row["of"] == of]
-    return found
 
 
 def test_a_set_of_imported_judgments_measures_a_judge(crowd, tmp_path, run):
@@ -104,43 +62,10 @@ def test_two_systems_are_compared_unit_by_unit(crowd, tmp_path, run):
     assert refusal(good, "--gold", crowd, "--against", good).endswith("name other predictions with --against.")
 
 
-KIND = """title = "How content is the reviewer?"
-form = "grades"
-
-[[layout]]
-style = "passage"
-fields = ["review"]
-
-[[answers]]
-code = "3"
-name = "Content"
-
-[[answers]]
-code = "2"
-name = "Between"
-
-[[answers]]
-code = "1"
-name = "Annoyed"
-
-[options]
-redundancy = 1
-"""
-
-
 @pytest.mark.django_db(transaction=True)
-def test_an_imported_predictor_is_measured_on_a_kind_of_ones_own(person, tmp_path, run):
-    (tmp_path / "mood.toml").write_text(KIND)
-    reviews = [(f"r{number}", "en" if number % 2 else "de", f"Review {number} of it.") for number in range(60)]
-    made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *reviews])
-    call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
-    options = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "languages": "en de", "seed": "1"}
-    call_command("open_task", "mood", **options, test_items="0", gold_share="0", verbosity=0)
-    task, ann = Task.objects.get(), person("ann", "en:5 de:5")
-    while lease := take(ann, task):
-        judge(ann, lease.pk, Answer("123"[int(lease.unit.item.key[1:]) % 3]))
-    call_command("export_gold", "mood", out=tmp_path / "gold", verbosity=0)
-    said = [(key, "123"[int(key[1:]) % 3 if int(key[1:]) < 48 else 0]) for key, *_ in reviews]
+def test_an_imported_predictor_is_measured_on_a_kind_of_ones_own(reviews, tmp_path, run):
+    gold = reviews(60, lambda name, key: "123"[int(key[1:]) % 3], redundancy="1")
+    said = [(key, "123"[int(key[1:]) % 3 if int(key[1:]) < 48 else 0]) for key in (f"r{n}" for n in range(60))]
     call_command(
         "import_predictions",
         "reviews",
@@ -148,8 +73,8 @@ def test_an_imported_predictor_is_measured_on_a_kind_of_ones_own(person, tmp_pat
         name="judge",
         version="1",
     )
-    report = run("judge@1", "--gold", tmp_path / "gold")
-    truth = {row["id"]: row["label"] for row in rows_of(tmp_path / "gold")}
+    report = run("judge@1", "--gold", gold)
+    truth = {row["id"]: row["label"] for row in rows_of(gold)}
     assert report["predictor"]["spelled"] == "judge@1"
     assert figures(report, "accuracy")["value"] == sum(truth[key] == label for key, label in said) / 60 == 52 / 60
     assert figures(report, "mae")["value"] == sum(abs(int(truth[key]) - int(label)) for key, label in said) / 60

@@ -1,0 +1,84 @@
+"""The certificate of a machine judge that labelled a whole corpus, from the files to the report."""
+
+import random
+
+import pytest
+
+from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
+
+pytestmark = pytest.mark.django_db(transaction=True)
+PEOPLE = ("ann", "bea", "cem")
+
+
+def truth_of(key):
+    return "123"[int(key[1:]) % 3]
+
+
+def erring(share, seed):
+    chance = random.Random(seed)
+    return lambda key: truth_of(key) if chance.random() > share else chance.choice("123")
+
+
+@pytest.fixture
+def certified(reviews, tmp_path, run):
+    """certified(.1): the report on a judge that errs in so many of 240 records, of which three people read 90."""
+
+    def make(wrong, *options):
+        slip = erring(0.05, 1)
+        gold = reviews(240, lambda name, key: slip(key), PEOPLE, size=45, redundancy="3")
+        says = erring(wrong, 2)
+        judge = written(tmp_path / "judge.tsv", [(f"r{n}", says(f"r{n}")) for n in range(240)])
+        return gold, judge, run("--judge", judge, "--gold", gold, "--corpus", "reviews", *options)
+
+    return make
+
+
+def test_a_good_judge_may_stand_in_for_people(certified):
+    gold, _, report = certified(0.03)
+    read = len(rows_of(gold))
+    assert "may stand in for a person: it wins against 3 of 3 people" in " ".join(report["words"]["by-person"])
+    with_people = figures(report, "pairwise_agreement", answers="judge with people")
+    among = figures(report, "pairwise_agreement", answers="people with each other")
+    assert with_people["units"] == among["units"] == read
+    assert with_people["low"] < with_people["value"] < with_people["high"]
+    assert [row["note"] for row in report["rows"] if row["measure"] == "judge_close"] == ["the judge wins"] * 3
+
+
+def test_the_share_of_a_label_is_estimated_in_three_ways(certified):
+    _, judge, report = certified(0.1, "--half-width", "4")
+    judged = [line.split("\t")[1] for line in judge.read_text().splitlines()]
+    widths = {}
+    for way in ("people alone", "Rogan-Gladen", "prediction-powered"):
+        found = figures(report, "corpus_share", label="3", way=way)
+        assert found["low"] < 1 / 3 < found["high"]
+        widths[way] = found["high"] - found["low"]
+        assert figures(report, "answers_needed", label="3", needed=way)["value"] > 0
+    assert widths["prediction-powered"] < widths["people alone"]
+    assert len(judged) == 240
+
+
+def test_a_poor_judge_may_not_and_does_not_narrow_the_shares(certified):
+    _, _, report = certified(1.0)
+    assert "may not stand in for a person" in " ".join(report["words"]["by-person"])
+    powered, alone = (
+        [figures(report, "corpus_share", label=label, way=way) for label in "123"]
+        for way in ("prediction-powered", "people alone")
+    )
+    weak = [place for place, row in enumerate(powered) if "too weakly" in row["note"]]
+    assert weak
+    assert all(powered[place]["low"] == alone[place]["low"] for place in weak)
+
+
+def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
+    gold, judge, _ = certified(0.1)
+    lines = judge.read_text().splitlines(keepends=True)
+    ids = {row["id"] for row in rows_of(gold)}
+    some = tmp_path / "some.tsv"
+    some.write_text("".join(line for line in lines if line.split("\t")[0] in ids or line < "r2"))
+    assert "and the corpus has 240; a judge's certificate needs" in refusal(
+        "--judge", some, "--gold", gold, "--corpus", "reviews"
+    )
+    some.write_text("".join(line for line in lines if line.split("\t")[0] in ids))
+    assert f"for the {len(ids)} units of the set alone" in refusal("--judge", some, "--gold", gold)
+    assert refusal(judge, "--judge", judge, "--gold", gold).startswith("Name the predictions that are measured, or")
+    assert refusal("--gold", gold).startswith("Name the predictions that are measured, or")
