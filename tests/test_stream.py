@@ -12,7 +12,7 @@ from corpora.core.languages import UND, confusable_with
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures
 from tests.benchmarks import audits_work, stream_work
 from tests.benchmarks.material import MissingData, mixed
-from tests.benchmarks.stream import Figure, held, report
+from tests.benchmarks.stream import Figure, held, report, report_rule
 from tests.benchmarks.stream_work import OTHER_RIGHT, Truth, predictions
 
 ABOUT = {
@@ -131,3 +131,14 @@ def test_the_table_counts_figures_without_an_interval_or_a_truth_apart(capsys):
     assert many[3].split() == ["recall", "2", "0", "0", "2", "50.00%", "20.00", "10.00"]
     assert few[3].split() == ["recall", "2", "1", "1", "0", "-", "-", "-10.00"]
     assert [line.split() for line in missed[3:]] == [["recall", "1", "de", "40", "90.00", "80.00", "100.00", "75.00"]]
+
+
+def test_each_recall_of_the_languages_asked_for_is_shown_with_what_confirmation_cost(capsys):
+    counted = {"languages": 2, "read": 30, "judgments": 40, "seconded": 1}
+    elsewhere = {"elsewhere": 3, "elsewhere_wrong": 0, "further": 4}
+    figures = [("1", "recall", "da", 30, 0.9, 0.8, 1.0, 0.85), ("1", "recall", "de", 9, 0.9, None, None, 0.75)]
+    report_rule("confirmed", [{"seed": "1", **counted, **elsewhere, "figures": figures}], ["de"])
+    work, *_, recalls = (part.splitlines() for part in capsys.readouterr().out.strip().split("\n\n"))
+    assert work[0] == "Answers in another language: confirmed. Work"
+    assert work[3].split() == ["1", "2", "30", "40", "1", "3", "0", "4", "10.00%"]
+    assert [line.split() for line in recalls[3:]] == [["recall", "1", "de", "9", "90.00", "-", "-", "75.00"]]

@@ -152,7 +152,8 @@ def _row(title: str, figures: list[Figure]) -> list[object]:
 
 
 def _percents(figure: Figure) -> list[str]:
-    return [f"{100 * (part or 0.0):.2f}" for part in (figure.value, figure.low, figure.high, figure.truth)]
+    parts = (figure.value, figure.low, figure.high, figure.truth)
+    return ["-" if part is None else f"{100 * part:.2f}" for part in parts]
 
 
 def _mean(values: Iterable[float]) -> str:
