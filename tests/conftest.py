@@ -359,7 +359,7 @@ def browser():
         # Playwright keeps an event loop in this thread, and Django refuses its ORM to such a thread. The loop
         # stands still while a test runs, so here the guard guards nothing.
         stack.enter_context(pytest.MonkeyPatch.context()).setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-        browser = playwright.chromium.launch(executable_path=path, args=arguments)
+        browser = playwright.chromium.launch(executable_path=path, args=arguments, timeout=HANGS * 1000)
         yield browser
         browser.close()
 

@@ -50,6 +50,18 @@ def posts_of(page):
     return posted
 
 
+def lose_reply(page, address):
+    """What the server says next to what is sent to this address does not arrive; it has done what was asked."""
+
+    def lose(route):
+        try:
+            route.fetch(timeout=0)
+        finally:  # else the page would wait forever where the fetch itself fails
+            route.abort()
+
+    page.route(address, lose, times=1)
+
+
 class Hands:
     """One person at one keyboard."""
 

@@ -15,6 +15,7 @@ from tests.annotate.hands import (
     RUSSIAN,
     Hands,
     let_guard_pass,
+    lose_reply,
     move_clock,
     said,
     stop_clock,
@@ -267,14 +268,7 @@ def test_an_answer_whose_reply_was_lost_is_counted_once(at_work, make_task, pers
     ann = person("ann", "de")
     hands = at_work(make_task([DISPUTED] * 2), ann)
     before = hands.post
-
-    def lose(route):
-        try:
-            route.fetch()
-        finally:  # else the page would wait forever where the fetch itself fails
-            route.abort()
-
-    hands.page.route("**/judge/", lose, times=1)
+    lose_reply(hands.page, "**/judge/")
     let_guard_pass(hands.page)
     hands.press("Digit1")
     hands.page.wait_for_selector("text=There is no connection")

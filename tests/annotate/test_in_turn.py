@@ -12,9 +12,7 @@ from django.test import RequestFactory
 
 from annotate.pages import middleware
 from annotate.pages.middleware import InTurnMiddleware
-from tests.together import until
-
-LONG = 60  # seconds
+from tests.together import HANGS, until
 
 
 class Server:
@@ -27,7 +25,7 @@ class Server:
     def answer(self, request):
         if request.path == "/tasks/first/":
             self.begun.set()
-            assert self.go_on.wait(LONG)
+            assert self.go_on.wait(HANGS)
         self.done.append(request.path)
         return HttpResponse()
 
@@ -37,10 +35,10 @@ def beginning(server):
     """Somebody has begun the first act, and is at it until the end or `go_on`."""
     first = Thread(target=server.ask, args=[RequestFactory().post("/tasks/first/")])
     first.start()
-    assert server.begun.wait(LONG)
+    assert server.begun.wait(HANGS)
     yield
     server.go_on.set()
-    first.join(LONG)
+    first.join(HANGS)
 
 
 @pytest.fixture
@@ -54,7 +52,7 @@ def test_a_second_act_begins_when_the_first_is_done(server):
     second = Thread(target=server.ask, args=[RequestFactory().post("/tasks/second/")])
     second.start()
     server.go_on.set()
-    second.join(LONG)
+    second.join(HANGS)
     assert server.done == ["/tasks/first/", "/tasks/second/"]
 
 

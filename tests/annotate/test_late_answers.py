@@ -16,7 +16,7 @@ from annotate.work.judging import judge
 from annotate.work.pausing import pause
 from annotate.work.queue import open_lease, take, take_sheet
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import Hands, let_guard_pass, said
+from tests.annotate.hands import Hands, let_guard_pass, lose_reply, said
 
 HTMX = {"HX-Request": "true"}
 COMMENT = 'a comment with <marks> & "quotes"'
@@ -329,14 +329,7 @@ def test_two_tabs_show_one_record_and_what_they_answer_counts_once(
 def test_an_answer_whose_reply_was_lost_counts_once_with_its_comment(at_work, make_records_task, ann, console_errors):
     hands = at_work(make_records_task("web_ranking", 2), ann)
     page, before = hands.page, hands.post
-
-    def lose(route):
-        try:
-            route.fetch()
-        finally:  # else the page would wait forever where the fetch itself fails
-            route.abort()
-
-    page.route("**/judge/", lose, times=1)
+    lose_reply(page, "**/judge/")
     page.fill("[name=comment]", COMMENT)
     page.locator("#post").focus()
     let_guard_pass(page)

@@ -10,7 +10,17 @@ from annotate.core import stages
 from annotate.models import Judgment, Unit
 from tests.annotate.acts import said_by
 from tests.annotate.conftest import DISPUTED
-from tests.annotate.hands import ARABIC, RUSSIAN, Hands, let_guard_pass, posts_of, said, stop_clock, worst_contrast
+from tests.annotate.hands import (
+    ARABIC,
+    RUSSIAN,
+    Hands,
+    let_guard_pass,
+    lose_reply,
+    posts_of,
+    said,
+    stop_clock,
+    worst_contrast,
+)
 
 HTMX = {"HX-Request": "true"}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
@@ -172,14 +182,7 @@ def test_a_sheet_whose_reply_was_lost_is_counted_once(on_sheet, make_task, ann, 
     make_task([DISPUTED] * 3, asked="de")
     hands = on_sheet(ann)
     press(hands, "KeyN")
-
-    def lose(route):
-        try:
-            route.fetch()
-        finally:  # else the page would wait forever where the fetch itself fails
-            route.abort()
-
-    hands.page.route("**/sheet/judge/", lose, times=1)
+    lose_reply(hands.page, "**/sheet/judge/")
     hands.page.keyboard.press("Control+Enter")
     hands.page.wait_for_selector("text=There is no connection")
     hands.page.keyboard.press("Control+Enter")

@@ -10,8 +10,7 @@ from annotate.pages import keeping, managers
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
-
-LONG = 60  # seconds
+from tests.together import HANGS
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +50,7 @@ def counted(read, page=""):
 def wait_for_counting():
     for thread in threading.enumerate():
         if thread.name.startswith("counting "):
-            thread.join(LONG)
+            thread.join(HANGS)
             assert not thread.is_alive()
 
 
@@ -121,12 +120,12 @@ def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(re
     def slowly(task):
         found = count(task)
         begun.set()
-        decided.wait(LONG)
+        decided.wait(HANGS)
         return found
 
     monkeypatch.setattr(managers, "_progress_of", slowly)
     assert "being counted" in read()
-    assert begun.wait(LONG)
+    assert begun.wait(HANGS)
     read.client.post(f"/manage/tasks/{read.task.name}/people/{read.ann.pk}/void/", {"reason": "She guessed."})
     decided.set()
     assert done(counted(read)) == "0"
@@ -147,7 +146,7 @@ def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_tas
 def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypatch):
     monkeypatch.setattr(keeping, "LARGE", 3)
     looked, count = threading.Event(), managers._progress_of
-    monkeypatch.setattr(managers, "_progress_of", lambda task: looked.wait(LONG) and count(task))
+    monkeypatch.setattr(managers, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
     first = read.client.get(f"/manage/tasks/{read.task.name}/")
     assert "being counted" in first.text
     assert first["Refresh"] == "1"

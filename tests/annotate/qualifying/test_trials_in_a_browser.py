@@ -7,7 +7,7 @@ from annotate.quality.guidelines import new_version
 from annotate.quality.qualification import next_question
 from corpora.models import Item
 from tests.annotate.acts import answer, begin
-from tests.annotate.hands import FRENCH, Hands, let_guard_pass, worst_contrast
+from tests.annotate.hands import FRENCH, Hands, let_guard_pass, lose_reply, worst_contrast
 from tests.annotate.qualifying.pages import PATH, PHONE, practised
 from tests.annotate.qualifying.trials import OTHER, go_through
 from tests.looks import set_look, sticks_out
@@ -104,12 +104,7 @@ def test_an_answer_whose_reply_was_lost_is_counted_once(new_page, task, ann, con
     page = new_page(user=ann.user)
     page.goto(PATH)
     hands = Hands(page, FRENCH)
-
-    def lose(route):
-        route.fetch()
-        route.abort()
-
-    page.route("**/answer/", lose, times=1)
+    lose_reply(page, "**/answer/")
     let_guard_pass(page)
     hands.press("Digit1")
     page.wait_for_selector("text=There is no connection")
