@@ -19,6 +19,7 @@ from annotate.evaluation.form_measures import FORMS, Choice, Row, row
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
+from annotate.evaluation.score_measures import scored
 from annotate.evaluation.units import Units, read_units
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
@@ -91,16 +92,21 @@ def evaluate_units(
         extra = certificate(
             units, said[0], corpus_size=size, half_width=half_width or HALF_WIDTH, epsilon=epsilon or EPSILON
         )
+    by_scores: dict[str, Any] = {"rows": [], "sections": [], "reading": []}
+    if said[0].scores is not None:
+        by_scores = scored(pairs[0], said[0].scores, units.votes, units.labels, units.digest)
     return {
         "kind": evaluation_report.KIND,
         "form": units.form,
         "head": [{"measure": measure, "of": {}} for measure in first.head],
         "words": extra["words"],
-        "sections": extra["sections"],
-        "reading": [READING, *extra["reading"]],
+        "sections": [*extra["sections"], *by_scores["sections"]],
+        "reading": [READING, *extra["reading"], *by_scores["reading"]],
         "predictor": _described(names[0]),
         "gold": [units.described()],
-        "rows": [*first.rows(), *extra["rows"], *_sliced(first, units)],
+        "rows": [*first.rows(), *extra["rows"], *by_scores["rows"], *_sliced(first, units)],
+        "reliability": by_scores.get("reliability"),
+        "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], units.labels),
         "comparison": _comparison(first, measured[1], units, names[1]) if against else None,
         "errors": _errors(units, said[0]),

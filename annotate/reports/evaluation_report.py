@@ -13,6 +13,8 @@ The report is the dict that `evaluate` writes as JSON:
     words       slug of a section -> sentences below its title
     reading     sentences on how the numbers are to be read; those on measures are in MEASURES
     comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference
+    reliability optional: {confidence, accuracy, low, high, units} of each bin; coverage: {coverage, accuracy} of each
+                threshold
     confusion   {labels, cells}; errors: {id, gold, predicted, fields}; told, warnings: sentences
 
 This module knows measures and dimensions by their names alone, so a form that brings a measure adds a line to MEASURES
@@ -23,6 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from annotate.reports.curves import Spot, curve
 from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points
@@ -80,6 +83,30 @@ MEASURES: Mapping[str, Measure] = {
     "ndcg": Measure(
         "nDCG", "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades."
     ),
+    "log_loss": Measure("log loss", is_share=False),
+    "brier": Measure("Brier score", is_share=False),
+    "ece": Measure("expected calibration error"),
+    "aurc": Measure(
+        "area under risk-coverage",
+        "The area under the risk-coverage curve is the mean share of wrong answers at each confidence or above.",
+    ),
+    "macro_roc_auc": Measure("macro ROC-AUC", is_share=False),
+    "macro_average_precision": Measure("macro average precision", is_share=False),
+    "roc_auc": Measure("ROC-AUC", is_share=False),
+    "average_precision": Measure("average precision", is_share=False),
+    "cross_entropy": Measure(
+        "soft cross-entropy",
+        "The soft cross-entropy and the Manhattan distance compare the scores with the distribution of people’s "
+        "answers (LeWiDi); both are small where a system is unsure as people are.",
+        is_share=False,
+    ),
+    "manhattan": Measure("Manhattan distance", is_share=False),
+    "threshold": Measure("score from", is_share=False),
+    "reached_precision": Measure("precision"),
+    "recall_there": Measure("recall", is_exact=True),
+    "coverage_there": Measure("coverage", is_exact=True),
+    "least_score": Measure("score from", is_share=False),
+    "accuracy_there": Measure("accuracy", is_exact=True),
     "pairwise_agreement": Measure("pairwise agreement", ""),
     "alpha": Measure("Krippendorff’s alpha", "", False),
     "judge_close": Measure("judge as close", is_exact=True),
@@ -87,7 +114,13 @@ MEASURES: Mapping[str, Measure] = {
     "corpus_share": Measure("share in the corpus", ""),
     "answers_needed": Measure("further answers", is_share=False, is_exact=True),
 }
-DIMENSIONS: Mapping[str, str] = {"people": "agreement among people", "way": "way of estimating", "needed": "way"}
+DIMENSIONS: Mapping[str, str] = {
+    "people": "agreement among people",
+    "way": "way of estimating",
+    "needed": "way",
+    "answers": "answers",
+    "wished": "wished precision",
+}
 # The section in which the rows of all units stand, and those of single labels.
 OVERALL, BY_LABEL = (), ("label",)
 
@@ -137,6 +170,8 @@ def sections(report: dict) -> list[Section]:
     found = [_sliced(report, part, rows) if part["of"] else _overall(report, rows) for part, rows in grouped.values()]
     if report.get("comparison"):
         found.append(_comparison(report))
+    if report.get("reliability"):
+        found.append(_reliability(report))
     if report.get("confusion"):
         found.append(_confusion(report))
     if "errors" in report:
@@ -346,6 +381,39 @@ def _tested(key: str) -> Callable[[dict], str]:
 
 def _of(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{DIMENSIONS.get(name, name)} {value}" for name, value in row["of"].items()) or "all"
+
+
+# --- scores
+
+
+RELIABILITY = (
+    Column("confidence", "mean confidence", NUMBER, lambda row: percent(row["confidence"])),
+    Column("accuracy", "accuracy", NUMBER, lambda row: estimate({**row, "value": row["accuracy"]})),
+    numbered("units", "units"),
+)
+
+
+def _reliability(report: dict) -> Section:
+    bins = report["reliability"]
+
+    def plots() -> list:
+        spots = [
+            Spot(row["confidence"], row["accuracy"], row["low"], row["high"], many(row["units"], "unit"))
+            for row in bins
+            if row["accuracy"] is not None
+        ]
+        curves = [Spot(row["coverage"], row["accuracy"]) for row in report["coverage"]]
+        return [
+            curve(spots, title="Reliability", across="confidence", up="accuracy", diagonal=True),
+            curve(curves, title="Accuracy by coverage", across="units answered", up="accuracy", joined=True),
+        ]
+
+    words = (
+        "Where the scores are calibrated, dots lie on the dashed line: below it the system is too sure of itself, "
+        "above it less sure than it could be.",
+    )
+    tables = (table(many(len(bins), "bin"), RELIABILITY, bins),)
+    return Section("reliability", "Calibration", words, tables, plots=plots)
 
 
 # --- confusions, errors, sets

@@ -1,6 +1,7 @@
 """Any system on a set of one label a unit: imported judgments, a kind of one's own, records, grades."""
 
 import json
+import math
 import random
 
 import pytest
@@ -92,6 +93,27 @@ def test_scores_by_label_are_predictions_too(crowd, tmp_path, run, suffix):
         path.write_text("".join(f"{json.dumps(dict(zip(('id', '0', '1'), row, strict=True)))}\n" for row in scored))
     plain = run(written(tmp_path / "plain.tsv", said), "--gold", crowd)
     assert figures(run(path, "--gold", crowd), "accuracy") == figures(plain, "accuracy")
+
+
+def test_scores_are_measured_where_they_are_given(crowd, tmp_path, run):
+    chance = random.Random(4)
+    sure = {key: chance.betavariate(5, 2) for key, _ in judged(crowd)}
+    scored = [
+        (key, *((p, 1 - p) if label == "0" else (1 - p, p)))
+        for (key, label), p in zip(judged(crowd), sure.values(), strict=True)
+    ]
+    report = run(written(tmp_path / "judge.csv", [("id", "0", "1"), *scored]), "--gold", crowd)
+    truth = {row["id"]: int(row["label"]) for row in rows_of(crowd)}
+    by_hand = -sum(math.log(row[1 + truth[row[0]]]) for row in scored) / len(scored)
+    assert figures(report, "log_loss")["value"] == pytest.approx(by_hand)
+    assert sum(each["units"] for each in report["reliability"]) == len(scored)
+    assert figures(report, "accuracy_there", coverage="100%")["value"] == pytest.approx(
+        figures(report, "accuracy")["value"]
+    )
+    assert figures(report, "manhattan")["units"] == len(scored)
+    for row in report["rows"]:
+        if row["measure"] == "threshold" and row["value"] is None:
+            assert row["note"]
 
 
 BAD = {
