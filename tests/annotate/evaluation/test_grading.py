@@ -241,7 +241,7 @@ def test_folders_that_do_not_fit_are_told(exported, predict, tmp_path):
 @pytest.mark.parametrize("kind", ["qadsm", "wpr", "qam"])
 def test_an_empty_set_says_that_nothing_has_a_label(exported, predict, kind):
     gold = exported(kind, {})
-    assert refusal("--gold", gold, "--predictions", predict(kind.upper(), en=["Good"])) == (
+    assert refusal("--gold", gold, predict(kind.upper(), en=["Good"])) == (
         f"The gold set {kind} in {gold} is empty: nothing was drawn, or nothing that was drawn has a label. Leave it "
         "out, or export it again when people have labelled some."
     )
