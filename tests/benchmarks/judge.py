@@ -29,7 +29,7 @@ WORLDS = {
 
 
 def add_options(parser) -> None:
-    parser.add_argument("--judge-draws", type=int, default=500, help="of each corpus and size (default %(default)s)")
+    parser.add_argument("--judge-draws", type=int, default=2000, help="of each corpus and size (default %(default)s)")
 
 
 def run(folder, options) -> None:
@@ -64,7 +64,7 @@ def _line(number: int, label: str, way: str, rows: list[Row]) -> list[object]:
     ]
 
 
-def main(draws: str = "500", seed: str = "2015", *names: str) -> None:
+def main(draws: str = "2000", seed: str = "2015", *names: str) -> None:
     for name in names or WORLDS:
         report(name, int(draws), seed)
 

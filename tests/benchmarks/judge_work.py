@@ -132,7 +132,8 @@ def _row(
 
 def _of_ppi(population: Population, places: np.ndarray, chances: np.ndarray, label: int) -> tuple[float, float]:
     judged = (population.judge == label).astype(float)
-    unread = np.delete(judged, places)
+    # With unequal chances the unread items are no uniform sample of the corpus, so all items stand for it.
+    unread = judged if np.ptp(chances) else np.delete(judged, places)
     people = (population.people[places] == label).astype(float)
     weights = 1 / chances[places]
     if not np.ptp(judged[places]) or not np.ptp(people):
