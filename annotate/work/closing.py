@@ -15,7 +15,7 @@ from annotate.work.adjudication import came_to, somebody_else
 from annotate.work.contesting import locked
 from annotate.work.drawing_on import draw_later
 from annotate.work.moving import BATCH, PLAIN, move, moved, save_all
-from annotate.work.routing import decide_without_more, is_settled_by_most, is_unconfirmed
+from annotate.work.routing import decide_without_more, is_audit, is_settled_by_most, is_unconfirmed
 
 
 def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
@@ -95,8 +95,12 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
         move(unit, event, stage, label=label)
         return "decided"
     if is_unconfirmed(unit, answers):
-        move(unit, "unconfirmed", stages.LABELLED, label=answers[0].label)
-        return "unconfirmed"
+        if not is_audit(unit):
+            move(unit, "unconfirmed", stages.LABELLED, label=answers[0].label)
+            return "unconfirmed"
+        if unit.stage == stages.QUEUED:
+            # An adjudicator decides what a reader doubts, in a closed task too.
+            move(unit, "doubted", stages.ADJUDICATION)
     return ""
 
 

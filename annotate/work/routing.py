@@ -112,7 +112,9 @@ def decide(
     language.
     """
     came_to = _came_to(unit, [each.label for each in answers])
-    if reach and not isinstance(came_to, int) and came_to[0] in ("answered", "checked"):
+    # A doubted post goes there too, though an adjudicator decides it afterwards. If audited posts alone did not come to
+    # the reader of the language named, two readers who compare notes would recognise them.
+    if reach and not isinstance(came_to, int) and came_to[0] in ("answered", "checked", "doubted"):
         [first, *others] = answers
         if not others and (queue := _named_queue(first, reach.routes)) != first.lease.queue:
             _send_to_named(unit, queue, reach, by=by, judgment=judgment, keep=keep)

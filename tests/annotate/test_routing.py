@@ -1,8 +1,11 @@
+import pytest
+
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import LanguageRoute, Transition
 from annotate.quality import agreement, checks
 from annotate.work.changing import change
+from annotate.work.closing import close
 from annotate.work.judging import judge, skip, undo
 from annotate.work.pausing import void
 from annotate.work.queue import take
@@ -271,6 +274,26 @@ def test_what_is_confirmed_is_not_checked_and_what_is_checked_need_not_be_confir
     assert (row["alone"], row["checked"], row["waiting"]) == (0, 0, 0)
     task = make_task([DISPUTED], name="own", check_share=1.0)
     assert say(ann, task, GERMAN).stage == stages.ADJUDICATION
+
+
+@pytest.mark.parametrize("recheck", [0, 1])
+@pytest.mark.parametrize("second", [FRENCH, GERMAN, UNDEFINED])
+def test_an_audited_post_takes_the_same_way_and_an_adjudicator_decides_it_in_the_end(
+    make_task, person, second, recheck
+):
+    task = make_task([AGREED], audit_least=1, audit_recheck=recheck)
+    ann, fay = person("ann", "de"), person("fay", "fr")
+    assert where(say(ann, task, FRENCH)) == (stages.QUEUED, "fr", "")
+    assert where(say(fay, task, second)) == (stages.ADJUDICATION, "fr", "")
+
+
+@pytest.mark.parametrize(("leave_out", "end"), [(False, stages.ADJUDICATION), (True, stages.DISCARDED)])
+def test_an_audited_post_gets_no_label_by_one_reader_when_the_task_is_closed(make_task, person, leave_out, end):
+    task = make_task([AGREED], audit_least=1, audit_recheck=0)
+    ann, _ = person("ann", "de"), person("fay", "fr")
+    say(ann, task, FRENCH)
+    close(task, leave_out=leave_out)
+    assert the_unit(task).stage == end
 
 
 def test_an_answer_that_named_another_language_can_be_taken_back(make_task, person):
