@@ -290,7 +290,7 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
     keep_side(shown, permit.annotator)
     is_work = shown.pk == work.pk
     least, most = BACK_AFTER
-    lot = permit.task.lots("back after", f"{permit.annotator.pseudonym} {work.pk} {times}")
+    lot = permit.task.lots("back after", f"{permit.annotator.pseudonym} {work.item.key} {times}")
     # Read after the earlier leases were closed, so that this one does not begin before they end.
     opened = timezone.now()
     lease = Lease(
@@ -318,7 +318,7 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
     """
     heads = head_ids(permit, 1)
     found = Unit.objects.filter(Q(pk=before.instead_of_id or unit.pk) | Q(pk=next(iter(heads), unit.pk)))
-    waiting = [each for each in found if each.stage == stages.QUEUED and not each.honeypot]
+    waiting = [each for each in found.select_related("item") if each.stage == stages.QUEUED and not each.honeypot]
     work = unit
     if unit.honeypot and waiting:
         work = min(waiting, key=lambda each: each.pk != before.instead_of_id)

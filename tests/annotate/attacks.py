@@ -8,14 +8,16 @@ The truth of what they were shown is read from the database. Nothing waits: time
 import random
 import re
 import time
+import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
-from statistics import NormalDist
 
 import numpy as np
 from django.db import connection
+from django.db.models import Q
+from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
@@ -33,41 +35,20 @@ TO_THE_END = 45
 PACE = 2
 
 
-def auc(hidden: Sequence[float], others: Sequence[float]) -> float:
-    """The chance that a hidden unit has the higher score, ties as half: 0.5 tells nothing."""
-    return float(_won(hidden, others).mean())
-
-
-def _won(hidden: Sequence[float], others: Sequence[float]) -> np.ndarray:
-    """Of each pair of a hidden unit and another, whether the first has the higher score, ties as half."""
-    high, low = np.array(hidden)[:, None], np.array(others)[None, :]
-    return (high > low) + 0.5 * (high == low)
-
-
-def interval(hidden: Sequence[float], others: Sequence[float], level: float = 0.95) -> tuple[float, float]:
-    """That of the area, with the variance of DeLong, DeLong and Clarke-Pearson (1988, *Biometrics* 44). There are two
-    units or more of each.
-    """
-    won = _won(hidden, others)
-    variance = sum(won.mean(axis=axis).var(ddof=1) / won.shape[1 - axis] for axis in (0, 1))
-    apart = NormalDist().inv_cdf((1 + level) / 2) * variance**0.5
-    return max(0.0, float(won.mean() - apart)), min(1.0, float(won.mean() + apart))
-
-
 # --- the two ways to work
 
 
 @dataclass(frozen=True)
 class Reply:
-    """at: when it was asked for. statements: what was run for it, without values. weight: the bytes of its body without
-    what differs by itself: digits and tokens. waiting: how many units it says are waiting, if it does.
+    """at: when it was asked for. statements: what was run for it, without values. content: of measured. waiting: how
+    many units it says are waiting, if it does.
     """
 
     status: int
     at: datetime
     statements: tuple[str, ...]
     seconds: float
-    weight: int
+    content: Mapping[str, float]
     waiting: float
 
 
@@ -97,8 +78,7 @@ class Way:
         text = done.content.decode()
         told = re.search(r"<b>([\d,]+)</b> waiting", text)
         waiting = float(told[1].replace(",", "")) if told else np.nan
-        body = re.sub(r'value="\w{64}"|\d+', "", text)
-        return Reply(done.status_code, at, tuple(run), seconds, len(body.encode()), waiting)
+        return Reply(done.status_code, at, tuple(run), seconds, measured(done), waiting)
 
     def waiting(self, reply: Reply) -> float:
         """What is told to wait after a reply; the API is asked for it."""
@@ -139,6 +119,16 @@ class Way:
     @property
     def on_page(self) -> bool:
         return self.name == "page"
+
+
+def measured(reply: HttpResponse) -> dict[str, float]:
+    """The size of a reply in bytes, its words, and where it leads, the last two as checksums. Digits and tokens, which
+    differ by themselves, are left out.
+    """
+    body = re.sub(rb'value="\w{64}"|\d+', b"", reply.content)
+    target = next((reply[head] for head in ("Location", "HX-Redirect", "HX-Push-Url") if head in reply), "")
+    target = re.sub(r"\d+", "", target)
+    return {"bytes": len(body), "words": zlib.crc32(body) % 9973, "target": zlib.crc32(target.encode()) % 9973}
 
 
 @contextmanager
@@ -188,7 +178,7 @@ def run_out(lease: Lease) -> None:
 @dataclass
 class Tried:
     """What was tried on one unit. work: that which it is, or for which it stands; scores: what was learned; ran: the
-    statements of each request, by what others had said of the work by then, since the last of them decides it.
+    statements of each request, by what others had said there by then, since the last of them decides it.
     """
 
     unit: Unit
@@ -245,14 +235,16 @@ class Attacker:
         return trying
 
     def note(self, tried: Tried, what: str, reply: Reply) -> None:
-        others = tried.work.judgments.live().exclude(annotator=self.way.annotator).filter(answered_at__lt=reply.at)
+        # Also what they said of the gold answer in its place.
+        there = Q(lease__unit=tried.work) | Q(lease__unit=tried.unit, lease__instead_of=tried.work)
+        others = Judgment.objects.live().filter(there, answered_at__lt=reply.at).exclude(annotator=self.way.annotator)
         tried.ran[what, " ".join(sorted(others.values_list("kind", flat=True)))] = reply.statements
         waits, self.waiting = self.waiting, self.way.waiting(reply)
         found = {
             "status": reply.status,
             "statements": len(reply.statements),
             "seconds": reply.seconds,
-            "bytes": reply.weight,
+            "bytes": reply.content["bytes"],
             "step of what waits": self.waiting - waits,
         }
         for name, score in found.items():

@@ -46,9 +46,13 @@ def run(folder: Path, options) -> None:
 
 
 def _found(hidden: str, way: str, units: int, tricks: Sequence[str]) -> Iterator[dict]:
-    """What one attacker learns, in an installation of its own."""
+    """What one attacker learns."""
+    yield from at_work("oracle_work", hidden, way, str(units), *tricks)
+
+
+def at_work(module: str, *words: str) -> Iterator[dict]:
+    """The lines that a module prints, in an installation of its own."""
     with new_place() as place:
         place.env |= {"DJANGO_SETTINGS_MODULE": "deploy.settings"}
         place.manage("django", "migrate", "-v0")
-        words = ["-m", "tests.benchmarks.oracle_work", hidden, way, str(units), *tricks]
-        yield from map(json.loads, place.run(*words).splitlines())
+        yield from map(json.loads, place.run("-m", f"tests.benchmarks.{module}", *words).splitlines())

@@ -14,7 +14,7 @@ django.setup()
 from django.conf import settings  # noqa: E402
 
 from annotate.models import Annotator, Task, Unit  # noqa: E402
-from tests.annotate import attacks  # noqa: E402
+from tests.annotate import attacks, roc  # noqa: E402
 from tests.annotate.conftest import AGREED, DISPUTED, make_person, records_task_maker, task_maker  # noqa: E402
 from tests.benchmarks.oracle import FEWEST, SURE  # noqa: E402
 
@@ -88,10 +88,10 @@ def _attacker(way: str, who: Annotator, rest: list[Annotator], task: Task, trick
 
 
 def _tell(kind: str, score: str, hidden: list[float], others: list[float]) -> None:
-    low, high = attacks.interval(hidden, others)
-    surely_from, surely_to = attacks.interval(hidden, others, SURE)
+    low, high = roc.interval(hidden, others)
+    surely_from, surely_to = roc.interval(hidden, others, SURE)
     row = {"kind": kind, "score": score, "hidden": len(hidden), "others": len(others)}
-    row |= {"area": attacks.auc(hidden, others), "low": low, "high": high}
+    row |= {"area": roc.auc(hidden, others), "low": low, "high": high}
     print(json.dumps(row | {"told": not surely_from <= 0.5 <= surely_to}), flush=True)
 
 

@@ -1,0 +1,36 @@
+"""The area under the ROC curve: how well a score separates hidden units from others."""
+
+from collections.abc import Sequence
+from statistics import NormalDist
+
+import numpy as np
+
+
+def auc(hidden: Sequence[float], others: Sequence[float]) -> float:
+    """The chance that a hidden unit has the higher score, ties as half: 0.5 tells nothing."""
+    return float(_below(hidden, others).mean())
+
+
+def _below(scores: Sequence[float], others: Sequence[float]) -> np.ndarray:
+    """For each score, the share of the others that are lower, ties as half."""
+    ordered = np.sort(others)
+    ranks = np.searchsorted(ordered, scores, "left") + np.searchsorted(ordered, scores, "right")
+    return ranks / (2 * len(ordered))
+
+
+def standard_error(hidden: Sequence[float], others: Sequence[float]) -> float:
+    """That of the area, with the variance of DeLong, DeLong and Clarke-Pearson (1988, *Biometrics* 44). There are two
+    units or more of each.
+    """
+    both = (_below(hidden, others), _below(others, hidden))
+    return float(sum(each.var(ddof=1) / len(each) for each in both) ** 0.5)
+
+
+def sure(level: float) -> float:
+    """How many standard errors an interval of a level reaches to either side."""
+    return NormalDist().inv_cdf((1 + level) / 2)
+
+
+def interval(hidden: Sequence[float], others: Sequence[float], level: float = 0.95) -> tuple[float, float]:
+    area, apart = auc(hidden, others), sure(level) * standard_error(hidden, others)
+    return max(0.0, area - apart), min(1.0, area + apart)
