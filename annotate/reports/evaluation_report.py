@@ -6,7 +6,8 @@ The report is the dict that `evaluate` writes as JSON:
                 for all units. Rows with the same dimensions are one section: a row for each slice, a column for each
                 measure. Rows may have p and p_holm of a test
     sections    optional: {slug, title, of, measures}, a section of its own for the rows of these measures with these
-                dimensions. loud: a warning in it; plotted: its measures that are drawn, the first one by default
+                dimensions. loud: a warning in it; plotted: its measures that are drawn, the first one by default;
+                across: the values of the last dimension, if these stand across, of one measure
     head        {measure, of} of the rows that head the report
     unit        optional: the noun for a unit, such as "post"
     names       optional: value of a dimension -> its name, as of a language code
@@ -28,7 +29,7 @@ from typing import Any, NamedTuple
 from annotate.reports.curves import Spot, curve
 from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
-from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points
+from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points, span
 from annotate.reports.plots import Mark
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.sections import Section, by_value, dense, mark_of, pictures
@@ -37,6 +38,8 @@ from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, bes
 KIND = "evaluation"
 COMMONEST = 25  # confusions in the table
 CONFUSED = 20  # labels in the heat map that has its numbers in the cells
+# Columns side by side on a terminal: of figures without intervals; and of values down and figures with intervals.
+ACROSS, WIDE = 8, 5
 LISTED = 200  # errors in the table; the file has them all
 
 
@@ -81,7 +84,9 @@ MEASURES: Mapping[str, Measure] = {
         "weighted kappa", "Weighted kappa counts an error by the square of its distance in grades (Cohen 1968).", False
     ),
     "ndcg": Measure(
-        "nDCG", "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades."
+        "nDCG",
+        "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades. "
+        "The gain of a page is its grade, discounted by log2(rank + 1). Pages with one prediction share ranks.",
     ),
     "log_loss": Measure("log loss", is_share=False),
     "brier": Measure("Brier score", is_share=False),
@@ -113,6 +118,13 @@ MEASURES: Mapping[str, Measure] = {
     "person_close": Measure("person as close", is_exact=True),
     "corpus_share": Measure("share in the corpus", ""),
     "answers_needed": Measure("further answers", is_share=False, is_exact=True),
+    "bleu4": Measure(
+        "BLEU-4",
+        "BLEU-4 is sacrebleu’s, of all texts of a test file together, in lower case: how many of their words, and runs "
+        "of up to four words, are in those of people; 100% at best.",
+    ),
+    "mean_accuracy": Measure("mean accuracy", "Mean accuracy is the mean over pairs of train and test language."),
+    "transfer": Measure("transfer", "Transfer is the mean accuracy over pairs of two different languages."),
 }
 DIMENSIONS: Mapping[str, str] = {
     "people": "agreement among people",
@@ -120,6 +132,8 @@ DIMENSIONS: Mapping[str, str] = {
     "needed": "way",
     "answers": "answers",
     "wished": "wished precision",
+    "train": "trained on",
+    "test": "tested on",
 }
 # The section in which the rows of all units stand, and those of single labels.
 OVERALL, BY_LABEL = (), ("label",)
@@ -155,7 +169,7 @@ def _noun(report: dict) -> str:
 
 
 def _capital(words: str) -> str:
-    return words[:1].upper() + words[1:]
+    return words if words[1:2].isupper() else words[:1].upper() + words[1:]
 
 
 def sections(report: dict) -> list[Section]:
@@ -164,10 +178,9 @@ def sections(report: dict) -> list[Section]:
     }
     grouped: dict[str, tuple[Mapping[str, Any], list[dict]]] = {}
     for row in report["rows"]:
-        of = tuple(row["of"])
-        part = declared.get((row["measure"], of)) or _by(of)
+        part = declared.get((row["measure"], tuple(row["of"]))) or _by(row["of"])
         grouped.setdefault(part["slug"], (part, []))[1].append(row)
-    found = [_sliced(report, part, rows) if part["of"] else _overall(report, rows) for part, rows in grouped.values()]
+    found = [_made(report, part, rows) for part, rows in grouped.values()]
     if report.get("comparison"):
         found.append(_comparison(report))
     if report.get("reliability"):
@@ -179,10 +192,21 @@ def sections(report: dict) -> list[Section]:
     return [_with_words(section, report["words"].get(section.slug, ())) for section in [*found, _gold(report)]]
 
 
-def _by(of: tuple[str, ...]) -> dict[str, Any]:
-    """The section of all rows with these dimensions."""
+def _made(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
+    if not part["of"]:
+        return _overall(report, rows)
+    is_one = len({row["measure"] for row in rows}) == 1
+    if "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
+        return _crossed(part, rows)
+    return _sliced(report, part, rows)
+
+
+def _by(of: Mapping[str, str]) -> dict[str, Any]:
+    """The section of all rows with these dimensions. Those of a task have a section of its own, with its average."""
+    if task := of.get("task"):
+        return {"slug": task.lower(), "title": task, "of": ("language",)}
     words = " and ".join(DIMENSIONS.get(name, name) for name in of)
-    return {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": of}
+    return {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": tuple(of)}
 
 
 def _with_words(section: Section, words: Sequence[str]) -> Section:
@@ -210,7 +234,7 @@ def _overall(report: dict, rows: list[dict]) -> Section:
     columns = (
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
         Column("value", "estimate", NUMBER, _cell),
-        numbered("units", f"{_noun(report)}s"),
+        *([numbered("units", f"{_noun(report)}s")] if any(row["units"] is not None for row in rows) else []),
         NOTES,
     )
 
@@ -227,7 +251,7 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
     of = tuple(part["of"])
     slices: dict[tuple[str, ...], dict[str, dict]] = {}
     for row in rows:
-        slices.setdefault(tuple(row["of"].values()), {})[row["measure"]] = row
+        slices.setdefault(tuple(row["of"].get(name, "all") for name in of), {})[row["measure"]] = row
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     # What a label has of precision and recall rests on other units than another measure of it.
     by_measure = len({each["units"] for found in slices.values() for each in found.values()}) > len(slices)
@@ -249,8 +273,6 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
         tested = [key for key in TESTS if any(key in row for row in rows if row["measure"] == measure)]
         columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
     plotted = part.get("plotted") or measures[:1]
-    if len(of) == 2 and len(measures) == 1 and "measures" not in part:
-        return _crossed(part, of, measures[0], slices)
 
     def plots() -> list:
         drawn = [
@@ -268,21 +290,43 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
     return Section(part["slug"], part["title"], (), tables, part.get("loud", ""), plots=plots)
 
 
-def _crossed(
-    part: Mapping[str, Any], of: Sequence[str], measure: str, slices: Mapping[tuple[str, ...], dict[str, dict]]
-) -> Section:
-    """A table of one measure by two dimensions, the first down and the second across."""
-    down, across = (DIMENSIONS.get(name, name) for name in of)
-    rows: dict[str, dict] = {}
-    for (first, second), found in slices.items():
-        rows.setdefault(first, {"of": (first,)})[second] = found[measure]
-    heads = list(dict.fromkeys(second for _, second in slices))
-    columns = [Column("of", down, says=_value(0)), *(Column(head, head, NUMBER, _measured(head)) for head in heads)]
-    listed = [
-        {**row, "note": _notes({head: row[head] for head in heads if head in row}, heads)} for row in rows.values()
-    ]
-    title = f"{_capital(MEASURES[measure].name)} by {down} and {across}"
-    return Section(part["slug"], title, (), dense(table(many(len(listed), "row"), [*columns, NOTES], listed)))
+def _crossed(part: Mapping[str, Any], rows: list[dict]) -> Section:
+    """A table of one measure with the values of the last dimension across. Of a matrix, which has some values down too,
+    the diagonal is in brackets, and intervals stand behind the figures where there is room."""
+    *names, last = part["of"]
+    listed: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows:
+        *values, head = row["of"].values()
+        listed.setdefault(tuple(values), {"of": values})[head] = row
+    heads = list(part.get("across") or dict.fromkeys(row["of"][last] for row in rows))
+    for each in listed.values():
+        each["note"] = _notes({head: each[head] for head in heads if head in each}, heads)
+    down = [Column(f"of{n}", DIMENSIONS.get(name, name), says=_value(n)) for n, name in enumerate(names)]
+    is_matrix = any(values[0] in heads for values in listed)
+    across = [Column(head, head, NUMBER, _crossing(head, is_matrix)) for head in heads]
+    step = ACROSS if is_matrix else WIDE - len(down)
+    tables = (
+        table(many(len(listed), "row"), [*down, *across[begun : begun + step], NOTES], listed.values())
+        for begun in range(0, len(across), step)
+    )
+    measure, words = rows[0]["measure"], " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
+    title = part["title"] if "measures" in part else f"{_capital(MEASURES[measure].name)} by {words}"
+    brackets = ("In brackets: the same value down and across.",) if is_matrix else ()
+    return Section(part["slug"], title, brackets, tuple(made for each in tables for made in dense(each)))
+
+
+def _crossing(head: str, is_matrix: bool) -> Callable[[dict], Cell]:
+    def cell(row: dict) -> Cell:
+        made = row.get(head)
+        if not made:
+            return Cell(NOT_MEASURED)
+        if not is_matrix or made["low"] is None:
+            return _cell(made)
+        shown = percent(made["value"])
+        shown = f"({shown})" if row["of"][0] == head else shown
+        return Cell(shown, made["value"], note=span(made["low"], made["high"]))
+
+    return cell
 
 
 NAMED = ("language",)  # dimensions whose values are codes with a name
