@@ -6,7 +6,7 @@ that of the jackknife in resampling.py, but takes no loop over groups, and it ke
 is that change times the row's weight, shape (n,). tests/benchmarks/scores.py measures how often the intervals cover.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import sqrt
 from typing import NamedTuple
 
@@ -75,6 +75,11 @@ class ScoredUnits(NamedTuple):
         """The weights, adding up to 1, (n,)."""
         found: Floats = self.weights / self.weights.sum()
         return found
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether weights are equal and each row is a group."""
+        return self.groups == len(self.rows) and bool(np.ptp(self.weights) <= SLACK * self.weights.max())
 
     def by_group(self, values: Floats) -> Floats:
         """The sum over the rows of each group, (groups,)."""
@@ -248,16 +253,39 @@ def proportion(
     """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
-    number, value = len(hits), min(1.0, float(units.shares @ hits))
-    if units.groups == number and np.ptp(units.weights) <= SLACK * units.weights.max():
-        counted = int(hits.sum())
-        return Figure(counted / number, *ends(counted, number))
+    if units.groups == len(hits):
+        own = units.weights
+        of_hits = [float((own**power) @ hits) for power in (0, 1, 2)]
+        return of_sums(len(hits), (float(own.sum()), float(own @ own)), of_hits, ends, is_plain=units.is_plain)
     if units.groups < LEAST_LEFT_OUT:
-        return Figure(value, reason=too_few(LEAST_LEFT_OUT, units.groups))
+        return Figure(min(1.0, float(units.shares @ hits)), reason=too_few(LEAST_LEFT_OUT, units.groups))
+    value = min(1.0, float(units.shares @ hits))
+    spread = variance(units, units.shares * (hits - value))
+    most = effective(units.by_group(units.weights))
+    return _of_count(value, spread, most, effective(units.weights), most, ends)
+
+
+Ends = Callable[[float, float], tuple[float, float]]
+
+
+def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], ends: Ends, *, is_plain: bool) -> Figure:
+    """`proportion` where each row is a group, from sums over the rows. weights: of the weights, and of their squares;
+    hits: the number of hits, and the sums of their weights and of the squares."""
+    if is_plain:
+        return Figure(hits[0] / number, *ends(hits[0], number))
+    (total, squares), value = weights, min(1.0, hits[1] / weights[0])
+    if number < LEAST_LEFT_OUT:
+        return Figure(value, reason=too_few(LEAST_LEFT_OUT, number))
+    spread = max(0.0, hits[2] * (1 - 2 * value) + value**2 * squares) / total**2 * number / (number - 1)
+    most = total**2 / squares
+    return _of_count(value, spread, most, most, most, ends)
+
+
+def _of_count(value: float, spread: float, if_alike: float, most: float, groups: float, ends: Ends) -> Figure:
+    """if_alike: the count where all or none are hits; most: the count otherwise, at most; groups: their effective
+    number."""
     if not SLACK < value < 1 - SLACK:
-        count = effective(units.by_group(units.weights))
+        count = if_alike
     else:
-        spread = variance(units, units.shares * (hits - value))
-        count = min(effective(units.weights), value * (1 - value) / spread if spread else np.inf)
-        count *= (Z / quantile(units)) ** 2
+        count = min(most, value * (1 - value) / spread if spread else np.inf) * (Z / _t(groups)) ** 2
     return Figure(value, *ends(value * count, count))

@@ -1,5 +1,6 @@
 """Answers that a system is to be trusted with: accuracy by threshold, and the threshold for a wished precision."""
 
+from functools import partial
 from math import ceil, log
 from typing import NamedTuple
 
@@ -10,7 +11,7 @@ from annotate.core.answers import Bools, Floats, Ints
 from annotate.core.estimation import SLACK
 from annotate.core.intervals import LEVEL
 from annotate.core.resampling import LEAST_LEFT_OUT
-from annotate.core.scored_units import NO_UNITS, Figure, ScoredUnits, proportion, skewed, too_few
+from annotate.core.scored_units import NO_UNITS, Figure, ScoredUnits, of_sums, proportion, skewed, too_few
 from annotate.core.scores import mean_above
 
 MOST_POINTS = 200  # of a risk-coverage curve
@@ -107,7 +108,20 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
         few = f"Even without an error, {least:,} independent units are needed; there are {int(counts[-1]):,}."
         return Threshold(None, reason=few)
     tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
-    bounds = [_bounded(order[: last[at] + 1], hits, units, error) for at in tested]
+    if units.groups == len(order):  # sums of all units before give each bound without another pass
+        sums_of_hits = [(units.weights[order] ** power * hits[order]).cumsum()[last] for power in (0, 1, 2)]
+        bounds = [
+            of_sums(
+                int(last[at]) + 1,
+                (float(sums[at]), float(squares[at])),
+                [float(each[at]) for each in sums_of_hits],
+                partial(_ends, error=error),
+                is_plain=units.is_plain,
+            )
+            for at in tested
+        ]
+    else:
+        bounds = [_bounded(order[: last[at] + 1], hits, units, error) for at in tested]
     failed = np.array([bound.low is None or bound.low < wish for bound in bounds] + [True])
     starts = np.searchsorted(counts[tested], _powers(least, START, counts[-1])[:chains])
     best = max((start + int(failed[start:].argmax()) for start in starts if not failed[start]), default=0) - 1
@@ -142,13 +156,13 @@ def _first(ascending: Floats, wanted: Floats) -> Ints:
 
 def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figure:
     """The proportion of hits with a lower bound that fails as often as `error`, and an upper one as in an interval."""
+    return proportion(hits[rows], units.only(rows), partial(_ends, error=error))
 
-    def ends(found: float, of: float) -> tuple[float, float]:
-        low = float(scipy.special.betaincinv(found, of - found + 1, error)) if found > 0 else 0.0
-        high = float(scipy.special.betaincinv(found + 1, of - found, (1 + LEVEL) / 2)) if found < of else 1.0
-        return low, high
 
-    return proportion(hits[rows], units.only(rows), ends)
+def _ends(found: float, of: float, error: float) -> tuple[float, float]:
+    low = float(scipy.special.betaincinv(found, of - found + 1, error)) if found > 0 else 0.0
+    high = float(scipy.special.betaincinv(found + 1, of - found, (1 + LEVEL) / 2)) if found < of else 1.0
+    return low, high
 
 
 def _missed(bounds: list[Figure]) -> str:

@@ -20,7 +20,7 @@ from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored
-from annotate.evaluation.units import Units, read_units
+from annotate.evaluation.units import Units, is_text, read_units
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
 from corpora.core.predictions import FIELDS
@@ -191,8 +191,10 @@ def _confusion(pairs: Paired, labels: Sequence[str]) -> dict[str, Any]:
 
 def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
     """The units where gold and prediction differ; with their texts where the licence lets these leave."""
-    return [
-        {"id": key, "gold": gold, "predicted": label, **({"fields": dict(text)} if text else {})}
-        for key, gold, label, text in zip(units.ids, units.gold, said.labels, units.texts, strict=True)
-        if gold != label
-    ]
+    wrong = [place for place, gold in enumerate(units.gold) if gold != said.labels[place]]
+    found = []
+    for place, read in zip(wrong, units.rows(wrong), strict=True):
+        each: dict[str, Any] = {"id": units.ids[place], "gold": units.gold[place], "predicted": said.labels[place]}
+        fields = {name: value for name, value in read.items() if is_text(name, value)}
+        found.append(each | ({"fields": fields} if fields else {}))
+    return found

@@ -21,7 +21,7 @@ from annotate.core.prediction_powered import corpus_shares
 from annotate.evaluation.form_measures import Row, row
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_table import Predictions
-from annotate.evaluation.units import Units
+from annotate.evaluation.units import Units, answers_of
 
 WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
 READING = (
@@ -89,8 +89,8 @@ def _answers(units: Units) -> people.Answers | None:
     known = set(units.labels)
     rows = [
         (key, person, label)
-        for key, said in zip(units.ids, units.answers, strict=True)
-        for person, label in said.items()
+        for key, row in zip(units.ids, units.rows(range(len(units.ids))), strict=True)
+        for person, label in answers_of(row).items()
         if label in known
     ]
     return people.tabulate(rows, units.labels) if rows else None

@@ -1,7 +1,8 @@
 """The units of an exported set whose answers are one label each, read so that any system can be measured on them."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+import sys
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,10 +26,9 @@ class Units:
 
     form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first. ids, gold: ids and
     gold labels. chances: with which each was drawn from the corpus; weights: how many units each stands for, 1 where
-    that is the least. groups: the place of the
-    group of units that were drawn together, None where each was drawn by itself. slices: name of a slice, such as
-    `language` -> the value of each unit, "" for none. votes: label -> the share of people's answers, {} where nobody
-    answered; answers: person -> label. texts: what people read, {} where the licence keeps it.
+    that is the least. groups: the place of the group of units that were drawn together, None where each was drawn by
+    itself. slices: name of a slice, such as `language` -> the value of each unit, "" for none. votes: label -> the
+    share of people's answers, empty where nobody answered. offsets: where the row of each begins in `jsonl`.
     """
 
     folder: Path
@@ -46,8 +46,15 @@ class Units:
     groups: Ints | None
     slices: Mapping[str, Sequence[str]]
     votes: Sequence[Mapping[str, float]]
-    answers: Sequence[Mapping[str, str]]
-    texts: Sequence[Mapping[str, str]]
+    jsonl: Path
+    offsets: Sequence[int]
+
+    def rows(self, places: Iterable[int]) -> Iterator[dict[str, Any]]:
+        """The whole rows of some units, read anew: all at once would take a gigabyte for 100,000."""
+        with self.jsonl.open("rb") as file:
+            for place in places:
+                file.seek(self.offsets[place])
+                yield json.loads(file.readline())
 
     def described(self) -> dict[str, Any]:
         """What a report says of the set."""
@@ -83,31 +90,29 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
         if names:
             raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
-    rows = list(_rows(jsonl))
-    if split:
-        there = sorted({row.get("split") or "" for _, row in rows} - {""})
-        rows = [each for each in rows if each[1].get("split") == split]
-        if not rows:
-            raise EvaluationError(
-                f"The gold set {name} in {folder} has no units in the split {split}, only in: "
-                f"{', '.join(there) or 'no split'}; name another with --split, or leave it out."
-            )
-    if not rows:
+    together = get(place, task, "together", str)
+    found = _Columns(together, split)
+    found.read(jsonl)
+    if split and not found.ids:
+        raise EvaluationError(
+            f"The gold set {name} in {folder} has no units in the split {split}, only in: "
+            f"{', '.join(sorted(found.splits)) or 'no split'}; name another with --split, or leave it out."
+        )
+    if not found.ids:
         raise EvaluationError(
             f"The gold set {name} in {folder} has no labelled record, so nothing can be measured on it; export it "
             "again when people have labelled some."
         )
-    gold = [get(where, row, "label", str) for where, row in rows]
     listed = list(task["labels"])
-    labels = listed + sorted(set(gold) - set(listed))
-    if len(set(gold)) < 2:
+    labels = listed + sorted(set(found.gold) - set(listed))
+    if len(set(found.gold)) < 2:
         raise EvaluationError(
-            f"All {len(gold):,} units of the gold set {name} in {folder} have the label {gold[0]}, so a system that "
-            "always says that would be right everywhere; label units of another label too."
+            f"All {len(found.gold):,} units of the gold set {name} in {folder} have the label {found.gold[0]}, so a "
+            "system that always says that would be right everywhere; label units of another label too."
         )
-    fields = [row for _, row in rows]
-    chances = _chances(place, fields)
-    together = get(place, task, "together", str)
+    chances = np.array(found.chances)
+    if not ((chances > 0) & (chances <= 1)).all():
+        raise GoldSetError(f"{jsonl}: a row has a chance that is not above 0 and at most 1. {RESTORE}")
     return Units(
         folder=folder,
         name=name,
@@ -117,30 +122,79 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
         manifest=manifest,
         form=form,
         labels=labels,
-        ids=[get(where, row, "id", str) for where, row in rows],
-        gold=gold,
+        ids=found.ids,
+        gold=found.gold,
         chances=chances,
         weights=chances.max() / chances,
-        groups=_groups([row.get(together) for row in fields]) if together else None,
-        slices=_slices(fields, together),
-        votes=[_votes(row) for row in fields],
-        answers=[_answers(row) for row in fields],
-        texts=[{key: str(value) for key, value in row.items() if _is_text(key, value)} for row in fields],
+        groups=_groups(found.groups) if together else None,
+        slices=found.slices(),
+        votes=found.votes,
+        jsonl=jsonl,
+        offsets=found.offsets,
     )
 
 
-def _rows(jsonl: Path) -> Any:
-    with jsonl.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            yield f"{jsonl}, line {number:,}", json.loads(line)
+class _Columns:
+    """What is kept of the rows of a set, column by column."""
 
+    def __init__(self, together: str, split: str) -> None:
+        self.together, self.split = together, split
+        self.splits: set[str] = set()
+        self.ids: list[str] = []
+        self.gold: list[str] = []
+        self.chances: list[float] = []
+        self.groups: list[Any] = []
+        self.votes: list[Mapping[str, float]] = []
+        self.offsets: list[int] = []
+        # Name -> the value of each unit, of columns that may be slices; a column with too many values is dropped.
+        self.values: dict[str, list[str]] = {}
+        self.dropped: set[str] = set()
+        self._same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = {}
 
-def _chances(place: Path, rows: Collection[Mapping[str, Any]]) -> Floats:
-    """The chance of each to be drawn; 1 where it is not known."""
-    chances = np.array([row.get("chance") or 1.0 for row in rows], dtype=np.float64)
-    if not ((chances > 0) & (chances <= 1)).all():
-        raise GoldSetError(f"{place.parent}: a row has a chance that is not above 0 and at most 1. {RESTORE}")
-    return chances
+    def read(self, jsonl: Path) -> None:
+        offset = 0
+        with jsonl.open("rb") as lines:
+            for number, line in enumerate(lines, 1):
+                row = json.loads(line)
+                if row.get("split"):
+                    self.splits.add(row["split"])
+                if not self.split or row.get("split") == self.split:
+                    self._add(f"{jsonl}, line {number:,}", row)
+                    self.offsets.append(offset)
+                offset += len(line)
+
+    def _add(self, place: str, row: dict[str, Any]) -> None:
+        self.ids.append(get(place, row, "id", str))
+        self.gold.append(sys.intern(get(place, row, "label", str)))
+        self.chances.append(row.get("chance") or 1.0)
+        self.groups.append(row.get(self.together))
+        votes = tuple((each["label"], each["votes"]) for each in row.get("soft_labels") or () if each["votes"])
+        self.votes.append(self._same.setdefault(votes, dict(votes)))
+        self._slice(PEOPLE, _agreement(votes))
+        for name, value in row.items():
+            if name in (LANGUAGE, STRATUM) or is_text(name, value):
+                self._slice(name, value or "")
+
+    def _slice(self, name: str, value: str) -> None:
+        if name in self.dropped or name == self.together:
+            return
+        values = self.values.setdefault(name, [])
+        if len(values) < len(self.ids) - 1:  # rows before lacked it
+            values += [""] * (len(self.ids) - 1 - len(values))
+        values.append(sys.intern(value))
+        if len(self.ids) % MOST_SLICES == 0 and len(set(values[-2 * MOST_SLICES :])) > MOST_SLICES:
+            self.dropped.add(name)
+            del self.values[name]
+
+    def slices(self) -> dict[str, list[str]]:
+        found = {}
+        for name, values in self.values.items():
+            if 2 <= len(set(values)) <= min(MOST_SLICES, len(self.ids) // 2):
+                found[name] = values + [""] * (len(self.ids) - len(values))
+        return {
+            **{name: found[name] for name in found if name != PEOPLE},
+            **({PEOPLE: found[PEOPLE]} if PEOPLE in found else {}),
+        }
 
 
 def _groups(values: Sequence[Any]) -> Ints | None:
@@ -151,37 +205,21 @@ def _groups(values: Sequence[Any]) -> Ints | None:
     return np.array([places.setdefault(str(value), len(places)) for value in values], dtype=np.int64)
 
 
-def _is_text(key: str, value: Any) -> bool:
-    return isinstance(value, str) and (key == "text" or key not in COLUMNS)
+def is_text(name: str, value: Any) -> bool:
+    """Whether it is what people read: the text, or a field of a record."""
+    return isinstance(value, str) and (name == "text" or name not in COLUMNS)
 
 
-def _slices(rows: Sequence[Mapping[str, Any]], together: str) -> dict[str, list[str]]:
-    found = {}
-    fields = dict.fromkeys(key for row in rows for key, value in row.items() if _is_text(key, value))
-    for name in (LANGUAGE, STRATUM, *fields):
-        values = [str(row.get(name) or "") for row in rows]
-        if name != together and 2 <= len(set(values)) <= min(MOST_SLICES, len(rows) // 2):
-            found[name] = values
-    people = [_agreement(_votes(row)) for row in rows]
-    if len(set(people)) > 1:
-        found[PEOPLE] = people
-    return found
-
-
-def _votes(row: Mapping[str, Any]) -> dict[str, float]:
-    return {each["label"]: each["votes"] for each in row.get("soft_labels") or () if each["votes"]}
-
-
-def _answers(row: Mapping[str, Any]) -> dict[str, str]:
-    said = row.get("judgments") or ()
+def answers_of(row: Mapping[str, Any]) -> dict[str, str]:
+    """Person -> the label of their answer that counts."""
     return {
         each["annotator"]: each["label"]
-        for each in said
+        for each in row.get("judgments") or ()
         if each["kind"] == "answer" and each["label"] and not each.get("voided_at")
     }
 
 
-def _agreement(votes: Mapping[str, float]) -> str:
+def _agreement(votes: Collection[tuple[str, float]]) -> str:
     """How far people agreed on a unit: all, most of them, or fewer."""
-    most = max(votes.values(), default=0.0)
+    most = max((share for _, share in votes), default=0.0)
     return "" if not votes else "all agree" if len(votes) == 1 else "most agree" if most > 0.5 else "no majority"
