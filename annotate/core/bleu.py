@@ -10,7 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
+from annotate.core.answers import Floats
 from annotate.core.resampling import bootstrap
+
+METRIC = BLEU(lowercase=True)
 
 
 @dataclass(frozen=True)
@@ -31,23 +34,30 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
     """said: one text for each that was meant, in the same order."""
     if len(said) != len(meant):
         raise ValueError(f"{len(said)} texts for {len(meant)} references; give one for each.")
-    metric = BLEU(lowercase=True)
     if not said:
         return Generated(None, None, None, 0, "")
-    score = metric.corpus_score(said, [meant])
-    counts = []
+    score = METRIC.corpus_score(said, [meant])
+    low, high = bootstrap(counts(said, meant), lambda total: float(scores(total[:, None])[0]), seed=seed)
+    return Generated(_share(score.score), low, high, len(said), str(METRIC.get_signature()))
+
+
+def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
+    """Of each pair what BLEU is computed from: both lengths, and n-grams that match and that there are, (n, 10)."""
+    found = []
     for hypothesis, reference in zip(said, meant, strict=True):
-        one = metric.corpus_score([hypothesis], [[reference]])
-        counts.append([one.sys_len, one.ref_len, *one.counts, *one.totals])
+        one = METRIC.corpus_score([hypothesis], [[reference]])
+        found.append([one.sys_len, one.ref_len, *one.counts, *one.totals])
+    return np.array(found, dtype=np.float64)
 
-    def from_counts(total: np.ndarray[tuple[int, ...], np.dtype[np.float64]]) -> float:
-        said_length, meant_length, *rest = (int(number) for number in total)
+
+def scores(sums: Floats) -> Floats:
+    """BLEU of sums of such counts, (10, times)."""
+    found = []
+    for said, meant, *rest in sums.T.astype(int).tolist():
         order = len(rest) // 2
-        made = BLEU.compute_bleu(rest[:order], rest[order:], said_length, meant_length, metric.smooth_method)
-        return _share(float(made.score))
-
-    low, high = bootstrap(np.array(counts, dtype=np.float64), from_counts, seed=seed)
-    return Generated(_share(score.score), low, high, len(said), str(metric.get_signature()))
+        made = BLEU.compute_bleu(rest[:order], rest[order:], said, meant, METRIC.smooth_method)
+        found.append(_share(float(made.score)))
+    return np.array(found)
 
 
 def _share(score: float) -> float:

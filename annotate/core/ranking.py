@@ -61,8 +61,10 @@ def _discount(rank: int) -> float:
     return 1 / log2(rank + 1)
 
 
-def mean_ndcg(pages: Iterable[tuple[str, float, float]], *, seed: str) -> Ranked:
-    """pages: (query, grade, prediction) in the order of the file; a query's pages stand together."""
+def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], int, int]:
+    """The nDCG of each query of two pages or more, how many queries have one page, and how many of the others no gain.
+
+    pages: (query, grade, prediction) in the order of the file; a query's pages stand together."""
     values, single, irrelevant = [], 0, 0
     for _, group in groupby(pages, key=lambda page: page[0]):
         found = list(group)
@@ -72,6 +74,12 @@ def mean_ndcg(pages: Iterable[tuple[str, float, float]], *, seed: str) -> Ranked
         grades = [grade for _, grade, _ in found]
         values.append(ndcg(grades, [score for _, _, score in found]))
         irrelevant += not any(grades)
+    return values, single, irrelevant
+
+
+def mean_ndcg(pages: Iterable[tuple[str, float, float]], *, seed: str) -> Ranked:
+    """The mean over queries. pages: as in `by_query`."""
+    values, single, irrelevant = by_query(pages)
     if not values:
         return Ranked(None, None, None, 0, single, 0)
     queries = len(values)

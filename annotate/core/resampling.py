@@ -101,6 +101,23 @@ def randomization(
     return as_far / (TRADES + 1)
 
 
+def apart(
+    first: npt.NDArray[np.float64],
+    second: npt.NDArray[np.float64],
+    score: Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]],
+    *,
+    seed: str,
+) -> tuple[Difference | None, float]:
+    """How far two systems are apart in a score, with the jackknife's interval, and the p-value of `randomization`,
+    which has the same arguments. None of too few units, and where leaving one out never changes a difference."""
+    sums = first.sum(axis=0)[:, None], second.sum(axis=0)[:, None]
+    value = float(score(sums[0])[0] - score(sums[1])[0])
+    without = score(sums[0] - first.T) - score(sums[1] - second.T)
+    shows_nothing = abs(value) > SLACK and float(np.ptp(without)) <= SLACK
+    found = None if shows_nothing else jackknife_difference(value, without)
+    return found, randomization(first, second, score, seed=seed)
+
+
 def percentiles(found: npt.NDArray[np.float64]) -> tuple[float, float]:
     """The ends of the interval, from what came out of each drawing."""
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])

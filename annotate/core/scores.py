@@ -16,7 +16,7 @@ from annotate.core.answers import Bools, Floats, Ints
 from annotate.core.estimation import SLACK, Z
 from annotate.core.intervals import LEVEL
 from annotate.core.lottery import lot
-from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS, REPLICATES
+from annotate.core.resampling import LEAST_UNITS, REPLICATES
 from annotate.core.scored_units import (
     NO_UNITS,
     NO_VARIATION,
@@ -24,12 +24,10 @@ from annotate.core.scored_units import (
     ScoredUnits,
     check_scores,
     mean,
-    on_log_odds,
     proportion,
     quantile,
     share,
     too_few,
-    variance,
 )
 
 BINS = 15
@@ -192,7 +190,9 @@ def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) ->
 
 def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tuple[float, Floats]]) -> ByLabel:
     """measure: of scores, weights and whether a unit has the label, (n,) each: the value and its influence, (n,)."""
-    labels, values, rarest = [], [], units.groups
+    labels: list[Figure] = []
+    values: list[float] = []
+    kinds: list[Bools] = []
     total = np.zeros(len(units.rows))
     for label in range(units.scores.shape[1]):
         has = units.truth == label
@@ -203,18 +203,14 @@ def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tup
         value, influence = measure(units.scores[:, label], units.weights, has)
         labels.append(share(value, influence, units, (has, ~has)))
         values.append(value)
+        kinds += has, ~has
         total += influence
-        rarest = min(rarest, units.groups_with(has), units.groups_with(~has))
     if not values:
         return ByLabel(tuple(labels), Figure(None, reason="No label has units of its own and others."))
+    macro = share(sum(values) / len(values), total / len(values), units, kinds)
     left_out = len(labels) - len(values)
     reason = f"The mean leaves out {left_out} of {len(labels)} labels." if left_out else ""
-    value = sum(values) / len(values)
-    if rarest < LEAST_LEFT_OUT:
-        few = too_few(LEAST_LEFT_OUT, rarest, " with and without each label")
-        return ByLabel(tuple(labels), Figure(value, reason=f"{reason} {few}".strip()))
-    macro = on_log_odds(value, variance(units, total / len(values)), rarest)
-    return ByLabel(tuple(labels), macro._replace(reason=reason))
+    return ByLabel(tuple(labels), macro._replace(reason=f"{reason} {macro.reason}".strip()))
 
 
 def _true_scores(units: ScoredUnits) -> Floats:

@@ -69,7 +69,7 @@ def risk_coverage(units: ScoredUnits) -> RiskCoverage:
     points = (
         Point(-float(thresholds[at]), float(coverage[at]), float(accuracy[at])) for at in _first(coverage, wanted)
     )
-    rarer = min(units.groups_with(right), units.groups_with(~right))
+    rarer = min(len(np.unique(units.group[kind])) for kind in (right, ~right))
     few = too_few(LEAST_LEFT_OUT, rarer, " with right answers, and with wrong ones")
     area = Figure(value, reason=few) if rarer < LEAST_LEFT_OUT else skewed(value, influence, units, 1.0)
     return RiskCoverage(area, tuple(points))

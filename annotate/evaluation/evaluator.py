@@ -3,7 +3,7 @@
 The report is one dict that JSON can hold. reports/evaluation_report.py writes it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,7 @@ from annotate.core import classification as classes
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
-from annotate.core.comparing import mcnemar
-from annotate.core.resampling import LEAST_UNITS
-from annotate.evaluation.form_measures import FORMS, Choice, Row, difference_row, holm_corrected
+from annotate.evaluation.form_measures import FORMS, Choice, Row, apart, holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
@@ -156,20 +154,12 @@ def _sliced(measured: Choice, units: Units) -> list[Row]:
 def _comparison(first: Choice, second: Choice, units: Units, name: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for measure, function in first.compared().items():
-        rows.append(_apart(measure, {}, first.pairs, second.pairs, function))
+        rows.append(apart(measure, {}, first.pairs, second.pairs, function))
     for of, kept in _slices(units):
         if kept.sum() >= FEWEST:
             sides = first.pairs.where(kept), second.pairs.where(kept)
-            rows.append(_apart("accuracy", of, *sides, classes.accuracy))
+            rows.append(apart("accuracy", of, *sides, classes.accuracy))
     return {"other": _described(name), "rows": holm_corrected(rows)}
-
-
-def _apart(measure: str, of: Mapping[str, str], first: Paired, second: Paired, function: Any) -> dict[str, Any]:
-    found, p = classes.apart(first, second, function)
-    if measure == "accuracy" and first.is_plain:
-        alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
-        p = mcnemar(*alone)
-    return difference_row(measure, of, found, len(first.gold), "" if found else f"fewer than {LEAST_UNITS} units", p)
 
 
 # --- confusions and errors

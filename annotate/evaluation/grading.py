@@ -4,16 +4,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation import mldoc_grading, ranked_documents, suggested_replies, xglue_grading
+from annotate.evaluation import language_pairs, ranked_grading, reply_grading, xglue_tasks
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 
 # The format of a set -> what makes the report of (predictions, sets, other predictions to compare them with).
 GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
-    "XGLUE": xglue_grading.grade,
-    "MLDoc": mldoc_grading.grade,
-    "EURLEX57K": ranked_documents.grade,
-    OF_PAIRS: suggested_replies.grade,
+    "XGLUE": xglue_tasks.grade,
+    "MLDoc": language_pairs.grade,
+    "EURLEX57K": ranked_grading.grade,
+    OF_PAIRS: reply_grading.grade,
 }
 # The format of a set -> what may be chosen for its report besides, by the names of options.
 CHOICES: Mapping[str, Collection[str]] = {"EURLEX57K": ("split", "first", "threshold", "frequent_over")}

@@ -1,9 +1,9 @@
 """What all published formats share in which predictions are handed in: the sets that they are for, and lines of files.
 
-xglue_predictions.py and mldoc_predictions.py say which files a format has; grading.py knows the formats.
+xglue_tasks.py and language_pairs.py say which files a format has; grading.py knows the formats.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -142,6 +142,20 @@ def unfinished_ones(sets: Iterable[PublishedSet]) -> list[str]:
 
 
 # --- files of predictions
+
+
+def system_names(paths: Sequence[Path]) -> list[str]:
+    """What a report calls one system, or two that are compared: by the names of their folders or files, or by the paths
+    where these are the same. EvaluationError where both are the same."""
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise EvaluationError(f"{paths[0]} cannot be compared with itself; name other predictions with --against.")
+    names = [path.resolve().name for path in paths]
+    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+
+
+def described(name: str) -> dict[str, str]:
+    """What a report says of a system."""
+    return {"name": name, "version": "", "spelled": name}
 
 
 def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:

@@ -7,15 +7,13 @@ The report is the dict that `evaluate` writes as JSON:
                 measure. Rows may have p and p_holm of a test
     sections    optional: {slug, title, of, measures}, a section of its own for the rows of these measures with these
                 dimensions. loud: a warning in it; plotted: its measures that are drawn, the first one by default;
-                apart: whether each value of the first dimension has its own
+                across: the values of the last dimension, if these stand across, of one measure
     head        {measure, of} of the rows that head the report
     unit        optional: the noun for a unit, such as "post"
     names       optional: value of a dimension -> its name, as of a language code
     words       slug of a section -> sentences below its title
     reading     sentences on how the numbers are to be read; those on measures are in MEASURES
-    comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference. Where some
-                measures are tested and others not, the rows are laid out like the figures too. test: what p is, where
-                it is not McNemar's or a paired test
+    comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference
     reliability optional: {confidence, accuracy, low, high, units} of each bin; coverage: {coverage, accuracy} of each
                 threshold
     confusion   {labels, cells}; errors: {id, gold, predicted, fields}; told, warnings: sentences
@@ -31,7 +29,7 @@ from typing import Any, NamedTuple
 from annotate.reports.curves import Spot, curve
 from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
-from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points
+from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points, span
 from annotate.reports.plots import Mark
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.sections import Section, by_value, dense, mark_of, pictures
@@ -40,6 +38,8 @@ from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, bes
 KIND = "evaluation"
 COMMONEST = 25  # confusions in the table
 CONFUSED = 20  # labels in the heat map that has its numbers in the cells
+# Columns side by side on a terminal: of figures without intervals; and of values down and figures with intervals.
+ACROSS, WIDE = 8, 5
 LISTED = 200  # errors in the table; the file has them all
 
 
@@ -84,7 +84,9 @@ MEASURES: Mapping[str, Measure] = {
         "weighted kappa", "Weighted kappa counts an error by the square of its distance in grades (Cohen 1968).", False
     ),
     "ndcg": Measure(
-        "nDCG", "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades."
+        "nDCG",
+        "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades. "
+        "The gain of a page is its grade, discounted by log2(rank + 1). Pages with one prediction share ranks.",
     ),
     "log_loss": Measure("log loss", is_share=False),
     "brier": Measure("Brier score", is_share=False),
@@ -116,33 +118,13 @@ MEASURES: Mapping[str, Measure] = {
     "person_close": Measure("person as close", is_exact=True),
     "corpus_share": Measure("share in the corpus", ""),
     "answers_needed": Measure("further answers", is_share=False, is_exact=True),
-    "P": Measure("P@K", "P@K is the share of gold labels among the first K labels of a document’s ranking."),
-    "R": Measure("R@K", "R@K is the share of a document’s gold labels that are among its first K."),
-    "RP": Measure("RP@K", "RP@K is the number of gold labels among the first K, divided by the most there can be."),
-    "nDCG": Measure(
-        "nDCG@K", "nDCG@K is the sum of 1/log2(rank + 1) over those gold labels, divided by that of the best ranking."
+    "bleu4": Measure(
+        "BLEU-4",
+        "BLEU-4 is sacrebleu’s, of all texts of a test file together, in lower case: how many of their words, and runs "
+        "of up to four words, are in those of people; 100% at best.",
     ),
-    "micro_precision": Measure("micro precision", "Micro precision is the share of the labels given that are right."),
-    "micro_recall": Measure("micro recall", "Micro recall is the share of the gold labels that are given."),
-    "micro_f1": Measure("micro F1", "Micro F1 is the harmonic mean of micro precision and recall."),
-    "weighted_rouge": Measure("weighted ROUGE", "Weighted ROUGE is ROUGE-1/6 + ROUGE-2/3 + ROUGE-3/2."),
-    "rouge1": Measure(
-        "ROUGE-1", "ROUGE-n is the F1 of distinct n-grams of words, without full stops, in small letters."
-    ),
-    "rouge2": Measure("ROUGE-2", ""),
-    "rouge3": Measure("ROUGE-3", ""),
-    "dist1": Measure(
-        "Dist-1",
-        "Dist-1 and Dist-2 are the distinct words, and the distinct pairs of words, of the replies that counted, "
-        "divided by the number of their words. They fall as examples are added. Their intervals are somewhat too wide.",
-    ),
-    "dist2": Measure("Dist-2", ""),
-    "p1": Measure(
-        "precision at one", "Precision at one is the share of references in the response set that were suggested first."
-    ),
-    "mrr": Measure(
-        "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
-    ),
+    "mean_accuracy": Measure("mean accuracy", "Mean accuracy is the mean over pairs of train and test language."),
+    "transfer": Measure("transfer", "Transfer is the mean accuracy over pairs of two different languages."),
 }
 DIMENSIONS: Mapping[str, str] = {
     "people": "agreement among people",
@@ -150,7 +132,8 @@ DIMENSIONS: Mapping[str, str] = {
     "needed": "way",
     "answers": "answers",
     "wished": "wished precision",
-    "k": "K",
+    "train": "trained on",
+    "test": "tested on",
 }
 # The section in which the rows of all units stand, and those of single labels.
 OVERALL, BY_LABEL = (), ("label",)
@@ -172,24 +155,13 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
         if (row["measure"], row["of"]) == (head["measure"], head["of"])
     ]
     if comparison := report.get("comparison"):
-        heads = report["head"][:1]
-        first = [row for row in comparison["rows"] if {"measure": row["measure"], "of": row["of"]} in heads]
-        found.append(("Comparison", *_who_is_better(report, first or comparison["rows"])))
+        found.append(("Comparison", *_who_is_better(report, comparison["rows"])))
     return found
 
 
 def _rests_on(report: dict, row: Mapping[str, Any]) -> str:
     words = row["note"] if row["units"] is None else many(row["units"], _noun(report))
-    return ", ".join([*_where(report, row), words])
-
-
-def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
-    """The values of the slice; a number has its dimension before it."""
-    names = report.get("names", {})
-    return [
-        f"{DIMENSIONS.get(name, name)} {value}" if value.isdigit() else names.get(value, value)
-        for name, value in row["of"].items()
-    ]
+    return ", ".join([*row["of"].values(), words])
 
 
 def _noun(report: dict) -> str:
@@ -201,9 +173,16 @@ def _capital(words: str) -> str:
 
 
 def sections(report: dict) -> list[Section]:
-    found = _measured_sections(report, report["rows"], _cell)
+    declared = {
+        (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
+    }
+    grouped: dict[str, tuple[Mapping[str, Any], list[dict]]] = {}
+    for row in report["rows"]:
+        part = declared.get((row["measure"], tuple(row["of"]))) or _by(row["of"])
+        grouped.setdefault(part["slug"], (part, []))[1].append(row)
+    found = [_made(report, part, rows) for part, rows in grouped.values()]
     if report.get("comparison"):
-        found += _comparison(report)
+        found.append(_comparison(report))
     if report.get("reliability"):
         found.append(_reliability(report))
     if report.get("confusion"):
@@ -213,30 +192,21 @@ def sections(report: dict) -> list[Section]:
     return [_with_words(section, report["words"].get(section.slug, ())) for section in [*found, _gold(report)]]
 
 
-def _measured_sections(report: dict, rows: Iterable[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> list[Section]:
-    """Sections of slices down and measures across. cell: what is written of a row."""
-    declared = {
-        (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
-    }
-    grouped: dict[str, tuple[Mapping[str, Any], list[dict]]] = {}
-    for row in rows:
-        of = tuple(row["of"])
-        part = declared.get((row["measure"], of)) or _by(of)
-        if part.get("apart"):
-            value = row["of"][of[0]]
-            title = _capital(report.get("names", {}).get(value, value))
-            part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": of[1:]}
-        grouped.setdefault(part["slug"], (part, []))[1].append(row)
-    return [
-        _sliced(report, part, rows, cell) if part["of"] else _overall(report, rows, cell)
-        for part, rows in grouped.values()
-    ]
+def _made(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
+    if not part["of"]:
+        return _overall(report, rows)
+    is_one = len({row["measure"] for row in rows}) == 1
+    if "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
+        return _crossed(part, rows)
+    return _sliced(report, part, rows)
 
 
-def _by(of: tuple[str, ...]) -> dict[str, Any]:
-    """The section of all rows with these dimensions."""
+def _by(of: Mapping[str, str]) -> dict[str, Any]:
+    """The section of all rows with these dimensions. Those of a task have a section of its own, with its average."""
+    if task := of.get("task"):
+        return {"slug": task.lower(), "title": task, "of": ("language",)}
     words = " and ".join(DIMENSIONS.get(name, name) for name in of)
-    return {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": of}
+    return {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": tuple(of)}
 
 
 def _with_words(section: Section, words: Sequence[str]) -> Section:
@@ -253,18 +223,18 @@ def _written(row: Mapping[str, Any]) -> str:
     return estimate(row) if measure.is_share else coefficient(row)
 
 
-def _cell(row: Mapping[str, Any]) -> Cell:
-    return Cell(_written(row), row["value"])
+def _cell(row: Mapping[str, Any] | None) -> Cell:
+    return Cell(_written(row), row["value"]) if row else Cell("")
 
 
 NOTES = Column("note", "note", NOTE)
 
 
-def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
+def _overall(report: dict, rows: list[dict]) -> Section:
     columns = (
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
-        Column("value", "estimate" if cell is _cell else "A less B", NUMBER, cell),
-        numbered("units", f"{_noun(report)}s"),
+        Column("value", "estimate", NUMBER, _cell),
+        *([numbered("units", f"{_noun(report)}s")] if any(row["units"] is not None for row in rows) else []),
         NOTES,
     )
 
@@ -276,23 +246,15 @@ def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]],
     return Section("overall", "All units", (), dense(table(many(len(rows), "measure"), columns, rows)), plots=plots)
 
 
-def _sliced(
-    report: dict, part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]
-) -> Section:
+def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
     """A table with a row for each slice and a column for each measure."""
-    notes = {row["note"] for row in rows}
-    if len(notes) == 1 and any(notes) and all(row["value"] is None for row in rows):
-        return Section(part["slug"], part["title"], (f"{_capital(*notes)}.",))
     of = tuple(part["of"])
     slices: dict[tuple[str, ...], dict[str, dict]] = {}
     for row in rows:
-        slices.setdefault(tuple(row["of"][name] for name in of), {})[row["measure"]] = row
+        slices.setdefault(tuple(row["of"].get(name, "all") for name in of), {})[row["measure"]] = row
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     # What a label has of precision and recall rests on other units than another measure of it.
     by_measure = len({each["units"] for found in slices.values() for each in found.values()}) > len(slices)
-    # A table that all rests on the same units says it once.
-    units = {row["units"] for row in rows}
-    common = many(*units, _noun(report)) if part.get("apart") and len(units) == 1 else ""
     listed = [{"of": values, **found, "note": _notes(found)} for values, found in slices.items()]
     names = report.get("names", {})
     columns: list[Column] = []
@@ -301,20 +263,16 @@ def _sliced(
         columns.append(Column(f"of{place}", DIMENSIONS.get(name, name), says=_value(place)))
         columns += [Column(f"name{place}", "name", NAME, _name(place, names))] if named else []
     for measure in measures:
-        columns.append(Column(measure, MEASURES[measure].name, NUMBER, _measured(measure, cell)))
-        has_units = not common and any(row["units"] is not None for row in rows if row["measure"] == measure)
+        columns.append(Column(measure, MEASURES[measure].name, NUMBER, _measured(measure)))
+        has_units = any(row["units"] is not None for row in rows if row["measure"] == measure)
         if has_units and (measure == measures[-1] or (by_measure and not MEASURES[measure].is_exact)):
             columns.append(numbered(f"{measure}_units", f"{_noun(report)}s", _figure(measure, "units")))
             # More of them have no room.
-            counts = len(measures) == 1 or (by_measure and len(measures) <= MOST_COUNTED)
-            if counts and any(row["count"] for row in rows if row["measure"] == measure):
+            if len(measures) <= MOST_COUNTED and any(row["count"] for row in rows if row["measure"] == measure):
                 columns.append(numbered(f"{measure}_count", "counts as", _figure(measure, "count")))
-        of_measure = [row for row in rows if row["measure"] == measure and cell is _cell]
-        tested = [key for key in TESTS if any(key in row for row in of_measure)]
+        tested = [key for key in TESTS if any(key in row for row in rows if row["measure"] == measure)]
         columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
     plotted = part.get("plotted") or measures[:1]
-    if len(of) == 2 and len(measures) == 1 and "measures" not in part:
-        return _crossed(part, of, measures[0], slices, cell)
 
     def plots() -> list:
         drawn = [
@@ -326,36 +284,49 @@ def _sliced(
         title = str(part["title"])
         if "measures" not in part:
             title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
-        ordered = drawn if all(row.label.isdigit() for row in drawn) else by_value(drawn)
-        return pictures(ordered, title, series, counted=f"{_noun(report)}s")
+        return pictures(by_value(drawn), title, series, counted=f"{_noun(report)}s")
 
     tables = dense(table(many(len(listed), "row"), [*columns, NOTES], listed))
-    words = (f"{common}.",) if common else ()
-    return Section(part["slug"], part["title"], words, tables, part.get("loud", ""), plots=plots)
+    return Section(part["slug"], part["title"], (), tables, part.get("loud", ""), plots=plots)
 
 
-def _crossed(
-    part: Mapping[str, Any],
-    of: Sequence[str],
-    measure: str,
-    slices: Mapping[tuple[str, ...], dict[str, dict]],
-    cell: Callable[[Mapping[str, Any]], Cell],
-) -> Section:
-    """A table of one measure by two dimensions, the first down and the second across."""
-    down, across = (DIMENSIONS.get(name, name) for name in of)
-    rows: dict[str, dict] = {}
-    for (first, second), found in slices.items():
-        rows.setdefault(first, {"of": (first,)})[second] = found[measure]
-    heads = list(dict.fromkeys(second for _, second in slices))
-    columns = [
-        Column("of", down, says=_value(0)),
-        *(Column(head, head, NUMBER, _measured(head, cell)) for head in heads),
-    ]
-    listed = [
-        {**row, "note": _notes({head: row[head] for head in heads if head in row}, heads)} for row in rows.values()
-    ]
-    title = f"{_capital(MEASURES[measure].name)} by {down} and {across}"
-    return Section(part["slug"], title, (), dense(table(many(len(listed), "row"), [*columns, NOTES], listed)))
+def _crossed(part: Mapping[str, Any], rows: list[dict]) -> Section:
+    """A table of one measure with the values of the last dimension across. Of a matrix, which has some values down too,
+    the diagonal is in brackets, and intervals stand behind the figures where there is room."""
+    *names, last = part["of"]
+    listed: dict[tuple[str, ...], dict[str, Any]] = {}
+    for row in rows:
+        *values, head = row["of"].values()
+        listed.setdefault(tuple(values), {"of": values})[head] = row
+    heads = list(part.get("across") or dict.fromkeys(row["of"][last] for row in rows))
+    for each in listed.values():
+        each["note"] = _notes({head: each[head] for head in heads if head in each}, heads)
+    down = [Column(f"of{n}", DIMENSIONS.get(name, name), says=_value(n)) for n, name in enumerate(names)]
+    is_matrix = any(values[0] in heads for values in listed)
+    across = [Column(head, head, NUMBER, _crossing(head, is_matrix)) for head in heads]
+    step = ACROSS if is_matrix else WIDE - len(down)
+    tables = (
+        table(many(len(listed), "row"), [*down, *across[begun : begun + step], NOTES], listed.values())
+        for begun in range(0, len(across), step)
+    )
+    measure, words = rows[0]["measure"], " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
+    title = part["title"] if "measures" in part else f"{_capital(MEASURES[measure].name)} by {words}"
+    brackets = ("In brackets: the same value down and across.",) if is_matrix else ()
+    return Section(part["slug"], title, brackets, tuple(made for each in tables for made in dense(each)))
+
+
+def _crossing(head: str, is_matrix: bool) -> Callable[[dict], Cell]:
+    def cell(row: dict) -> Cell:
+        made = row.get(head)
+        if not made:
+            return Cell(NOT_MEASURED)
+        if not is_matrix or made["low"] is None:
+            return _cell(made)
+        shown = percent(made["value"])
+        shown = f"({shown})" if row["of"][0] == head else shown
+        return Cell(shown, made["value"], note=span(made["low"], made["high"]))
+
+    return cell
 
 
 NAMED = ("language",)  # dimensions whose values are codes with a name
@@ -375,8 +346,8 @@ def _name(place: int, names: Mapping[str, str]) -> Callable[[dict], str]:
     return lambda row: names.get(row["of"][place], "") if names else beside(row["of"][place])
 
 
-def _measured(measure: str, cell: Callable[[Mapping[str, Any]], Cell]) -> Callable[[dict], Cell]:
-    return lambda row: cell(row[measure]) if measure in row else Cell("")
+def _measured(measure: str) -> Callable[[dict], Cell]:
+    return lambda row: _cell(row.get(measure))
 
 
 def _figure(measure: str, key: str) -> Callable[[dict], float | None]:
@@ -417,29 +388,24 @@ def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str
         return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts} is better"
     better = better_of(row, names)
     said = f"{better} is better" if better else "neither is shown to be better"
-    where = ", ".join([MEASURES[row["measure"]].name, *_where(report, row)])
-    return _difference(row).shown, f"{said}: {first} less {second}, in {where}"
+    where = f", {', '.join(row['of'].values())}" if row["of"] else ""
+    return _difference(row).shown, f"{said}: {first} less {second}, in {MEASURES[row['measure']].name}{where}"
 
 
-def _comparison(report: dict) -> list[Section]:
-    rows = report["comparison"]["rows"]
+def _comparison(report: dict) -> Section:
+    found = report["comparison"]
     first, second = names = names_of(report)
-    tested = {row["measure"] for row in rows if row["p"] is not None}
-    spread = {tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in tested}
-    listed = [row for row in rows if tuple(row["of"]) not in spread or row["p"] is not None]
+    tested = sum(row["p"] is not None for row in found["rows"])
     words = [
         f"A is {first}, B is {second}, on the same {_noun(report)}s. Each figure is what A reaches less what B "
         "reaches, shares in percentage points, with its 95% interval. The better one is named where zero lies outside "
         "the interval."
     ]
     if tested:
-        test = report["comparison"].get("test", "a two-sided paired test, McNemar’s exact one for accuracy")
         words.append(
-            f"p is that of {test}. Holm p is corrected for "
-            f"{many(sum(row['p'] is not None for row in rows), 'test')}: those below 0.05 hold all together."
+            "p is that of a two-sided paired test, McNemar’s exact one for accuracy. Holm p is corrected for "
+            f"{many(tested, 'test')}: those below 0.05 hold all together."
         )
-    if spread:
-        words.append("In the tables of all differences, * marks those where zero lies outside the interval.")
     columns = [
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
         Column("of", "of", says=_of),
@@ -449,25 +415,8 @@ def _comparison(report: dict) -> list[Section]:
         Column("better", "better", says=lambda row: better_of(row, names)),
         NOTES,
     ]
-    made = dense(table(many(len(listed), "comparison"), columns, listed))
-    differences = _measured_sections(report, (row for row in rows if tuple(row["of"]) in spread), _starred)
-    return [
-        Section("comparison", f"{first} and {second} compared", tuple(words), made),
-        *(
-            replace(
-                each,
-                slug=f"comparison-{each.slug}",
-                title=f"A less B: {each.title[:1].lower()}{each.title[1:]}",
-                plots=list,
-            )
-            for each in differences
-        ),
-    ]
-
-
-def _starred(row: Mapping[str, Any]) -> Cell:
-    cell = _difference(row)
-    return replace(cell, shown=f"{cell.shown}{'*' * bool(row['better'])}")
+    rows = table(many(len(found["rows"]), "comparison"), columns, found["rows"])
+    return Section("comparison", f"{first} and {second} compared", tuple(words), dense(rows))
 
 
 def _tested(key: str) -> Callable[[dict], str]:

@@ -1,6 +1,6 @@
 """A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
 
-predictor_report.py decides what it says, or xglue_report.py and mldoc_report.py for
+predictor_report.py decides what it says, or ranked_report.py and reply_report.py for
 predictions in files of these formats; this module decides how it looks.
 """
 
@@ -11,9 +11,9 @@ from django.template.loader import render_to_string
 
 from annotate.reports import (
     evaluation_report,
-    mldoc_report,
     predictor_report,
-    xglue_report,
+    ranked_report,
+    reply_report,
 )
 from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
@@ -24,7 +24,7 @@ from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrap
 FOLDED = 12  # a table of more rows is folded in the HTML
 # The kind of a report -> the module that has its words, tables and plots.
 WORDS: Mapping[str, ModuleType] = {
-    module.KIND: module for module in (evaluation_report, predictor_report, xglue_report, mldoc_report)
+    module.KIND: module for module in (evaluation_report, predictor_report, ranked_report, reply_report)
 }
 
 

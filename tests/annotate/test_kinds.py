@@ -254,9 +254,9 @@ def test_a_kind_of_a_file_is_labelled_by_keys_and_by_api_exported_and_measured(
     for language in ("en", "fr"):
         rows = (out / f"xglue.qadsm.{language}.test").read_text(encoding="utf-8").splitlines()
         (guessed / f"{language}.prediction").write_text("fits\n" * len(rows), encoding="utf-8")
-    call_command("evaluate", gold=[out], predictions=guessed.parent, out=tmp_path / "report", verbosity=0)
+    call_command("evaluate", guessed.parent, gold=[out], out=tmp_path / "report", verbosity=0)
     report = json.loads((tmp_path / "report" / "report.json").read_text(encoding="utf-8"))
-    assert [row["estimate"]["value"] for row in report["qadsm"]["languages"]] == [0.75, 0.75]
+    assert [row["value"] for row in report["rows"] if row["measure"] == "accuracy"] == [0.75, 0.75, 0.75]
 
 
 def test_a_kind_that_nobody_can_be_asked_opens_no_task(tmp_path, db):

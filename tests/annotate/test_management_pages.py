@@ -264,7 +264,7 @@ def test_queues_that_stand_still_are_told_of_a_few_of_each_task(make_records_tas
     make_records_task(count=1, languages=languages)
     page = words(desk.get("/manage/"))
     assert page.count("Nobody who may log in reads") == 5
-    assert "2 queues more in Does the passage answer the question?" in page
+    assert "2 queues more in “Does the passage answer the question?”" in page
 
 
 def test_the_admin_leads_to_the_pages_and_they_to_it(crowd, desk):

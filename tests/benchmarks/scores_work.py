@@ -14,7 +14,7 @@ from annotate.core.selective_prediction import precision_threshold
 from tests.annotate.simulated_scores import POPULATIONS, Population, figures, sample, true_figures, true_selection
 from tests.benchmarks.scores import Row
 
-UNITS = 2_000_000  # from which the truth is computed
+UNITS = 500_000  # from which the truth is computed
 WISHES = (0.7, 0.8, 0.9, 0.95)
 
 

@@ -149,7 +149,7 @@ DOCUMENTS = "evaluate FILE.pairs --gold topics"
 NO_PAIR = "is not named as a pair; name it by the language of training, or joint, .* such as de-en.prediction"
 OF_DOCUMENTS = [
     (DOCUMENTS, predictions(), 0, "Transfer +50.0%"),
-    (DOCUMENTS, predictions("joint-en"), 0, "Joint +50.0%"),
+    (DOCUMENTS, predictions("joint-en"), 0, r"Mean accuracy +50.0%.* joint,"),
     (DOCUMENTS, predictions(content="\ufeffsports\r\n".encode() * 1 + b" sports \r\n" * 9), 0, "50.0%"),
     (DOCUMENTS, predictions(content=b"sports\n" * 9 + b"sports"), 0, "50.0%"),
     (DOCUMENTS, predictions("english"), 1, NO_PAIR),
@@ -186,14 +186,14 @@ OF_DOCUMENTS = [
     (DOCUMENTS, predictions(content=("sports\n" * 10).encode("utf-16")), 1, "is not UTF-8"),
     (DOCUMENTS, of_folder, 1, "de-en.prediction cannot be read: Is a directory"),
     (DOCUMENTS, lambda path: path.mkdir(), 1, "has no file of predictions; put one there for each pair"),
-    (DOCUMENTS, b"sports\n", 1, "There is no folder FILE.pairs; name one with files such as de-en.prediction"),
+    (DOCUMENTS, b"sports\n", 1, "The name of FILE.pairs does not tell its format"),
     (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test set, .* open a task with --test"),
     (DOCUMENTS + " --gold untested", predictions(), 1, "2 balanced sets are given"),
-    (DOCUMENTS + " --gold published", predictions(), 1, "published is a set of posts"),
+    (DOCUMENTS + " --gold published", predictions(), 1, "are sets of different kinds, whose predictions"),
     (DOCUMENTS + " --measure recall", predictions(), 1, "--measure is for sets of posts"),
     (DOCUMENTS + " --against nowhere", predictions(), 1, "There is no folder nowhere"),
     (DOCUMENTS + " --against ./FILE.pairs", predictions(), 1, "cannot be compared with itself"),
-    ("evaluate langid --gold topics", None, 1, "topics is not a set of posts, so its predictions are files"),
+    ("evaluate langid --gold topics", None, 1, "Corpus topics has posts without votes"),
 ]
 
 RANKED = "evaluate FILE.run --gold acts"
@@ -243,7 +243,7 @@ OF_RANKED = [
     (RANKED + " --against ./FILE.run", run(), 1, "cannot be compared with itself; name another run"),
     (RANKED + " --against nowhere.run", run(), 1, "nowhere.run does not exist, or is not an ordinary file"),
     (RANKED + " --measure recall", run(), 1, "--measure is for sets of posts"),
-    (DOCUMENTS + " --first 2", predictions(), 1, "--first is for ranked labels of documents, and topics is a set in"),
+    (DOCUMENTS + " --first 2", predictions(), 1, "--first is for ranked labels of documents, and topics is"),
     (evaluate("--frequent-over 5"), predicted("en"), 1, "--frequent-over is for ranked labels of documents; name"),
     ("evaluate langid --gold acts", None, 1, "acts is not a set of posts, .* name their folder or file with"),
 ]

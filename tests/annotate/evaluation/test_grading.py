@@ -1,6 +1,8 @@
 """Predictions for exported records, from XGLUE's files to a report."""
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -8,12 +10,13 @@ from django.core.management import call_command
 
 import assay
 from annotate.core.bleu import corpus_bleu
+from annotate.core.comparing import holm, mcnemar
 from annotate.core.intervals import jeffreys
 from annotate.core.ranking import ndcg
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import write_manifest
 from corpora.folders import digest_of
-from tests.annotate.evaluation.figures import refusal
+from tests.annotate.evaluation.figures import figures, refusal
 
 FORM = {"form": "choice", "together": ""}
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
@@ -74,18 +77,39 @@ def truth_of(folder, published, language):
     return [row[0] for row in xglue.read(folder / f"xglue.{published}.{language}.test.labels", 1)]
 
 
+def of_languages(report, task, measure):
+    return [
+        row
+        for row in report["rows"]
+        if (row["measure"], row["of"].get("task")) == (measure, task) and "language" in row["of"]
+    ]
+
+
 def test_accuracy_is_told_by_language_with_its_interval_and_the_average(exported, predict, run):
     gold = exported("qadsm", {"en": 40, "de": 30})
     mine = predict("QADSM", en=["Good"] * 40, de=[*truth_of(gold, "qadsm", "de")[:-3], "Bad", "Bad", "Good"])
     report = run("--gold", gold, mine)
-    assert (report["kind"], report["predictor"]["spelled"]) == ("xglue", "mine")
-    found = report["qadsm"]
-    assert [(row["language"], row["rows"]) for row in found["languages"]] == [("de", 30), ("en", 40)]
-    german, english = (row["estimate"] for row in found["languages"])
+    assert (report["kind"], report["predictor"]["spelled"]) == ("evaluation", "mine")
+    german, english = of_languages(report, "QADSM", "accuracy")
     assert (english["value"], english["low"], english["high"]) == (0.5, *jeffreys(20, 40))
-    assert german["value"] == 28 / 30
-    assert found["average"] == pytest.approx((0.5 + 28 / 30) / 2)
-    assert (found["metric"], found["averaged"], report["warnings"]) == ("accuracy", 2, [])
+    assert (german["value"], german["units"], english["units"]) == (28 / 30, 30, 40)
+    average = figures(report, "accuracy", task="QADSM")
+    assert average["value"] == (28 / 30 + 0.5) / 2
+    assert (average["note"], report["warnings"]) == ("mean over 2 languages", [])
+
+
+def test_an_average_has_an_interval_as_wide_as_that_of_independent_languages(exported, predict, run):
+    gold = exported("qadsm", dict.fromkeys(("de", "en", "fr", "it"), 100))
+    mine = predict("QADSM", **dict.fromkeys(("de", "en", "fr", "it"), ["Good"] * 100))
+    report = run("--gold", gold, mine)
+    one, average = of_languages(report, "QADSM", "accuracy")[0], figures(report, "accuracy", task="QADSM")
+    assert average["high"] - average["low"] == pytest.approx((one["high"] - one["low"]) / 2)
+
+
+def test_beside_accuracy_stands_f1_which_a_system_of_one_answer_loses(exported, predict, run):
+    gold = exported("qadsm", {"en": 40})
+    report = run("--gold", gold, predict("QADSM", en=["Good"] * 40))
+    assert figures(report, "macro_f1", task="QADSM", language="en")["value"] == pytest.approx(1 / 3)
 
 
 @pytest.mark.parametrize("name", ["zh", "zh-CN"])
@@ -93,27 +117,28 @@ def test_predictions_for_chinese_have_the_published_name_or_ours(exported, predi
     gold = exported("wpr", {"zh-CN": 20, "de": 20})
     mine = predict("WPR", de=["1"] * 20, **{name: ["1"] * 20})
     report = run("--gold", gold, mine)
-    assert [(row["language"], row["rows"]) for row in report["wpr"]["languages"]] == [("de", 20), ("zh", 20)]
+    found = of_languages(report, "WPR", "ndcg")
+    assert [(row["of"]["language"], row["note"][:8]) for row in found] == [("de", "20 pages"), ("zh", "20 pages")]
     assert report["warnings"] == []
 
 
 def test_ndcg_is_over_the_queries_of_the_test_file(exported, predict, run):
     gold = exported("wpr", {"en": 105, "fr": 11})
     mine = predict("WPR", en=["2"] * 105, fr=["0", "1", "2", "3", "4", *truth_of(gold, "wpr", "fr")[5:]])
-    found = run("--gold", gold, mine)["wpr"]
-    english, french = found["languages"]
-    assert english["estimate"]["value"] == pytest.approx(ndcg([4, 3, 2, 1, 0], [2] * 5))
-    assert (english["queries"], english["single"], english["irrelevant"]) == (21, 0, 0)
-    assert french["estimate"]["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
-    assert (french["queries"], french["single"]) == (2, 1)
-    assert french["estimate"]["low"] is None
+    english, french = of_languages(run("--gold", gold, mine), "WPR", "ndcg")
+    few = "fewer than 20 units, or all are alike"
+    assert english["value"] == pytest.approx(ndcg([4, 3, 2, 1, 0], [2] * 5))
+    assert (english["units"], english["note"]) == (21, f"105 pages; {few}")
+    assert french["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
+    assert (french["units"], french["note"]) == (2, f"11 pages; of one page, left out: 1; {few}")
+    assert french["low"] is None
 
 
 def test_pages_are_ranked_by_any_finite_numbers(exported, predict, run):
     gold = exported("wpr", {"en": 10})
     mine = predict("WPR", en=["-0.5", "1e-3", "2", "3.25", "4", "9.5", "9", "8", "-7", "-8e2"])
-    [row] = run("--gold", gold, mine)["wpr"]["languages"]
-    assert row["estimate"]["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
+    [row] = of_languages(run("--gold", gold, mine), "WPR", "ndcg")
+    assert row["value"] == pytest.approx((ndcg([4, 3, 2, 1, 0], [0, 1, 2, 3, 4]) + 1) / 2)
 
 
 @pytest.mark.parametrize("value", ["nan", "inf", "Perfect", ""])
@@ -133,13 +158,13 @@ def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, pred
     said = [question if number % 2 else f"the {question}" for number, question in enumerate(confirmed)]
     mine = predict("QAM", en=truth_of(gold, "qam", "en"))
     only_labels = run("--gold", gold, mine)
-    assert only_labels["qam"]["average"] == 1
-    assert "qg" not in only_labels
+    assert figures(only_labels, "accuracy", task="QAM")["value"] == 1
+    assert of_languages(only_labels, "QG", "bleu4") == []
     report = run("--gold", gold, predict("QG", en=said))
-    [row] = report["qg"]["languages"]
-    assert row["estimate"]["value"] == pytest.approx(corpus_bleu(said, confirmed, seed="").value)
-    assert row["estimate"]["low"] < row["estimate"]["value"] < row["estimate"]["high"]
-    assert (row["pairs"], row["signature"][:7]) == (30, "nrefs:1")
+    [row] = of_languages(report, "QG", "bleu4")
+    assert row["value"] == pytest.approx(corpus_bleu(said, confirmed, seed="").value)
+    assert row["low"] < row["value"] < row["high"]
+    assert (row["units"], row["note"][:17]) == (30, "signature nrefs:1")
 
 
 def test_several_sets_are_measured_at_once(exported, predict, run):
@@ -147,15 +172,15 @@ def test_several_sets_are_measured_at_once(exported, predict, run):
     predict("QADSM", en=["Good"] * 4)
     report = run("--gold", ads, "--gold", pages, predict("WPR", en=["4"] * 5))
     assert [gold["name"] for gold in report["gold"]] == ["qadsm", "wpr"]
-    assert report["qadsm"]["average"] == 0.5
-    assert report["wpr"]["averaged"] == 1
+    assert figures(report, "accuracy", task="QADSM")["value"] == 0.5
+    assert figures(report, "ndcg", task="WPR")["note"] == "mean over 1 language"
 
 
 def test_blanks_and_carriage_returns_around_a_label_do_not_matter(exported, predict, run):
     gold = exported("qam", {"en": 2})
     mine = predict("QAM", en=[])
     (mine / "QAM" / "en.prediction").write_bytes(b"\xef\xbb\xbf1\r\n 0 ")
-    assert run("--gold", gold, mine)["qam"]["average"] == 1
+    assert figures(run("--gold", gold, mine), "accuracy", task="QAM")["value"] == 1
 
 
 def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported, predict, tmp_path, capsys):
@@ -173,17 +198,68 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
     for written in (text, markdown, html):
         assert interval in written
         assert "mine, measured on 2 gold sets" in written
-        assert "QAM: does the passage answer the question?" in written
+        assert "Does the passage answer the question? Measured on the set qam." in written
         assert "80.5%" in written
-    assert "QAM  50.0%                 accuracy, average over 2 languages" in text
+    assert re.search(r"Accuracy +50\.0% \[34\.8, 65\.2\] +QAM, mean over 2 languages", text)
     assert max(map(len, text.splitlines())) <= 100
     assert html.count("<svg") >= 3
     assert ">80.5</text>" in html
     assert "[80.5, 80.5]" not in html
-    assert "BLEU-4 by language" in html
-    assert json.loads((out / "report.json").read_text())["qg"]["average"] == pytest.approx(1)
+    assert figures(json.loads((out / "report.json").read_text()), "bleu4", task="QG")["value"] == pytest.approx(1)
     # Written again it replaces itself.
     call_command("evaluate", "--gold", str(pages), str(mine), "--out", str(out))
+
+
+# --- two systems
+
+
+def test_two_systems_are_compared_row_by_row_query_by_query_and_text_by_text(exported, predict, tmp_path, run):
+    pairs, pages = exported("qam", {"en": 60, "de": 40}), exported("wpr", {"en": 150})
+    confirmed = {code: [row[0] for row in xglue.read(pairs / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")}
+    truth = {code: truth_of(pairs, "qam", code) for code in ("en", "de")}
+    predict("QAM", **truth)
+    predict("WPR", en=truth_of(pages, "wpr", "en"))
+    good = predict("QG", **confirmed).rename(tmp_path / "good")
+    predict("QAM", **{code: [*labels[:-20], *["1"] * 20] for code, labels in truth.items()})
+    predict("WPR", en=[*truth_of(pages, "wpr", "en")[:75], *["2"] * 75])
+    some = {code: [f"the {each}" if n % 2 else each for n, each in enumerate(of)] for code, of in confirmed.items()}
+    poor = predict("QG", **some)
+    found = run("--gold", pairs, "--gold", pages, good, "--against", poor)["comparison"]
+    rows = {(row["measure"], *row["of"].values()): row for row in found["rows"]}
+    assert list(rows) == [
+        *(("accuracy", "QAM", *language) for language in ((), ("de",), ("en",))),
+        *(("bleu4", "QG", *language) for language in ((), ("de",), ("en",))),
+        *(("ndcg", "WPR", *language) for language in ((), ("en",))),
+    ]
+    assert rows["accuracy", "QAM", "en"]["value"] == pytest.approx(10 / 60)
+    assert rows["accuracy", "QAM", "en"]["p"] == mcnemar(10, 0)
+    assert rows["accuracy", "QAM"]["value"] == pytest.approx((10 / 60 + 10 / 40) / 2)
+    assert rows["ndcg", "WPR", "en"]["value"] == pytest.approx((1 - ndcg([4, 3, 2, 1, 0], [2] * 5)) / 2)
+    tested = [row for row in found["rows"] if row["p"] is not None]
+    assert [row["p_holm"] for row in tested] == holm([row["p"] for row in tested])
+    assert {row["better"] for row in found["rows"]} == {"first"}
+    for row in found["rows"]:
+        assert 0 < row["low"] <= row["value"] <= row["high"]
+    back = run("--gold", pairs, "--gold", pages, poor, "--against", good)["comparison"]
+    assert [row["value"] for row in back["rows"]] == pytest.approx([-row["value"] for row in found["rows"]])
+
+
+def test_an_average_difference_needs_every_language_and_a_comparison_a_task(exported, predict, tmp_path, run):
+    gold = exported("qam", {"en": 60, "de": 4})
+    good = predict("QAM", **{code: truth_of(gold, "qam", code) for code in ("en", "de")}).rename(tmp_path / "good")
+    poor = predict("QAM", en=["1"] * 60, de=["1"] * 4)
+    average, german, english = run("--gold", gold, good, "--against", poor)["comparison"]["rows"]
+    assert (average["value"], average["note"]) == (None, "not measured in every language")
+    assert (german["value"], german["note"], german["p"]) == (None, "fewer than 20 units", mcnemar(2, 0))
+    assert english["value"] == 0.5
+    assert refusal("--gold", gold, good, "--against", good) == (
+        f"{good} cannot be compared with itself; name other predictions with --against."
+    )
+    shutil.rmtree(poor)
+    other = predict("QG", **{code: ["what?"] * size for code, size in (("en", 30), ("de", 2))})
+    assert refusal("--gold", gold, good, "--against", other) == (
+        "good and mine have no task in common, so there is nothing to compare; predict the same tasks with both."
+    )
 
 
 # --- what is refused
@@ -280,7 +356,7 @@ def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict
     gold, mine = exported("qadsm", {"en": 2}, finished=False), predict("QADSM", en=["Good", "Good"])
     assert "is unfinished: records that still wait" in refusal("--gold", gold, mine)
     report = run("--gold", gold, mine, "--unfinished")
-    assert report["qadsm"]["average"] == 0.5
+    assert figures(report, "accuracy", task="QADSM")["value"] == 0.5
     assert report["warnings"] == [
         "The gold set qadsm is unfinished: records that still wait for people are missing from it."
     ]
@@ -289,9 +365,8 @@ def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict
 def test_what_is_for_other_sets_is_refused_by_name(exported, predict):
     gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
     assert refusal("cld2", "--gold", gold).startswith("cld2 is no file, and the set names no corpus")
-    assert assay.evaluate(mine, gold).to_dict()["qadsm"]["average"] == 1.0
-    with pytest.raises(assay.AssayError, match=r"^against is not for XGLUE's tasks; measure each folder by itself"):
-        assay.evaluate(mine, gold, against=mine)
+    [row] = [row for row in assay.evaluate(mine, gold).figures if row["of"] == "task=QADSM"]
+    assert (row["measure"], row["value"], row["note"]) == ("accuracy", 1.0, "mean over 1 language")
     for options in ({"map": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
         with pytest.raises(assay.AssayError, match=f"^{next(iter(options))} is for sets of posts, and"):
             assay.evaluate(mine, gold, **options)

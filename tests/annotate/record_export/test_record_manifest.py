@@ -1,6 +1,7 @@
 """The manifest and the card of an exported set of records, and predictions measured on it."""
 
 import json
+import re
 from hashlib import sha256
 from shutil import copytree
 
@@ -140,10 +141,11 @@ def test_predictions_for_the_exported_test_rows_are_measured(opened, answered, o
         (folder / f"{path.name.split('.')[2]}.prediction").write_bytes(path.read_bytes())
     capsys.readouterr()
     call_command("evaluate", "--gold", str(out), str(folder.parent), "--json")
-    found = json.loads(capsys.readouterr().out)["wpr"]
-    assert [row["language"] for row in found["languages"]] == sorted(LANGUAGES)
-    for row in found["languages"]:
-        assert row["estimate"]["value"] == 1 - row["irrelevant"] / row["queries"]
+    rows = [row for row in json.loads(capsys.readouterr().out)["rows"] if "language" in row["of"]]
+    assert [row["of"]["language"] for row in rows] == sorted(LANGUAGES)
+    for row in rows:
+        irrelevant = re.search(r"without a good page, counted 0: (\d+)", row["note"])
+        assert row["value"] == 1 - (int(irrelevant[1]) if irrelevant else 0) / row["units"]
 
 
 def test_an_exported_set_in_which_any_file_was_edited_is_not_measured(exported, out, tmp_path):

@@ -1,0 +1,358 @@
+"""Balanced sets of documents: predictions in TRAIN-TEST.prediction, measured by the languages of training and the test.
+
+de-en.prediction is of a classifier trained on German and tested on English, joint-en.prediction of one trained on all
+languages together (Schwenk and Li 2018, table 3). Line n is for line n of the language's test list.
+"""
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotate.core import by_class
+from annotate.core.answers import Floats
+from annotate.core.by_class import Drawn
+from annotate.core.comparing import mcnemar
+from annotate.core.estimation import proportion
+from annotate.core.splits import TEST
+from annotate.evaluation.form_measures import Row, difference_row, holm_corrected, row
+from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.prediction_files import (
+    RESTORE,
+    SUFFIX,
+    PublishedSet,
+    check_labels,
+    described,
+    read_lines,
+    system_names,
+    unfinished_ones,
+)
+from annotate.goldsets.formats import mldoc
+from annotate.goldsets.manifest import GoldSetError
+from annotate.kinds.balanced_draw import JOINT
+from annotate.reports import evaluation_report
+from annotate.reports.numbers import estimate
+from annotate.reports.tables import are, many
+from corpora.core.languages import LANGUAGES, published_code
+
+Pair = tuple[str, str]  # the language of training, or JOINT; the language of the test
+Right = Mapping[Pair, Floats]  # pair -> 1 for each test document whose class is predicted, 0 for each other
+READING = (
+    "A number with two in brackets is an estimate with its 95% interval. It covers the choice of documents within each "
+    "class, and not another run of training. Recall has Jeffreys’ interval.",
+    "A mean counts each pair of languages alike, as in the tables of MLDoc (Schwenk and Li 2018). In its interval a "
+    "document counts once, with the share of the systems that are right on it.",
+)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The test set of a language. file: the list of its documents; truth: their classes, in its order."""
+
+    file: str
+    truth: list[str]
+
+
+Tests = Mapping[str, Tested]  # language -> its test set
+
+
+def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
+    """The report. EvaluationError if the predictions do not fit the set."""
+    if len(sets) > 1:
+        raise EvaluationError(
+            f"{len(sets)} balanced sets are given, and the predictions are for one; measure on each by itself."
+        )
+    [gold] = sets
+    tests, classes = read_tests(gold), classes_of(gold)
+    paths = [predictions, *([against] if against else [])]
+    names, systems = system_names(paths), [_right(path, gold, tests) for path in paths]
+    first = systems[0]
+    of_two = any(train == test for train, test in first)
+    return {
+        "kind": evaluation_report.KIND,
+        "unit": "document",
+        "head": [
+            *([{"measure": "mean_accuracy", "of": {}}] if of_two else []),
+            {"measure": "transfer", "of": {}},
+            {"measure": "mean_accuracy", "of": {"train": JOINT}},
+        ],
+        "sections": _sections([code for code in tests if code in {test for _, test in first}], classes),
+        "words": {"matrix": _of_matrix(first, tests, classes), "overall": _of_means(gold)},
+        "reading": READING,
+        "predictor": described(names[0]),
+        "gold": [gold.described()],
+        "rows": [*_accuracies(first, tests), *_means(first, tests), *_recalls(first, tests, classes)],
+        "confusion": None,
+        "comparison": _comparison(systems, tests, names) if against else None,
+        "told": _unshared(systems) if against else [],
+        "warnings": [*unfinished_ones(sets), *_doubts(gold)],
+    }
+
+
+def _doubts(gold: PublishedSet) -> list[str]:
+    """What is known against the set's labels, or against how its documents were found."""
+    doubts = []
+    audit = gold.manifest.get("declared_audit")
+    if audit and audit["error"]["value"] is not None:
+        doubts.append(
+            f"By the audit {estimate(audit['error'])} of the labels that came with the documents of {gold.name} are "
+            "wrong; those that nobody read are taken for true here."
+        )
+    if gold.manifest["sets"]["standing"]:
+        found_by = gold.manifest["draws"][0]["predictor"]
+        doubts.append(
+            f"The documents of {gold.name} were found by the predictor {found_by}: a classifier like it looks better "
+            "on them than it is."
+        )
+    return doubts
+
+
+def _sections(tests: Sequence[str], classes: Sequence[str]) -> list[dict[str, Any]]:
+    means = ["mean_accuracy", "transfer"]
+    return [
+        {
+            "slug": "matrix",
+            "title": "Accuracy by train and test language",
+            "of": ["train", "test"],
+            "measures": ["accuracy"],
+            "across": tests,
+        },
+        {"slug": "by-train", "title": "Means by language of training", "of": ["train"], "measures": means},
+        {
+            "slug": "by-test",
+            "title": "Means by language of the test",
+            "of": ["test"],
+            "measures": means,
+            "plotted": means,
+        },
+        {
+            "slug": "recall",
+            "title": "Recall by class",
+            "of": ["train", "test", "label"],
+            "measures": ["recall"],
+            "across": classes,
+        },
+    ]
+
+
+def _of_matrix(right: Right, tests: Tests, classes: Collection[str]) -> list[str]:
+    counts = {tested.truth.count(label) for tested in tests.values() for label in classes}
+    each = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
+    words = [
+        f"The classes have {each} test documents each, so accuracy is that of documents in which they have these "
+        "shares, whatever they have where the documents come from."
+    ]
+    if missing := len({train for train, _ in right}) * len({test for _, test in right}) - len(right):
+        words.append(f"{are(missing, 'pair has', 'pairs have')} no file of predictions.")
+    return words
+
+
+def _of_means(gold: PublishedSet) -> list[str]:
+    apart = sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"]["apart"]})
+    if not apart:
+        return []
+    return [
+        f"The set was drawn so that documents with an equal {', '.join(apart)} stay in one of test, dev and train, in "
+        "all languages together. Where test sets of several languages have such documents in common, the intervals of "
+        "means over several test languages are too narrow."
+    ]
+
+
+# --- one system
+
+
+def _drawn(right: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
+    """The test documents of these pairs by language and class, each with the share of the systems that are right on
+    it, so that all pairs weigh alike."""
+    found = []
+    for language, tested in tests.items():
+        own = [right[pair] for pair in pairs if pair[1] == language]
+        if not own:
+            continue
+        values, truth = np.mean(own, axis=0), np.array(tested.truth)
+        for label in sorted(set(tested.truth)):
+            of_class = values[truth == label]
+            found.append(Drawn(len(own) / len(pairs) * len(of_class) / len(values), of_class))
+    return found
+
+
+def _groups(pairs: Collection[Pair]) -> Iterator[tuple[str, list[Pair], str]]:
+    """What is averaged, if there is any: all pairs of languages, and those of two different ones, which is to transfer.
+    What is trained on all languages together is neither. A measure, its pairs, and a note."""
+    of_one = [pair for pair in pairs if pair[0] != JOINT]
+    of_two = [pair for pair in of_one if pair[0] != pair[1]]
+    if of_one:
+        yield "mean_accuracy", of_one, f"mean over {many(len(of_one), 'pair')}"
+    if of_two:
+        yield "transfer", of_two, f"mean over {many(len(of_two), 'pair')} of two different languages"
+
+
+def _in_order(pairs: Collection[Pair]) -> list[Pair]:
+    return sorted(pairs, key=lambda pair: (pair[0] == JOINT, pair))
+
+
+def _accuracies(right: Right, tests: Tests) -> Iterator[Row]:
+    for pair in _in_order(right):
+        of = dict(zip(("train", "test"), pair, strict=True))
+        yield row("accuracy", of, by_class.mean(_drawn(right, [pair], tests)), len(right[pair]))
+
+
+def _means(right: Right, tests: Tests) -> Iterator[Row]:
+    trained = sorted({train for train, _ in right} - {JOINT})
+    slices: list[tuple[dict[str, str], list[Pair]]] = [
+        ({}, list(right)),
+        *(({"train": code}, [pair for pair in right if pair[0] == code]) for code in trained),
+        *(({"test": code}, [pair for pair in right if pair[1] == code]) for code in tests),
+    ]
+    for of, pairs in slices:
+        for measure, group, note in _groups(pairs):
+            yield row(measure, of, by_class.mean(_drawn(right, group, tests)), None, note)
+    if joint := [pair for pair in right if pair[0] == JOINT]:
+        note = f"mean over {many(len(joint), 'test language')}"
+        yield row("mean_accuracy", {"train": JOINT}, by_class.mean(_drawn(right, joint, tests)), None, note)
+
+
+def _recalls(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
+    for train, test in _in_order(right):
+        truth = np.array(tests[test].truth)
+        for label in classes:
+            own = right[train, test][truth == label]
+            of = {"train": train, "test": test, "label": label}
+            yield row("recall", of, proportion(float(own.sum()), len(own)), len(own))
+
+
+# --- two systems
+
+
+def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) -> dict[str, Any]:
+    first, second = systems
+    both = _in_order([pair for pair in first if pair in second])
+    if not both:
+        raise EvaluationError(
+            f"{names[0]} and {names[1]} have no pair of languages in common, so there is nothing to compare; "
+            "predict the same pairs with both."
+        )
+
+    def apart(measure: str, of: dict[str, str], pairs: Collection[Pair], **rest: Any) -> Row:
+        found = by_class.difference(_drawn(first, pairs, tests), _drawn(second, pairs, tests))
+        return difference_row(measure, of, found, **rest)
+
+    rows = [apart(measure, {}, group, units=None, note=note, p=None) for measure, group, note in _groups(both)]
+    for train, test in both:
+        ahead = first[train, test] - second[train, test]
+        alone = int((ahead > 0).sum()), int((ahead < 0).sum())
+        note = f"right by A alone: {alone[0]:,}, by B alone: {alone[1]:,}"
+        of = {"train": train, "test": test}
+        rows.append(apart("accuracy", of, [(train, test)], units=len(ahead), note=note, p=mcnemar(*alone)))
+    return {"other": described(names[1]), "rows": holm_corrected(rows)}
+
+
+def _unshared(systems: Sequence[Right]) -> list[str]:
+    alone = len(systems[0].keys() ^ systems[1].keys())
+    return [f"{are(alone, 'pair', 'pairs')} of languages of only one of the two are not compared."] if alone else []
+
+
+# --- files
+
+
+def _right(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
+    return {
+        pair: np.array([one == true for one, true in zip(said, tests[pair[1]].truth, strict=True)], float)
+        for pair, said in read_predictions(folder, gold, tests).items()
+    }
+
+
+def read_tests(gold: PublishedSet) -> dict[str, Tested]:
+    """Language -> its test set. EvaluationError where there is none, GoldSetError where the rows lack a document."""
+    languages = _languages(gold)
+    names = {code: mldoc.named(code, languages)[0] for code in languages}
+    files = {code: f"{mldoc.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
+    labels = _labels(gold.folder / f"gold{gold.mark}.jsonl")
+    found = {}
+    for language, file in files.items():
+        ids = (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
+        if strange := [key for key in ids if key not in labels]:
+            raise GoldSetError(f"{gold.folder / file} names {strange[0]}, which is not among the set's rows. {RESTORE}")
+        if ids:
+            found[language] = Tested(file, [labels[key] for key in ids])
+    if not found:
+        raise EvaluationError(
+            f"The set {gold.name} in {gold.folder} has no test set, and predictions are for its documents; open a task "
+            "with --test, and export that."
+        )
+    return found
+
+
+def _languages(gold: PublishedSet) -> list[str]:
+    """The languages for which the set was drawn; a set that is not balanced has one draw for all."""
+    return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
+
+
+def classes_of(gold: PublishedSet) -> list[str]:
+    """Without what else people could answer."""
+    classes: list[str] = gold.manifest["draws"][0]["parameters"]["classes"]
+    return classes
+
+
+def _labels(rows: Path) -> dict[str, str]:
+    """Id -> class of all rows of the set."""
+    with rows.open(encoding="utf-8") as lines:
+        told = [json.loads(line) for line in lines]
+    return {row["id"]: row["label"] for row in told}
+
+
+def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> dict[Pair, list[str]]:
+    """Pair -> the class of each test document, as it is predicted. EvaluationError if a file does not fit the set."""
+    if not folder.is_dir():
+        raise EvaluationError(f"There is no folder {folder}; name one with files such as {_example(tests)}.")
+    trained = _languages(gold)
+    # A code has one part of two or three small letters, its first, so no name can be read as two pairs. Codes of the
+    # published files, such as zh for zh-CN, are read too.
+    pairs = {
+        f"{first}-{second}": (train, test)
+        for train in (*trained, JOINT)
+        for test in tests
+        for first in (train, published_code(train, trained))
+        for second in (test, published_code(test, trained))
+    }
+    found = {}
+    for path in sorted(folder.glob(f"*{SUFFIX}")):
+        stem = path.name.removesuffix(SUFFIX)
+        if stem not in pairs:
+            raise EvaluationError(f"{path} {_misnamed(stem, trained, tests)}")
+        pair = pairs[stem]
+        if pair in found:
+            raise EvaluationError(f"{folder} has two files for {'-'.join(pair)}; leave {path.name} out or the other.")
+        tested = tests[pair[1]]
+        said = read_lines(path, wanted=len(tested.truth), tested=tested.file)
+        check_labels(path, said, classes_of(gold))
+        found[pair] = said
+    if not found:
+        raise EvaluationError(
+            f"{folder} has no file of predictions; put one there for each pair of languages, such as "
+            f"{_example(tests)}, with a line for each document of {next(iter(tests.values())).file}."
+        )
+    return found
+
+
+def _example(tests: dict[str, Tested]) -> str:
+    codes = list(tests)
+    return f"{codes[0]}-{codes[-1]}{SUFFIX}"
+
+
+def _misnamed(stem: str, trained: list[str], tests: dict[str, Tested]) -> str:
+    """Why a name is that of no pair of the set."""
+    parts = stem.split("-")
+    for place in range(1, len(parts)):
+        train, test = "-".join(parts[:place]), "-".join(parts[place:])
+        if test in LANGUAGES and (train in LANGUAGES or train == JOINT):
+            if train not in (*trained, JOINT):
+                return f"is trained on {train}, which the set lacks; it has {', '.join(trained)}, and {JOINT}."
+            return f"is tested on {test}, of which the set has no test documents; it has them in {', '.join(tests)}."
+    return (
+        f"is not named as a pair; name it by the language of training, or {JOINT}, and that of the test, such as "
+        f"{_example(tests)}."
+    )

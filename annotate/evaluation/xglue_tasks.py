@@ -1,0 +1,310 @@
+"""XGLUE's tasks: predictions in TASK/LANGUAGE.prediction, with line n for row n of the test file, measured as XGLUE's
+evaluation does: accuracy, nDCG by query, BLEU-4, in each language and on average; and two systems, row by row.
+"""
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from annotate.core import bleu
+from annotate.core.answers import Floats
+from annotate.core.classification import Paired, accuracy, places_of
+from annotate.core.ranking import by_query, mean_ndcg
+from annotate.core.resampling import LEAST_UNITS, apart
+from annotate.core.splits import TEST
+from annotate.evaluation import form_measures
+from annotate.evaluation.form_measures import (
+    Choice,
+    Row,
+    averaged,
+    difference_row,
+    holm_corrected,
+    resampled,
+    row,
+)
+from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.prediction_files import (
+    SUFFIX,
+    PublishedSet,
+    check_labels,
+    described,
+    read_lines,
+    system_names,
+    unfinished_ones,
+)
+from annotate.goldsets.formats import xglue
+from annotate.goldsets.manifest import GoldSetError
+from annotate.reports import evaluation_report
+from annotate.reports.tables import many
+from corpora.core.languages import published_code
+
+# A task -> what it asks, and its measure.
+QUESTIONS = {
+    "qadsm": "Is the ad relevant to the query?",
+    "qam": "Does the passage answer the question?",
+    "wpr": "How well does the page serve the query?",
+    "qg": "How near are the generated questions to those that people confirmed?",
+}
+MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
+NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all are alike"
+READING = (
+    "A number with two in brackets is an estimate with its 95% interval: Jeffreys’ of an accuracy, as if rows were "
+    "independent; by bootstrap of nDCG, over queries, and of BLEU, over pairs.",
+    "The average counts every language alike, as XGLUE’s evaluation does; its interval takes languages for "
+    "independent.",
+)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The test rows of one language, and what is predicted for each: labels, texts, or numbers to rank by.
+
+    groups: the query of each row.
+    """
+
+    language: str
+    truth: list[str]
+    said: list[str]
+    groups: list[str]
+
+    @property
+    def pages(self) -> Iterator[tuple[str, float, float]]:
+        return zip(self.groups, map(float, self.truth), map(float, self.said), strict=True)
+
+    def pairs(self, labels: Sequence[str]) -> Paired:
+        every = [*labels, *sorted({*self.truth} - {*labels})]
+        truth, said = (places_of(values, every) for values in (self.truth, self.said))
+        return Paired(truth, said, len(every), np.ones(len(truth)))
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One of XGLUE's tasks in one set. extra: languages with predictions but no rows."""
+
+    task: str
+    gold: PublishedSet
+    languages: list[Measured]
+    extra: list[str]
+
+    @property
+    def measure(self) -> str:
+        return MEASURES[self.task]
+
+    def of(self, each: Measured | None = None) -> dict[str, str]:
+        """The slice of a language, or of all."""
+        return {"task": self.task.upper()} | ({"language": each.language} if each else {})
+
+    def seed(self, each: Measured) -> str:
+        return f"{self.gold.digest}:{self.task}:{each.language}"
+
+
+def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
+    """The report. EvaluationError if the predictions do not fit the sets."""
+    check_sets(sets)
+    paths = [predictions, *([against] if against else [])]
+    names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
+    first = graded[0]
+    return {
+        "kind": evaluation_report.KIND,
+        "head": [{"measure": part.measure, "of": part.of()} for part in first],
+        "words": {part.task: [f"{QUESTIONS[part.task]} Measured on the set {part.gold.name}."] for part in first},
+        "reading": READING,
+        "predictor": described(names[0]),
+        "gold": [gold.described() for gold in sets],
+        "rows": [each for part in first for each in _rows(part)],
+        "confusion": None,
+        "comparison": _comparison(graded, names) if against else None,
+        "told": [],
+        "warnings": [*unfinished_ones(sets), *dict.fromkeys(words for each in graded for words in _extra(each))],
+    }
+
+
+def _extra(graded: Iterable[Graded]) -> list[str]:
+    return [
+        f"There are also predictions of {part.task.upper()} in {', '.join(part.extra)}, but the set "
+        f"{part.gold.name} has no test rows there; they are not measured."
+        for part in graded
+        if part.extra
+    ]
+
+
+# --- one system
+
+
+def _rows(part: Graded) -> Iterator[Row]:
+    rows = [found for each in part.languages for found in _figures(part, each)]
+    main = [each for each in rows if each["measure"] == part.measure]
+    yield row(part.measure, part.of(), averaged(main), None, _averaged(main))
+    yield from rows
+
+
+def _averaged(rows: Sequence[Row]) -> str:
+    return f"mean over {many(sum(each['value'] is not None for each in rows), 'language')}"
+
+
+def _figures(part: Graded, each: Measured) -> Iterator[Row]:
+    of, seed = part.of(each), part.seed(each)
+    if part.measure == "accuracy":
+        pairs = each.pairs(part.gold.labels)
+        yield from Choice(pairs, part.gold.labels).sliced(of, np.ones(len(each.truth), dtype=np.bool_))
+    elif part.measure == "ndcg":
+        ranked = mean_ndcg(each.pages, seed=seed)
+        notes = [many(len(each.truth), "page")]
+        notes += [f"of one page, left out: {ranked.single:,}"] if ranked.single else []
+        notes += [f"without a good page, counted 0: {ranked.irrelevant:,}"] if ranked.irrelevant else []
+        notes += [NO_INTERVAL] if ranked.low is None else []
+        yield row("ndcg", of, resampled(ranked), ranked.queries, "; ".join(notes))
+    else:
+        generated = bleu.corpus_bleu(each.said, each.truth, seed=seed)
+        notes = [f"signature {generated.signature}", *([NO_INTERVAL] if generated.low is None else [])]
+        yield row("bleu4", of, resampled(generated), generated.pairs, "; ".join(notes))
+
+
+# --- two systems
+
+
+def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dict[str, Any]:
+    ones, others = ({part.task: part for part in each} for each in graded)
+    both = [task for task in ones if task in others]
+    if not both:
+        raise EvaluationError(
+            f"{names[0]} and {names[1]} have no task in common, so there is nothing to compare; predict the same tasks "
+            "with both."
+        )
+    rows: list[Row] = []
+    for task in both:
+        part = ones[task]
+        found = [_apart(part, *each) for each in zip(part.languages, others[task].languages, strict=True)]
+        lacking = [each for each in found if each["value"] is None]
+        mean, note = (None, "not measured in every language") if lacking else (averaged(found), _averaged(found))
+        rows += [difference_row(part.measure, part.of(), mean, None, note, None), *found]
+    return {"other": described(names[1]), "rows": holm_corrected(rows)}
+
+
+def _apart(part: Graded, one: Measured, other: Measured) -> Row:
+    if part.measure == "accuracy":
+        first, second = (each.pairs(part.gold.labels) for each in (one, other))
+        return form_measures.apart("accuracy", part.of(one), first, second, accuracy)
+    if part.measure == "ndcg":
+        sums = [np.array([[value, 1.0] for value in by_query(each.pages)[0]]).reshape(-1, 2) for each in (one, other)]
+        score = _mean
+    else:
+        sums, score = [bleu.counts(each.said, each.truth) for each in (one, other)], bleu.scores
+    found, p = apart(sums[0], sums[1], score, seed=part.seed(one)) if len(sums[0]) else (None, None)
+    note = "" if found else NO_INTERVAL
+    return difference_row(part.measure, part.of(one), found, len(sums[0]), note, p)
+
+
+def _mean(sums: Floats) -> Floats:
+    mean: Floats = sums[0] / sums[1]
+    return mean
+
+
+# --- files
+
+
+def _file(gold: PublishedSet, task: str, language: str, *, part: str = "", labels: bool = False) -> Path:
+    return gold.folder / xglue.file_name(task, language, TEST, part=part, mark=gold.mark, labels=labels)
+
+
+def _languages(gold: PublishedSet, task: str) -> list[str]:
+    """The languages in which a task has a test file."""
+    start, end = _file(gold, task, "*", part=".src" if xglue.FORMS[task].target else "").name.split("*")
+    return sorted(name[len(start) : -len(end)] for name in gold.files if name.startswith(start) and name.endswith(end))
+
+
+def _tasks(gold: PublishedSet) -> list[str]:
+    return list(gold.manifest["published"]["tasks"])
+
+
+def check_sets(sets: Iterable[PublishedSet]) -> None:
+    """EvaluationError for sets without files, or two of one task."""
+    seen: dict[str, PublishedSet] = {}
+    for gold in sets:
+        if refused := gold.manifest["published"]["refused"]:
+            raise EvaluationError(f"The set {gold.name} in {gold.folder} has no files to predict for. {refused}")
+        for task in sorted(_tasks(gold)):
+            if task in seen:
+                raise EvaluationError(
+                    f"{seen[task].folder} and {gold.folder} are both sets of {task.upper()}, and the predictions are "
+                    "for one set; measure on each by itself."
+                )
+            seen[task] = gold
+
+
+def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]:
+    """What is predicted for the sets, by task. EvaluationError if it does not fit them."""
+    if not folder.is_dir():
+        raise EvaluationError(f"There is no folder {folder}; name one with a folder for each task, such as QADSM.")
+    graded = []
+    for gold in sets:
+        tasks = [task for task in _tasks(gold) if (folder / task.upper()).is_dir()]
+        if not tasks:
+            wanted = " nor ".join(task.upper() for task in _tasks(gold))
+            raise EvaluationError(
+                f"{folder} has no folder {wanted}, which the set {gold.name} needs; put its predictions there, one "
+                f"file for each language, such as {_tasks(gold)[0].upper()}/en{SUFFIX}."
+            )
+        graded += [_graded(folder / task.upper(), task, gold) for task in tasks]
+    return graded
+
+
+def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
+    languages = _languages(gold, task)
+    if not languages:
+        raise EvaluationError(
+            f"The set {gold.name} has no test rows of {task.upper()}; export it with a share of test."
+        )
+    named = {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+    # zh-CN.prediction is taken for zh, unless there is zh.prediction.
+    there = {published_code(code, [code]): path for code, path in named.items()} | named
+    if missing := [language for language in languages if language not in there]:
+        rows = gold.files[_file(gold, task, missing[0], part=".src" if xglue.FORMS[task].target else "").name]
+        raise EvaluationError(
+            f"{folder} has no {missing[0]}{SUFFIX}, and the set {gold.name} has {rows:,} test rows in "
+            f"{missing[0]}; predict every language of {', '.join(languages)}."
+        )
+    measured = [_measured(there[language], task, gold, language) for language in languages]
+    used = {there[language] for language in languages}
+    return Graded(task, gold, measured, [code for code, path in named.items() if path not in used])
+
+
+def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measured:
+    form, groups = xglue.FORMS[task], []
+    try:
+        if form.target:
+            tested = _file(gold, task, language, part=".tgt")
+            truth = [cells[0] for cells in xglue.read(tested, 1)]
+        else:
+            tested = _file(gold, task, language)
+            rows = xglue.read(tested, len(form.inputs))
+            truth = [cells[0] for cells in xglue.read(_file(gold, task, language, labels=True), 1)]
+            groups = [row[form.inputs.index(form.together)] for row in rows] if form.together else []
+    except xglue.XglueError as error:
+        raise GoldSetError(str(error)) from error
+    said = read_lines(path, wanted=len(truth), tested=tested.name)
+    if form.together:
+        _check_numbers(path, said)
+    elif not form.target:
+        check_labels(path, said, gold.labels)
+    return Measured(language, truth, said, groups)
+
+
+def _check_numbers(path: Path, said: Iterable[str]) -> None:
+    for number, value in enumerate(said, 1):
+        if not _is_finite(value):
+            raise EvaluationError(
+                f"{path}, line {number:,}: {value[:40]!r} is not a finite number; the pages of a query are ranked by "
+                "numbers, such as 3 or 0.72, the highest first."
+            )
+
+
+def _is_finite(value: str) -> bool:
+    try:
+        return math.isfinite(float(value))
+    except ValueError:
+        return False
