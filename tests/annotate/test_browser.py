@@ -264,6 +264,23 @@ def test_an_answer_that_could_not_be_sent_stays_on_the_screen(at_work, make_task
     console_errors.clear()  # the lost request
 
 
+def test_an_answer_that_the_server_could_not_save_is_told_from_another_act(at_work, make_task, person, console_errors):
+    ann = person("ann", "de")
+    hands = at_work(make_task([DISPUTED] * 3), ann)
+    page = hands.page
+    hands.press_and_wait("Digit1")
+    for address, key, told in (
+        ("**/judge/", "Digit1", "What you answered is still here"),
+        ("**/undo/", "KeyZ", "The server could not do this"),
+    ):
+        page.route(address, lambda route: route.fulfill(status=500, body="no"), times=1)
+        let_guard_pass(page)
+        hands.press(key)
+        page.wait_for_selector(f"#notice:has-text('{told}')")
+    assert len(said(ann)) == 1
+    console_errors.clear()  # the refusals
+
+
 def test_an_answer_whose_reply_was_lost_is_counted_once(at_work, make_task, person, console_errors):
     ann = person("ann", "de")
     hands = at_work(make_task([DISPUTED] * 2), ann)

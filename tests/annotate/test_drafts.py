@@ -115,6 +115,21 @@ def test_new_guidelines_survive_a_session_that_ended_also_after_a_preview(new_pa
     assert page.evaluate("Object.keys(sessionStorage).filter(key => key.startsWith('draft '))") == []
 
 
+def test_a_preview_that_follows_what_is_typed_leads_nobody_to_the_log_in(new_page, make_task, manager):
+    make_task([DISPUTED])
+    page = new_page(user=manager)
+    page.goto("/manage/tasks/task/guidelines/")
+    end_session(page)
+    with page.expect_response("**/login/**") as asked:
+        page.type("#text", "Read better.")
+    asked.value.finished()
+    page.check("[value=minor]")
+    page.click("button:has-text('Add this version')")
+    log_in(page, "manager")
+    expect(told_of_it(page)).to_be_visible()
+    assert "Read better." in page.input_value("#text")
+
+
 def test_without_javascript_they_are_sent_again_after_the_log_in(new_page, make_task, manager):
     make_task([DISPUTED])
     page = new_page(user=manager, java_script_enabled=False)

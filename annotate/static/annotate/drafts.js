@@ -87,7 +87,8 @@
   // --- what htmx sends. sent: field's key -> what it said
   let sent = [];
   let pressed = {};
-  const byItself = ({ detail }) => detail.elt.matches("#rest, [hx-trigger*=every], textarea");
+  // What asks, which is not what the answer goes to: of a swap, detail.elt is that.
+  const byItself = ({ detail }) => (detail.requestConfig || detail).elt.matches("#rest, [hx-trigger*=every], textarea");
   const isLogIn = (xhr) => new URL(xhr.responseURL || location.href).pathname.endsWith("/login/");
   document.addEventListener("htmx:beforeRequest", (event) => {
     const form = event.detail.elt.closest("form");

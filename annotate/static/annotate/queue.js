@@ -72,7 +72,8 @@
   };
   // A search under way waits for nobody: the form sends itself after it.
   // Nor does what the page asks by itself, of which nothing is said if it fails.
-  const byItself = (event) => event.detail.elt.matches("#rest");
+  const asker = ({ detail }) => (detail.requestConfig || detail).elt; // of a swap, detail.elt is what the answer goes to
+  const byItself = (event) => asker(event).matches("#rest");
   document.addEventListener("htmx:beforeRequest", (event) => { if (!byItself(event)) setBusy(!event.detail.elt.matches("[type=search]")); });
   document.addEventListener("htmx:afterRequest", (event) => { if (!byItself(event)) setBusy(false); });
   document.addEventListener("submit", (event) => {
@@ -269,7 +270,7 @@
 
   // --- what htmx brings: the next unit, or bad news
   let wroteOn = false;
-  const isAnswer = (event) => event.detail.elt.matches("#answers");
+  const isAnswer = (event) => asker(event).matches("#answers");
   const say = (name) => {
     const paragraph = document.createElement("p");
     paragraph.className = "notice";
