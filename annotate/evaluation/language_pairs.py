@@ -187,7 +187,7 @@ def _groups(pairs: Collection[Pair]) -> Iterator[tuple[str, list[Pair], str]]:
     if of_one:
         yield "mean_accuracy", of_one, f"mean over {many(len(of_one), 'pair')}"
     if of_two:
-        yield "transfer", of_two, f"mean over {many(len(of_two), 'pair')} of two different languages"
+        yield "transfer", of_two, f"mean over {many(len(of_two), 'pair')}"
 
 
 def _in_order(pairs: Collection[Pair]) -> list[Pair]:

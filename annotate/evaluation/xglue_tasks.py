@@ -108,19 +108,26 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     paths = [predictions, *([against] if against else [])]
     names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
     first = graded[0]
+    rows = [each for part in first for each in _rows(part)]
     return {
         "kind": evaluation_report.KIND,
         "head": [{"measure": part.measure, "of": part.of()} for part in first],
-        "words": {part.task: [f"{QUESTIONS[part.task]} Measured on the set {part.gold.name}."] for part in first},
+        "words": {part.task: _words(part) for part in first},
         "reading": READING,
         "predictor": described(names[0]),
         "gold": [gold.described() for gold in sets],
-        "rows": [each for part in first for each in _rows(part)],
+        "rows": rows,
         "confusion": None,
         "comparison": _comparison(graded, names) if against else None,
         "told": [],
         "warnings": [*unfinished_ones(sets), *dict.fromkeys(words for each in graded for words in _extra(each))],
     }
+
+
+def _words(part: Graded) -> list[str]:
+    """What the section of a task that has been measured says besides."""
+    signature = [f"BLEU’s signature: {bleu.METRIC.get_signature()}."] if part.measure == "bleu4" else []
+    return [f"{QUESTIONS[part.task]} Measured on the set {part.gold.name}.", *signature]
 
 
 def _extra(graded: Iterable[Graded]) -> list[str]:
@@ -160,8 +167,8 @@ def _figures(part: Graded, each: Measured) -> Iterator[Row]:
         yield row("ndcg", of, resampled(ranked), ranked.queries, "; ".join(notes))
     else:
         generated = bleu.corpus_bleu(each.said, each.truth, seed=seed)
-        notes = [f"signature {generated.signature}", *([NO_INTERVAL] if generated.low is None else [])]
-        yield row("bleu4", of, resampled(generated), generated.pairs, "; ".join(notes))
+        note = NO_INTERVAL if generated.low is None else ""
+        yield row("bleu4", of, resampled(generated), generated.pairs, note)
 
 
 # --- two systems

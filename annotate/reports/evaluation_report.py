@@ -379,9 +379,9 @@ def _difference(row: Mapping[str, Any]) -> Cell:
 
 
 def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """A figure and a sentence: of the first row, or of how many labels each is better where no row is of all."""
+    """A figure and a sentence: of the first row that was measured, or of how many labels each is better."""
     first, second = names = names_of(report)
-    row = rows[0] if rows else None
+    row = next((row for row in rows if row["value"] is not None), rows[0] if rows else None)
     if row is None or "label" in row["of"]:
         better = [better_of(each, names) for each in rows]
         counts = " and ".join(f"{name} in {better.count(name)}" for name in names)

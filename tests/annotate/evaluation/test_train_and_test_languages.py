@@ -138,8 +138,7 @@ def test_means_count_each_pair_alike_with_the_diagonal_and_without(gold, predict
     values = {"de-de": 1.0, "de-en": 0.8, "en-en": 0.9, "en-de": 0.5, "fr-en": 0.5}
     mean, transfer = figures(report, "mean_accuracy"), figures(report, "transfer")
     assert (mean["value"], mean["note"]) == (pytest.approx(sum(values.values()) / 5), "mean over 5 pairs")
-    assert transfer["value"] == pytest.approx(1.8 / 3)
-    assert transfer["note"] == "mean over 3 pairs of two different languages"
+    assert (transfer["value"], transfer["note"]) == (pytest.approx(1.8 / 3), "mean over 3 pairs")
     assert figures(report, "mean_accuracy", train="de")["value"] == pytest.approx(0.9)
     assert figures(report, "transfer", train="de")["value"] == pytest.approx(0.8)
     assert figures(report, "mean_accuracy", test="en")["value"] == pytest.approx((0.8 + 0.9 + 0.5) / 3)
@@ -279,7 +278,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
     for written in (text, markdown, html):
         assert "mine against other, measured on 1 gold set" in written
         assert shown in written
-        assert "mean over 55 pairs of two different languages" in written
+        assert "mean over 55 pairs" in written
         assert "1 pair has no file of predictions" in written
         assert "documents with an equal sentence stay in one of test, dev and train" in written
         assert "A is mine, B is other, on the same documents." in written
