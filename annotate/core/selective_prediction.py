@@ -17,8 +17,9 @@ from annotate.core.scores import mean_above
 MOST_POINTS = 200  # of a risk-coverage curve
 ERROR = 1 - LEVEL  # how often a threshold may miss its wish
 STEP = 1.1  # each threshold tested selects at least this many times the units of the one before
-# Each chain of tests starts with this many times the units of the one before. Of 2, 3, 4, 6, 8, 16 and a single chain,
-# 6 selected most units in made populations where 1% to 3% of the most confident answers are wrong.
+# Each chain of tests starts with this many times the units of the one before. Where 1% to 3% of the most confident
+# answers are wrong, 4, 6 and 8 select about as many units (33% to 34% in 60 draws), a single chain far fewer (22%). It
+# selects slightly more where the most confident answers are all right.
 START = 6.0
 
 
