@@ -20,14 +20,13 @@ METRIC = BLEU(lowercase=True)
 class Generated:
     """BLEU over all pairs, not the mean of each; the interval is over pairs drawn again.
 
-    low, high: None of fewer than 20. signature: sacrebleu's own, by which two scores are known to be comparable.
+    low, high: None of fewer than 20.
     """
 
     value: float | None
     low: float | None
     high: float | None
     pairs: int
-    signature: str
 
 
 def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Generated:
@@ -35,10 +34,15 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
     if len(said) != len(meant):
         raise ValueError(f"{len(said)} texts for {len(meant)} references; give one for each.")
     if not said:
-        return Generated(None, None, None, 0, "")
+        return Generated(None, None, None, 0)
     score = METRIC.corpus_score(said, [meant])
     low, high = bootstrap(counts(said, meant), lambda total: float(scores(total[:, None])[0]), seed=seed)
-    return Generated(_share(score.score), low, high, len(said), str(METRIC.get_signature()))
+    return Generated(_share(score.score), low, high, len(said))
+
+
+def signature() -> str:
+    """Sacrebleu's own, by which two scores that were computed are known to be comparable."""
+    return str(METRIC.get_signature())
 
 
 def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:

@@ -126,7 +126,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
 
 def _words(part: Graded) -> list[str]:
     """What the section of a task that has been measured says besides."""
-    signature = [f"BLEU’s signature: {bleu.METRIC.get_signature()}."] if part.measure == "bleu4" else []
+    signature = [f"BLEU’s signature: {bleu.signature()}."] if part.measure == "bleu4" else []
     return [f"{QUESTIONS[part.task]} Measured on the set {part.gold.name}.", *signature]
 
 

@@ -2,12 +2,15 @@ from itertools import pairwise, permutations
 from math import log2
 from statistics import mean
 
+import numpy as np
 import pytest
+import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.bleu import corpus_bleu
+from annotate.core.bleu import corpus_bleu, counts, scores, signature
 from annotate.core.ranking import mean_ndcg, ndcg
+from annotate.core.resampling import apart
 
 PAGES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5)
 
@@ -99,7 +102,7 @@ def test_bleu_is_that_of_the_published_evaluation():
     found = corpus_bleu(SAID, MEANT, seed="1")
     assert found.value == pytest.approx(0.628308058977331, abs=1e-12)
     assert found.pairs == 3
-    assert found.signature.startswith("nrefs:1|case:lc|eff:no|tok:13a|smooth:exp")
+    assert signature().startswith("nrefs:1|case:lc|eff:no|tok:13a|smooth:exp")
 
 
 def test_bleu_comes_with_an_interval_over_pairs_and_needs_one_text_for_each_reference():
@@ -111,3 +114,33 @@ def test_bleu_comes_with_an_interval_over_pairs_and_needs_one_text_for_each_refe
     assert corpus_bleu([], [], seed="1").value is None
     with pytest.raises(ValueError, match="1 texts for 3 references"):
         corpus_bleu(SAID[:1], MEANT, seed="1")
+
+
+def of_means(values):
+    return np.array([[value, 1.0] for value in values])
+
+
+def test_two_means_are_apart_by_the_mean_difference_with_the_interval_of_paired_values():
+    values = np.random.default_rng(1).normal(0.7, 0.2, size=(2, 200))
+    found, p = apart(of_means(values[0]), of_means(values[1]), lambda sums: sums[0] / sums[1], seed="1")
+    differences = values[0] - values[1]
+    off = 1.959964 * differences.std(ddof=1) / 200**0.5
+    assert found.value == pytest.approx(differences.mean())
+    assert (found.low, found.high) == pytest.approx((found.value - off, found.value + off))
+    assert p == pytest.approx(2 * scipy.special.ndtr(-abs(found.value) / off * 1.959964), abs=0.02)
+
+
+def test_what_never_differs_or_is_little_has_no_interval_of_a_difference():
+    score = {"score": lambda sums: sums[0] / sums[1], "seed": "1"}
+    assert apart(of_means([0.5] * 40), of_means([0.4] * 40), **score)[0] is None
+    assert apart(of_means([0.5, 0.7] * 9), of_means([0.4, 0.8] * 9), **score)[0] is None
+    same, p = apart(of_means([0.5, 0.7] * 20), of_means([0.5, 0.7] * 20), **score)
+    assert (same.value, same.low, same.high, p) == (0, 0, 0, 1)
+
+
+def test_bleu_of_two_systems_is_compared_by_the_counts_of_each_pair():
+    first, second = (counts(said * 20, MEANT * 20) for said in (MEANT, SAID))
+    found, p = apart(first, second, scores, seed="1")
+    assert found.value == pytest.approx(1 - 0.628308058977331, abs=1e-12)
+    assert 0 < found.low < found.high < 1
+    assert p < 0.001
