@@ -238,3 +238,11 @@ def test_no_sentence_has_a_who_without_somebody_before_it():
         if (stumble := STUMBLES.search(text))
     ]
     assert found == []
+
+
+def test_what_a_browser_waits_for_is_a_function():
+    """A string is evaluated again at each look, which the content security policy of our pages forbids."""
+    files = (path.read_text(encoding="utf-8") for path in (ROOT / "tests").rglob("*.py"))
+    awaited = [what for text in files for what in re.findall(r"wait_for_function\(\s*f?[\"']+(.*)", text)]
+    assert awaited
+    assert [what for what in awaited if "=>" not in what] == []
