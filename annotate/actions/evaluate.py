@@ -1,5 +1,6 @@
 """evaluate: measure any system on gold sets."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from annotate.actions.action import Action, Outcome
@@ -15,6 +16,9 @@ from annotate.reports import writing
 from corpora.core.predictions import FIELDS
 from corpora.core.records import RecordError
 
+PRINTED = {"text": writing.as_text, "markdown": writing.as_markdown, "latex": writing.as_latex}
+# Options that the evaluator is given by other names, or not at all.
+OF_COMMAND = ("predictions", "gold", "against", "out", "format")
 PREDICTOR, OTHER, JUDGE, SETS, MEASURED, RANKED = (
     "Whose labels are measured",
     "Another predictor to compare it with",
@@ -28,7 +32,7 @@ OF_POSTS = (
     Option("corpus", default="", help="the corpus of the predictor, if the gold sets were imported", group=PREDICTOR),
     MAP,
     column(FIELDS, "label=lang"),
-    FORMAT,
+    replace(FORMAT, name="file_format"),
     Option("vanished", Path, shown="FILE", help="ids of posts that are gone, one a line", group=SETS),
     Option("allow_erased", flag, False, help="go on even if rows were erased from a set", group=SETS),
     Option(
@@ -86,7 +90,8 @@ OF_ALL = (
     Option("against", default="", shown="PREDICTIONS", help="compare with these, unit by unit", group=OTHER),
     Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated"),
     Option("unfinished", flag, False, help="measure on a set that is not finished", group=SETS),
-    Option("out", Path, shown="FOLDER", help="write report.json, .md and .html there"),
+    Option("out", Path, shown="FOLDER", help="write report.json, .md, .html and .tex there"),
+    Option("format", choices=tuple(PRINTED), default="text", help="how the report is printed; latex: its main tables"),
 )
 OF_RANKED = (
     Option(
@@ -123,13 +128,13 @@ OF_RANKED = (
 
 
 def run(values, progress) -> Outcome:
-    options = {name: value for name, value in values.items() if name not in ("predictions", "gold", "against", "out")}
+    options = {name: value for name, value in values.items() if name not in OF_COMMAND}
     options["half_width"] = values["half_width"] and values["half_width"] / 100
     report = evaluate(values["predictions"], values["gold"], against=values["against"] or "", **options)
     out = values["out"]
     if out:
         write_report(report, out)
-    return Outcome([writing.as_text(report)], [f"Report written to {out}."] if out else [], report)
+    return Outcome([PRINTED[values["format"]](report)], [f"Report written to {out}."] if out else [], report)
 
 
 ACTION = Action(

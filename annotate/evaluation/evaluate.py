@@ -41,14 +41,14 @@ POSTS, UNITS, RANKED, PUBLISHED = (
 # Options -> what they are for; an option that is not here is for all.
 MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision"), (POSTS,)),
-    **dict.fromkeys(("corpus", "column", "format"), (POSTS, UNITS)),
+    **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS),
     **dict.fromkeys(("half_width", "epsilon"), (UNITS,)),
 }
 
 
-OF_UNITS = ("unfinished", "split", "corpus", "column", "format", "half_width", "epsilon")
+OF_UNITS = ("unfinished", "split", "corpus", "column", "file_format", "half_width", "epsilon")
 
 
 def evaluate(
@@ -118,7 +118,7 @@ def kind_of(folder: Path, predictions: str) -> str:
 
 def _of_posts(predictions: str, folders: Sequence[Path], against: str, options: Mapping[str, Any]) -> dict[str, Any]:
     every = [each for each in (predictions, against) if each]
-    read_so = [f"--{name}" for name in ("map", "column", "format") if options.get(name)]
+    read_so = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if options.get(name)]
     check_for_files(read_so, files=any(map(is_file, every)))
     sets = read_sets(
         folders, allow_erased=options.get("allow_erased", False), unfinished=options.get("unfinished", False)
@@ -138,7 +138,7 @@ def _subject(sets: list[GoldSet], spelled: str, options: Mapping[str, Any]) -> S
     if not is_file(spelled):
         return of_corpus(corpus_of(sets, options.get("corpus") or ""), spelled)
     columns = named_columns(options.get("column") or (), FIELDS)
-    return of_file(Path(spelled), read_map(options.get("map") or ()), columns, options.get("format"), sets)
+    return of_file(Path(spelled), read_map(options.get("map") or ()), columns, options.get("file_format"), sets)
 
 
 # --- on disk
@@ -155,6 +155,7 @@ def write_report(report: dict[str, Any], out: Path) -> None:
         "report.json": json.dumps(figures, ensure_ascii=False, indent=2) + "\n",
         "report.md": writing.as_markdown(report),
         "report.html": writing.as_html(report),
+        "report.tex": writing.as_latex(report),
     }
     if "errors" in report:
         lines = (json.dumps(each, ensure_ascii=False) for each in report["errors"])

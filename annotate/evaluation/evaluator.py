@@ -42,7 +42,7 @@ def evaluate_units(
     split: str | None = None,
     corpus: str | None = "",
     column: Sequence[str] | None = (),
-    format: str | None = None,
+    file_format: str | None = None,
     judge: bool | None = False,
     half_width: float | None = None,
     epsilon: float | None = None,
@@ -50,8 +50,8 @@ def evaluate_units(
     """The report.
 
     predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. column,
-    format: how files are read. judge: whether the predictions are those of a machine judge for the whole corpus, whose
-    certificate is wanted; half_width, epsilon: see judge.py.
+    file_format: how files are read. judge: whether the predictions are those of a machine judge for the whole corpus,
+    whose certificate is wanted; half_width, epsilon: see judge.py.
 
     GoldSetError, EvaluationError or CorpusError, a sentence, if they do not fit the set.
     """
@@ -73,7 +73,7 @@ def evaluate_units(
             units.ids,
             units.labels,
             columns=columns,
-            format=format,
+            format=file_format,
             whole=bool(judge) and each == predictions,
         )
         if is_file(each)

@@ -30,12 +30,14 @@ SECTIONS = (
         "title": "Thresholds for a wished precision",
         "of": ["answers", "wished"],
         "measures": ["threshold", "reached_precision", "recall_there", "coverage_there"],
+        "plotted": [],
     },
     {
         "slug": "coverage",
         "title": "Accuracy where only confident answers count",
         "of": ["coverage"],
         "measures": ["least_score", "accuracy_there"],
+        "plotted": [],
     },
 )
 READING = (

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 # The options of the command that are named arguments here, or that a notebook has no use for.
-OWN = ("predictions", "gold", "against", "out")
+OWN = ("predictions", "gold", "against", "out", "format")
 COLUMNS = ("measure", "of", "language", "name", "value", "low", "high", "posts")
 OF_UNITS = ("measure", "of", "value", "low", "high", "units", "note")
 OF_RANKINGS = ("measure", "of", "k", "value", "low", "high", "documents")

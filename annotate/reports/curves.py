@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.svg import ACCENT, LINE, QUIET, element, picture, text, tooltip
 
-SIDE, LEFT, TOP = 300, 44, 12  # pixels of the square, and of what is left of it and above
+SIDE, LEFT, TOP = 280, 62, 12  # pixels of the square, and of what is left of it and above
 TICKS = 4
 
 
@@ -50,7 +50,7 @@ def curve(
         parts += [_spot(spot, place) for spot in spots]
     parts.append(text(across, LEFT + SIDE / 2, TOP + SIDE + 36, text_anchor="middle"))
     parts.append(text(up, 0, 0, transform=f"translate(12 {TOP + SIDE / 2}) rotate(-90)", text_anchor="middle"))
-    width, height = LEFT + SIDE + 12, TOP + SIDE + 44
+    width, height = LEFT + SIDE + 24, TOP + SIDE + 44
     return picture(title, "", parts, font_size=13, width=width, height=height, viewBox=f"0 0 {width} {height}")
 
 

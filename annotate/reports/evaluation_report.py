@@ -22,6 +22,7 @@ This module knows measures and dimensions by their names alone, so a form that b
 and nothing else.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -40,6 +41,7 @@ COMMONEST = 25  # confusions in the table
 CONFUSED = 20  # labels in the heat map that has its numbers in the cells
 # Columns side by side on a terminal: of figures without intervals; and of values down and figures with intervals.
 ACROSS, WIDE = 8, 5
+FILTERS = 12  # pairs of gold and predicted label by which errors are filtered
 LISTED = 200  # errors in the table; the file has them all
 
 
@@ -228,6 +230,7 @@ def _cell(row: Mapping[str, Any] | None) -> Cell:
 
 
 NOTES = Column("note", "note", NOTE)
+LOSSES = ("ece", "aurc")  # shares that are 0 at best, which a plot of the others would hide
 
 
 def _overall(report: dict, rows: list[dict]) -> Section:
@@ -239,7 +242,7 @@ def _overall(report: dict, rows: list[dict]) -> Section:
     )
 
     def plots() -> list:
-        shown = [row for row in rows if MEASURES[row["measure"]].is_share]
+        shown = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in LOSSES]
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row, row["units"]),)) for row in shown]
         return pictures(marks, "Main measures", counted=f"{_noun(report)}s")
 
@@ -272,7 +275,7 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
                 columns.append(numbered(f"{measure}_count", "counts as", _figure(measure, "count")))
         tested = [key for key in TESTS if any(key in row for row in rows if row["measure"] == measure)]
         columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
-    plotted = part.get("plotted") or measures[:1]
+    plotted = part.get("plotted", measures[:1])
 
     def plots() -> list:
         drawn = [
@@ -280,6 +283,8 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
             for each in listed
             if any(measure in each for measure in plotted)
         ]
+        if not drawn:
+            return []
         series = tuple(MEASURES[measure].name for measure in plotted) if len(plotted) > 1 else ()
         title = str(part["title"])
         if "measures" not in part:
@@ -504,13 +509,23 @@ def _errors(report: dict) -> Section:
         "gold label. With --out, errors.jsonl has them all"
         + (f", and the page the first {LISTED}." if len(errors) > LISTED else "."),
     )
+    pairs = Counter((each["gold"], each["predicted"]) for each in errors[:LISTED])
+    marks = {pair: f"pair-{place}" for place, (pair, _) in enumerate(pairs.most_common(FILTERS))}
+    filters = {mark: f"{gold} taken for {said} ({pairs[gold, said]})" for (gold, said), mark in marks.items()}
     columns = (
-        Column("id", "id"),
+        Column("id", "id", says=lambda row: Cell(row["id"], mark=marks.get((row["gold"], row["predicted"]), ""))),
         Column("gold", "gold"),
         Column("predicted", "predicted"),
         Column("text", "text", NOTE, lambda row: "\n".join((row.get("fields") or {}).values())),
     )
-    return Section("errors", "Errors", words, dense(_table_of(errors[:LISTED], columns)), paged=True)
+    return Section(
+        "errors",
+        "Errors",
+        words,
+        dense(_table_of(errors[:LISTED], columns)),
+        paged=True,
+        filters=filters if len(filters) > 1 else {},
+    )
 
 
 def _table_of(rows: Iterable[dict], columns: Sequence[Column]) -> Table:

@@ -90,7 +90,7 @@ def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int
         paint, words = {"fill": "none", "stroke": LINE}, "labels that are not shown, right or not"
     else:
         paint, words = {"fill": "none", "stroke": QUIET}, f"{gold}, right"
-    parts = [element("title", escaped(f"{words}: {count(weight)} posts, {percent(share)} of {gold}"))]
+    parts = [element("title", escaped(f"{words}: {count(weight)}, {percent(share)} of {gold}"))]
     parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
     if side > ROW:
         parts.append(text(_short(weight), x + side / 2, y + side / 2 + 4, fill=ink, font_size=12, text_anchor="middle"))
@@ -106,7 +106,7 @@ def _shades(y: int) -> SafeString:
         x = 72 * number
         parts.append(element("rect", x=x, y=y, width=12, height=12, fill=ACCENT, fill_opacity=opacity))
         parts.append(text(word, x + 16, y + 10))
-    return element("g", *parts, text("of the gold label’s posts", 72 * len(words), y + 10, fill=QUIET))
+    return element("g", *parts, text("of the gold label", 72 * len(words), y + 10, fill=QUIET))
 
 
 def _short(weight: float) -> str:

@@ -1,7 +1,7 @@
 """What the sections of a report are made of, whatever was measured: words, tables, and plots with many languages."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -18,7 +18,8 @@ UNMEASURED: Mapping[str, Any] = {"value": None, "low": 0.0, "high": 1.0}
 @dataclass(frozen=True)
 class Section:
     """words: sentences for people who publish the numbers. loud: what nobody may overlook. plots: makes the
-    pictures. paged: its tables are for pages, not for a terminal.
+    pictures. paged: its tables are for pages, not for a terminal. filters: class of rows of its tables -> what they
+    are, by which a page shows some of them.
     """
 
     slug: str
@@ -28,6 +29,7 @@ class Section:
     loud: str = ""
     plots: Callable[[], list[SafeString]] = list
     paged: bool = False
+    filters: Mapping[str, str] = field(default_factory=dict)
 
 
 # --- tables

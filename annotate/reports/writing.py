@@ -11,6 +11,7 @@ from django.template.loader import render_to_string
 
 from annotate.reports import (
     evaluation_report,
+    latex,
     predictor_report,
     ranked_report,
     reply_report,
@@ -21,6 +22,7 @@ from annotate.reports.sections import Section
 from annotate.reports.tables import many
 from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
 
+MAIN_TABLES = 2  # sections in LaTeX
 FOLDED = 12  # a table of more rows is folded in the HTML
 # The kind of a report -> the module that has its words, tables and plots.
 WORDS: Mapping[str, ModuleType] = {
@@ -78,6 +80,17 @@ def as_markdown(report: dict) -> str:
         "sections": sections,
     }
     return render_to_string("annotate/report.md", context)
+
+
+def as_latex(report: dict) -> str:
+    """The first tables, of all units and by label, for a paper."""
+    says = WORDS[report["kind"]]
+    shown = [section for section in says.sections(report) if section.tables and not section.paged][:MAIN_TABLES]
+    return "\n".join(
+        latex.as_latex(each, f"{title(report)}: {section.title}, with 95% intervals")
+        for section in shown
+        for each in section.tables
+    )
 
 
 def as_html(report: dict) -> str:

@@ -172,7 +172,7 @@ def test_a_file_whose_name_does_not_tell_its_format_is_read_as_it_is_said_to_be(
     nameless.write_text(mine.read_text())
     with pytest.raises(CommandError, match=r"does not tell its format; give --format jsonl\|csv\|tsv"):
         call_command("evaluate", str(nameless), gold=[stream])
-    assert run(nameless, "--format", "tsv", "--gold", stream)["accuracy"]["with_und"]["posts"] == 200
+    assert run(nameless, "--file-format", "tsv", "--gold", stream)["accuracy"]["with_und"]["posts"] == 200
 
 
 # --- published sets
@@ -275,7 +275,7 @@ def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, r
     [
         (["cld2"], "The gold sets were imported and name no corpus; say with --corpus whose predictor"),
         (["cld2", "--corpus", "none"], "There is no corpus 'none'"),
-        ([], "Something is missing: PREDICTIONS"),
+        ([], "Name the predictions that are measured, or a machine judge"),
         (["cld2", "--map", "nb=no", "--column", "label=lang"], "--map and --column: for files of predictions, and"),
         (["{file}", "--map", "zh"], "--map zh: write LABEL=LABEL"),
         (["{file}", "--column", "x=y"], "--column x=y: write FIELD=COLUMN with one of id, label, score"),

@@ -154,3 +154,17 @@ def test_the_report_and_its_errors_are_written(crowd, tmp_path):
     assert all(each["gold"] != each["predicted"] for each in errors)
     assert "Confusion matrix" in (out / "report.html").read_text()
     assert json.loads((out / "report.json").read_text())["rows"]
+    assert r"accuracy & " in (out / "report.tex").read_text()
+
+
+def test_errors_are_shown_pair_by_pair_without_a_script(crowd, tmp_path, new_page):
+    out = tmp_path / "report"
+    call_command("evaluate", str(written(tmp_path / "judge.tsv", judged(crowd))), gold=[crowd], out=out, verbosity=0)
+    page = new_page()
+    page.goto((out / "report.html").as_uri())
+    page.click("#errors summary")
+    rows = page.locator("#errors tbody tr:visible")
+    all_rows = rows.count()
+    page.click("#errors label:has-text('1 taken for 0')")
+    assert 0 < rows.count() < all_rows
+    assert set(page.locator("#errors tbody tr:visible td:nth-child(2)").all_inner_texts()) == {"1"}
