@@ -151,9 +151,9 @@ def measured(task: Task, truth: Mapping[str, str], frame: Frame, seed: str, fold
 
 
 def _elsewhere(task: Task, truth: Mapping[str, str]) -> dict[str, int]:
-    """elsewhere: posts for which a reader named another language than the queue's, without those of the audit, which
-    go to an adjudicator anyway; elsewhere_wrong: how many of their labels are wrong; further: answers, skips and
-    decisions that came after such posts were sent on to be confirmed.
+    """elsewhere: posts for which a reader named another language than the queue's, without those of the audit, which an
+    adjudicator decides in any case; elsewhere_wrong: how many of their labels are wrong; further: answers, skips and
+    decisions that came after posts were sent on to be confirmed, without the decisions on posts of the audit.
     """
     answers = Judgment.objects.filter(unit__task=task, unit__honeypot=False, kind=Judgment.ANSWER, voided_at=None)
     answers = answers.exclude(label=UND).exclude(label=F("lease__queue"))
@@ -166,6 +166,7 @@ def _elsewhere(task: Task, truth: Mapping[str, str]) -> dict[str, int]:
             for key, label in elsewhere.filter(stage=stages.LABELLED).values_list("item__key", "label")
         ),
         "further": Judgment.objects.filter(unit__in=sent.values("unit"))
+        .exclude(unit__audited=True, kind__in=[Judgment.SETTLE, Judgment.DISCARD])
         .filter(pk__gt=Subquery(sent.filter(unit=OuterRef("unit")).values("judgment")[:1]))
         .count(),
     }
