@@ -57,6 +57,11 @@ def certificate(
             f"{said.name} has labels for the {labelled:,} units of the set alone; a judge's certificate needs its "
             "label of every item of the corpus. Name the file without --judge to measure these units alone."
         )
+    if (units.chances == 1).all():
+        raise EvaluationError(
+            f"All units of the gold set {units.name} have the chance 1, so they are no sample of the {labelled:,} "
+            f"items that {said.name} labels; draw a sample with open_task --size, and export that."
+        )
     tested, verdict = _tested(units, said, epsilon)
     return {
         "rows": [*_agreement(units, said), *tested, *_shares(units, said, half_width)],
