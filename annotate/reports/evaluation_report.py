@@ -7,13 +7,16 @@ The report is the dict that `evaluate` writes as JSON:
                 measure. Rows may have p and p_holm of a test
     sections    optional: {slug, title, of, measures}, a section of its own for the rows of these measures with these
                 dimensions. loud: a warning in it; plotted: its measures that are drawn, the first one by default;
-                across: the values of the last dimension, if these stand across, of one measure
+                across: the values of the last dimension, if these stand across, of one measure; apart: whether each
+                value of the first dimension has its own
     head        {measure, of} of the rows that head the report
     unit        optional: the noun for a unit, such as "post"
     names       optional: value of a dimension -> its name, as of a language code
     words       slug of a section -> sentences below its title
     reading     sentences on how the numbers are to be read; those on measures are in MEASURES
-    comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference
+    comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference. Where some
+                measures are tested and others not, the rows are laid out like the figures too. test: what p is, where
+                it is not McNemar's or a paired test
     reliability optional: {confidence, accuracy, low, high, units} of each bin; coverage: {coverage, accuracy} of each
                 threshold
     confusion   {labels, cells}; errors: {id, gold, predicted, fields}; told, warnings: sentences
@@ -127,6 +130,33 @@ MEASURES: Mapping[str, Measure] = {
     ),
     "mean_accuracy": Measure("mean accuracy", "Mean accuracy is the mean over pairs of train and test language."),
     "transfer": Measure("transfer", "Transfer is the mean accuracy over pairs of two different languages."),
+    "P": Measure("P@K", "P@K is the share of gold labels among the first K labels of a document’s ranking."),
+    "R": Measure("R@K", "R@K is the share of a document’s gold labels that are among its first K."),
+    "RP": Measure("RP@K", "RP@K is the number of gold labels among the first K, divided by the most there can be."),
+    "nDCG": Measure(
+        "nDCG@K", "nDCG@K is the sum of 1/log2(rank + 1) over those gold labels, divided by that of the best ranking."
+    ),
+    "micro_precision": Measure("micro precision", "Micro precision is the share of the labels given that are right."),
+    "micro_recall": Measure("micro recall", "Micro recall is the share of the gold labels that are given."),
+    "micro_f1": Measure("micro F1", "Micro F1 is the harmonic mean of micro precision and recall."),
+    "weighted_rouge": Measure("weighted ROUGE", "Weighted ROUGE is ROUGE-1/6 + ROUGE-2/3 + ROUGE-3/2."),
+    "rouge1": Measure(
+        "ROUGE-1", "ROUGE-n is the F1 of distinct n-grams of words, without full stops, in small letters."
+    ),
+    "rouge2": Measure("ROUGE-2", ""),
+    "rouge3": Measure("ROUGE-3", ""),
+    "dist1": Measure(
+        "Dist-1",
+        "Dist-1 and Dist-2 are the distinct words, and the distinct pairs of words, of the replies that counted, "
+        "divided by the number of their words. They fall as examples are added. Their intervals are somewhat too wide.",
+    ),
+    "dist2": Measure("Dist-2", ""),
+    "p1": Measure(
+        "precision at one", "Precision at one is the share of references in the response set that were suggested first."
+    ),
+    "mrr": Measure(
+        "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
+    ),
 }
 DIMENSIONS: Mapping[str, str] = {
     "people": "agreement among people",
@@ -136,6 +166,7 @@ DIMENSIONS: Mapping[str, str] = {
     "wished": "wished precision",
     "train": "trained on",
     "test": "tested on",
+    "k": "K",
 }
 # The section in which the rows of all units stand, and those of single labels.
 OVERALL, BY_LABEL = (), ("label",)
@@ -157,13 +188,24 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
         if (row["measure"], row["of"]) == (head["measure"], head["of"])
     ]
     if comparison := report.get("comparison"):
-        found.append(("Comparison", *_who_is_better(report, comparison["rows"])))
+        heads = report["head"][:1]
+        first = [row for row in comparison["rows"] if {"measure": row["measure"], "of": row["of"]} in heads]
+        found.append(("Comparison", *_who_is_better(report, first or comparison["rows"])))
     return found
 
 
 def _rests_on(report: dict, row: Mapping[str, Any]) -> str:
     words = row["note"] if row["units"] is None else many(row["units"], _noun(report))
-    return ", ".join([*row["of"].values(), words])
+    return ", ".join([*_where(report, row), words])
+
+
+def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
+    """The values of the slice; a number has its dimension before it."""
+    names = report.get("names", {})
+    return [
+        f"{DIMENSIONS.get(name, name)} {value}" if value.isdigit() else names.get(value, value)
+        for name, value in row["of"].items()
+    ]
 
 
 def _noun(report: dict) -> str:
@@ -175,16 +217,9 @@ def _capital(words: str) -> str:
 
 
 def sections(report: dict) -> list[Section]:
-    declared = {
-        (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
-    }
-    grouped: dict[str, tuple[Mapping[str, Any], list[dict]]] = {}
-    for row in report["rows"]:
-        part = declared.get((row["measure"], tuple(row["of"]))) or _by(row["of"])
-        grouped.setdefault(part["slug"], (part, []))[1].append(row)
-    found = [_made(report, part, rows) for part, rows in grouped.values()]
+    found = _measured_sections(report, report["rows"], _cell)
     if report.get("comparison"):
-        found.append(_comparison(report))
+        found += _comparison(report)
     if report.get("reliability"):
         found.append(_reliability(report))
     if report.get("confusion"):
@@ -194,13 +229,32 @@ def sections(report: dict) -> list[Section]:
     return [_with_words(section, report["words"].get(section.slug, ())) for section in [*found, _gold(report)]]
 
 
-def _made(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
+def _measured_sections(report: dict, rows: Iterable[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> list[Section]:
+    """Sections of slices down and measures across. cell: what is written of a row."""
+    declared = {
+        (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
+    }
+    grouped: dict[str, tuple[Mapping[str, Any], list[dict]]] = {}
+    for row in rows:
+        part = declared.get((row["measure"], tuple(row["of"]))) or _by(row["of"])
+        if part.get("apart"):
+            first, *of = part["of"]
+            value = row["of"][first]
+            title = _capital(report.get("names", {}).get(value, value))
+            part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": of}
+        grouped.setdefault(part["slug"], (part, []))[1].append(row)
+    return [_made(report, part, rows, cell) for part, rows in grouped.values()]
+
+
+def _made(
+    report: dict, part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]
+) -> Section:
     if not part["of"]:
-        return _overall(report, rows)
+        return _overall(report, rows, cell)
     is_one = len({row["measure"] for row in rows}) == 1
     if "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
-        return _crossed(part, rows)
-    return _sliced(report, part, rows)
+        return _crossed(part, rows, cell)
+    return _sliced(report, part, rows, cell)
 
 
 def _by(of: Mapping[str, str]) -> dict[str, Any]:
@@ -225,18 +279,18 @@ def _written(row: Mapping[str, Any]) -> str:
     return estimate(row) if measure.is_share else coefficient(row)
 
 
-def _cell(row: Mapping[str, Any] | None) -> Cell:
-    return Cell(_written(row), row["value"]) if row else Cell("")
+def _cell(row: Mapping[str, Any]) -> Cell:
+    return Cell(_written(row), row["value"])
 
 
 NOTES = Column("note", "note", NOTE)
 LOSSES = ("ece", "aurc")  # shares that are 0 at best, which a plot of the others would hide
 
 
-def _overall(report: dict, rows: list[dict]) -> Section:
+def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
     columns = (
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
-        Column("value", "estimate", NUMBER, _cell),
+        Column("value", "estimate" if cell is _cell else "A less B", NUMBER, cell),
         *([numbered("units", f"{_noun(report)}s")] if any(row["units"] is not None for row in rows) else []),
         NOTES,
     )
@@ -249,8 +303,13 @@ def _overall(report: dict, rows: list[dict]) -> Section:
     return Section("overall", "All units", (), dense(table(many(len(rows), "measure"), columns, rows)), plots=plots)
 
 
-def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
+def _sliced(
+    report: dict, part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]
+) -> Section:
     """A table with a row for each slice and a column for each measure."""
+    notes = {row["note"] for row in rows}
+    if len(notes) == 1 and any(notes) and all(row["value"] is None for row in rows):
+        return Section(part["slug"], part["title"], (f"{_capital(*notes)}.",))
     of = tuple(part["of"])
     slices: dict[tuple[str, ...], dict[str, dict]] = {}
     for row in rows:
@@ -258,6 +317,9 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     # What a label has of precision and recall rests on other units than another measure of it.
     by_measure = len({each["units"] for found in slices.values() for each in found.values()}) > len(slices)
+    # A table that all rests on the same units says it once.
+    units = {row["units"] for row in rows}
+    common = many(*units, _noun(report)) if part.get("apart") and len(units) == 1 else ""
     listed = [{"of": values, **found, "note": _notes(found)} for values, found in slices.items()]
     names = report.get("names", {})
     columns: list[Column] = []
@@ -266,14 +328,16 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
         columns.append(Column(f"of{place}", DIMENSIONS.get(name, name), says=_value(place)))
         columns += [Column(f"name{place}", "name", NAME, _name(place, names))] if named else []
     for measure in measures:
-        columns.append(Column(measure, MEASURES[measure].name, NUMBER, _measured(measure)))
-        has_units = any(row["units"] is not None for row in rows if row["measure"] == measure)
+        columns.append(Column(measure, MEASURES[measure].name, NUMBER, _measured(measure, cell)))
+        has_units = not common and any(row["units"] is not None for row in rows if row["measure"] == measure)
         if has_units and (measure == measures[-1] or (by_measure and not MEASURES[measure].is_exact)):
             columns.append(numbered(f"{measure}_units", f"{_noun(report)}s", _figure(measure, "units")))
             # More of them have no room.
-            if len(measures) <= MOST_COUNTED and any(row["count"] for row in rows if row["measure"] == measure):
+            counts = len(measures) == 1 or (by_measure and len(measures) <= MOST_COUNTED)
+            if counts and any(row["count"] for row in rows if row["measure"] == measure):
                 columns.append(numbered(f"{measure}_count", "counts as", _figure(measure, "count")))
-        tested = [key for key in TESTS if any(key in row for row in rows if row["measure"] == measure)]
+        of_measure = [row for row in rows if row["measure"] == measure and cell is _cell]
+        tested = [key for key in TESTS if any(key in row for row in of_measure)]
         columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
     plotted = part.get("plotted", measures[:1])
 
@@ -289,13 +353,15 @@ def _sliced(report: dict, part: Mapping[str, Any], rows: list[dict]) -> Section:
         title = str(part["title"])
         if "measures" not in part:
             title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
-        return pictures(by_value(drawn), title, series, counted=f"{_noun(report)}s")
+        ordered = drawn if all(row.label.isdigit() for row in drawn) else by_value(drawn)
+        return pictures(ordered, title, series, counted=f"{_noun(report)}s")
 
     tables = dense(table(many(len(listed), "row"), [*columns, NOTES], listed))
-    return Section(part["slug"], part["title"], (), tables, part.get("loud", ""), plots=plots)
+    words = (f"{common}.",) if common else ()
+    return Section(part["slug"], part["title"], words, tables, part.get("loud", ""), plots=plots)
 
 
-def _crossed(part: Mapping[str, Any], rows: list[dict]) -> Section:
+def _crossed(part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
     """A table of one measure with the values of the last dimension across. Of a matrix, which has some values down too,
     the diagonal is in brackets, and intervals stand behind the figures where there is room."""
     *names, last = part["of"]
@@ -308,7 +374,7 @@ def _crossed(part: Mapping[str, Any], rows: list[dict]) -> Section:
         each["note"] = _notes({head: each[head] for head in heads if head in each}, heads)
     down = [Column(f"of{n}", DIMENSIONS.get(name, name), says=_value(n)) for n, name in enumerate(names)]
     is_matrix = any(values[0] in heads for values in listed)
-    across = [Column(head, head, NUMBER, _crossing(head, is_matrix)) for head in heads]
+    across = [Column(head, head, NUMBER, _crossing(head, is_matrix, cell)) for head in heads]
     step = ACROSS if is_matrix else WIDE - len(down)
     tables = (
         table(many(len(listed), "row"), [*down, *across[begun : begun + step], NOTES], listed.values())
@@ -320,13 +386,13 @@ def _crossed(part: Mapping[str, Any], rows: list[dict]) -> Section:
     return Section(part["slug"], title, brackets, tuple(made for each in tables for made in dense(each)))
 
 
-def _crossing(head: str, is_matrix: bool) -> Callable[[dict], Cell]:
+def _crossing(head: str, is_matrix: bool, written: Callable[[Mapping[str, Any]], Cell]) -> Callable[[dict], Cell]:
     def cell(row: dict) -> Cell:
         made = row.get(head)
         if not made:
             return Cell(NOT_MEASURED)
-        if not is_matrix or made["low"] is None:
-            return _cell(made)
+        if written is not _cell or not is_matrix or made["low"] is None:
+            return written(made)
         shown = percent(made["value"])
         shown = f"({shown})" if row["of"][0] == head else shown
         return Cell(shown, made["value"], note=span(made["low"], made["high"]))
@@ -351,8 +417,8 @@ def _name(place: int, names: Mapping[str, str]) -> Callable[[dict], str]:
     return lambda row: names.get(row["of"][place], "") if names else beside(row["of"][place])
 
 
-def _measured(measure: str) -> Callable[[dict], Cell]:
-    return lambda row: _cell(row.get(measure))
+def _measured(measure: str, cell: Callable[[Mapping[str, Any]], Cell]) -> Callable[[dict], Cell]:
+    return lambda row: cell(row[measure]) if measure in row else Cell("")
 
 
 def _figure(measure: str, key: str) -> Callable[[dict], float | None]:
@@ -393,24 +459,29 @@ def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str
         return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts} is better"
     better = better_of(row, names)
     said = f"{better} is better" if better else "neither is shown to be better"
-    where = f", {', '.join(row['of'].values())}" if row["of"] else ""
-    return _difference(row).shown, f"{said}: {first} less {second}, in {MEASURES[row['measure']].name}{where}"
+    where = ", ".join([MEASURES[row["measure"]].name, *_where(report, row)])
+    return _difference(row).shown, f"{said}: {first} less {second}, in {where}"
 
 
-def _comparison(report: dict) -> Section:
-    found = report["comparison"]
+def _comparison(report: dict) -> list[Section]:
+    rows = report["comparison"]["rows"]
     first, second = names = names_of(report)
-    tested = sum(row["p"] is not None for row in found["rows"])
+    tested = {row["measure"] for row in rows if row["p"] is not None}
+    spread = {tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in tested}
+    listed = [row for row in rows if tuple(row["of"]) not in spread or row["p"] is not None]
     words = [
         f"A is {first}, B is {second}, on the same {_noun(report)}s. Each figure is what A reaches less what B "
         "reaches, shares in percentage points, with its 95% interval. The better one is named where zero lies outside "
         "the interval."
     ]
     if tested:
+        test = report["comparison"].get("test", "a two-sided paired test, McNemar’s exact one for accuracy")
         words.append(
-            "p is that of a two-sided paired test, McNemar’s exact one for accuracy. Holm p is corrected for "
-            f"{many(tested, 'test')}: those below 0.05 hold all together."
+            f"p is that of {test}. Holm p is corrected for "
+            f"{many(sum(row['p'] is not None for row in rows), 'test')}: those below 0.05 hold all together."
         )
+    if spread:
+        words.append("In the tables of all differences, * marks those where zero lies outside the interval.")
     columns = [
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
         Column("of", "of", says=_of),
@@ -420,8 +491,25 @@ def _comparison(report: dict) -> Section:
         Column("better", "better", says=lambda row: better_of(row, names)),
         NOTES,
     ]
-    rows = table(many(len(found["rows"]), "comparison"), columns, found["rows"])
-    return Section("comparison", f"{first} and {second} compared", tuple(words), dense(rows))
+    made = dense(table(many(len(listed), "comparison"), columns, listed))
+    differences = _measured_sections(report, (row for row in rows if tuple(row["of"]) in spread), _starred)
+    return [
+        Section("comparison", f"{first} and {second} compared", tuple(words), made),
+        *(
+            replace(
+                each,
+                slug=f"comparison-{each.slug}",
+                title=f"A less B: {each.title[:1].lower()}{each.title[1:]}",
+                plots=list,
+            )
+            for each in differences
+        ),
+    ]
+
+
+def _starred(row: Mapping[str, Any]) -> Cell:
+    cell = _difference(row)
+    return replace(cell, shown=f"{cell.shown}{'*' * bool(row['better'])}")
 
 
 def _tested(key: str) -> Callable[[dict], str]:
