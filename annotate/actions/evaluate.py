@@ -10,7 +10,7 @@ from annotate.core.splits import SPLITS, TEST
 from annotate.evaluation.evaluate import evaluate, write_report
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.posts import MEASURES
-from annotate.evaluation.ranked_grading import FIRST
+from annotate.evaluation.ranked_documents import FIRST
 from annotate.goldsets.manifest import GoldSetError
 from annotate.reports import writing
 from corpora.core.predictions import FIELDS
@@ -59,7 +59,7 @@ OF_ALL = (
         help="a file with a row for each unit: id and label, or id and a column of scores for each label (TSV, CSV, "
         "JSONL, Parquet); the name of a predictor of the corpus, such as langid or mine@2; a folder of published "
         "files, such as QADSM/en.prediction of XGLUE or de-en.prediction of balanced sets of documents; a TREC run "
-        "for documents with several labels; LANGUAGE_model_responses.txt for message-reply pairs",
+        "or such scores for documents with several labels; LANGUAGE_model_responses.txt for message-reply pairs",
         group=PREDICTOR,
     ),
     Option(

@@ -40,7 +40,7 @@ def rank_of(reference: str, suggestions: Sequence[str], response_set: AbstractSe
 
 # What is a mean over examples -> the value of one; None of an example that has no part in it.
 MEANS: Mapping[str, Callable[[Example], float | None]] = {
-    "weighted": lambda each: each.best.scores.weighted,
+    "weighted_rouge": lambda each: each.best.scores.weighted,
     "rouge1": lambda each: each.best.scores.one,
     "rouge2": lambda each: each.best.scores.two,
     "rouge3": lambda each: each.best.scores.three,
@@ -48,9 +48,9 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "mrr": lambda each: None if each.rank is None else 1 / each.rank if each.rank else 0.0,
 }
 DISTINCT = {"dist1": 1, "dist2": 2}
-MEASURES = (*("weighted", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1", "mrr"))
+MEASURES = (*("weighted_rouge", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1", "mrr"))
 # Dist is of all replies together, so that no coin for each message can make it of either system.
-TESTED = ("weighted", "p1", "mrr")
+TESTED = ("weighted_rouge", "p1", "mrr")
 
 
 class _Figure(NamedTuple):

@@ -4,7 +4,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation import language_pairs, ranked_grading, reply_grading, xglue_tasks
+from annotate.evaluation import language_pairs, ranked_documents, suggested_replies, xglue_tasks
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 
@@ -12,8 +12,8 @@ from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
     "XGLUE": xglue_tasks.grade,
     "MLDoc": language_pairs.grade,
-    "EURLEX57K": ranked_grading.grade,
-    OF_PAIRS: reply_grading.grade,
+    "EURLEX57K": ranked_documents.grade,
+    OF_PAIRS: suggested_replies.grade,
 }
 # The format of a set -> what may be chosen for its report besides, by the names of options.
 CHOICES: Mapping[str, Collection[str]] = {"EURLEX57K": ("split", "first", "threshold", "frequent_over")}

@@ -17,7 +17,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.notebook.asking import SAID, told
 from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import Rows, check_pandas, of_dicts
-from annotate.reports import evaluation_report, ranked_report, writing
+from annotate.reports import evaluation_report, writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -28,7 +28,6 @@ OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 OWN = ("predictions", "gold", "against", "out", "format")
 COLUMNS = ("measure", "of", "language", "name", "value", "low", "high", "posts")
 OF_UNITS = ("measure", "of", "value", "low", "high", "units", "note")
-OF_RANKINGS = ("measure", "of", "k", "value", "low", "high", "documents")
 
 
 def evaluate(
@@ -137,17 +136,9 @@ class Evaluation:
         """The estimates, a row each: measure (accuracy, recall, precision …), of (which posts: with_und, without_und;
         naive ones take agreement for the truth), language ("" for all together) and its name, value, low and high (a
         95% interval; shares between 0 and 1, null where nothing was measured), posts that it rests on.
-
-        Of ranked labels: measure (P, R, RP, nDCG; precision, recall, f1 of the answers), of (all, frequent, few, zero;
-        of the answers plain, with_ancestors), k (0 for answers), value, low and high, documents.
-
-        Of suggested replies: measure (replies), of (weighted, rouge1 …, dist1, dist2, p1, mrr), language ("" for all
-        together) and its name, value, low and high, posts: the examples.
         """
         if self._report["kind"] == evaluation_report.KIND:
             return of_dicts(list(_figures_of_units(self._report)), OF_UNITS, "figures")
-        if self._report["kind"] == ranked_report.KIND:
-            return of_dicts(list(_figures_of_rankings(self._report)), OF_RANKINGS, "figures")
         return of_dicts(list(_figures(self._report)), COLUMNS, "figures")
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -181,14 +172,3 @@ def _figures(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
                     posts = estimate.get("posts", row.get("rows"))
                     shares = {key: estimate[key] for key in ("value", "low", "high")}
                     yield {"measure": measure, "of": of, **told, **shares, "posts": posts}
-
-
-def _figures_of_rankings(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for group in report["groups"]:
-        for row in group["at"]:
-            for measure in ranked_report.MEASURES:
-                told = {"measure": measure, "of": group["of"], "k": row["k"], "documents": group["documents"]}
-                yield told | {key: row[measure][key] for key in ("value", "low", "high")}
-    for of, found in report["answers"].items():
-        for measure in ranked_report.SHARES:
-            yield {"measure": measure, "of": of, "k": 0, "documents": report["documents"]} | found[measure]

@@ -1,7 +1,6 @@
 """A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
 
-predictor_report.py decides what it says, or ranked_report.py and reply_report.py for
-predictions in files of these formats; this module decides how it looks.
+predictor_report.py decides what it says of posts, evaluation_report.py of all else, and this module how it looks.
 """
 
 from collections.abc import Mapping
@@ -9,13 +8,7 @@ from types import ModuleType
 
 from django.template.loader import render_to_string
 
-from annotate.reports import (
-    evaluation_report,
-    latex,
-    predictor_report,
-    ranked_report,
-    reply_report,
-)
+from annotate.reports import evaluation_report, latex, predictor_report
 from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
@@ -25,9 +18,7 @@ from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrap
 MAIN_TABLES = 2  # sections in LaTeX
 FOLDED = 12  # a table of more rows is folded in the HTML
 # The kind of a report -> the module that has its words, tables and plots.
-WORDS: Mapping[str, ModuleType] = {
-    module.KIND: module for module in (evaluation_report, predictor_report, ranked_report, reply_report)
-}
+WORDS: Mapping[str, ModuleType] = {module.KIND: module for module in (evaluation_report, predictor_report)}
 
 
 def as_text(report: dict) -> str:

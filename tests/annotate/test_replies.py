@@ -31,7 +31,7 @@ def test_the_figures_of_three_examples_are_those_worked_out_by_hand():
     assert found["rouge1"] == pytest.approx((1 + 1 + f[0]) / 3, abs=1e-7)
     assert found["rouge2"] == pytest.approx((0 + 1 + f[1]) / 3, abs=1e-7)
     assert found["rouge3"] == pytest.approx((0 + 1 + f[2]) / 3, abs=1e-7)
-    assert found["weighted"] == pytest.approx((1 / 6 + 1 + f[0] / 6 + f[1] / 3 + f[2] / 2) / 3, abs=1e-7)
+    assert found["weighted_rouge"] == pytest.approx((1 / 6 + 1 + f[0] / 6 + f[1] / 3 + f[2] / 2) / 3, abs=1e-7)
     # The replies that count are "yes", "thank you !" and "not at all": 7 words, all distinct, and 4 pairs of words.
     assert (found["dist1"], found["dist2"]) == (1, 4 / 7)
     # The reference of c is not in the response set; that of a comes second, that of b first.
@@ -61,7 +61,7 @@ def test_of_no_example_nothing_is_known():
 def test_the_same_message_many_times_tells_no_more_than_once():
     apart = [example(str(number), ["yes" if number % 3 else "no"], "yes", KNOWN) for number in range(60)]
     once, thrice = figures(apart), figures([each for each in apart for _ in range(3)])
-    for name in ("weighted", "rouge1", "p1", "mrr"):
+    for name in ("weighted_rouge", "rouge1", "p1", "mrr"):
         assert thrice[name].value == pytest.approx(once[name].value)
         assert (thrice[name].low, thrice[name].high) == pytest.approx((once[name].low, once[name].high))
 
@@ -85,8 +85,8 @@ def test_the_better_of_two_systems_is_told_and_the_other_way_round_the_other():
     # That it was better in all thirty does not show that it would be in all others.
     assert 0.8 < there["p1"].low < 0.95
     assert there["mrr"].value == pytest.approx(1 - 20 / 30 / 2)
-    assert there["weighted"].value == pytest.approx(10 / 30 / 6, abs=1e-7)
-    assert back["weighted"].low == pytest.approx(-there["weighted"].high)
+    assert there["weighted_rouge"].value == pytest.approx(10 / 30 / 6, abs=1e-7)
+    assert back["weighted_rouge"].low == pytest.approx(-there["weighted_rouge"].high)
     assert p_values(good, poor, seed="s")["p1"] == 1 / 10_000
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 import assay
 from annotate.core.comparing import holm
 from annotate.evaluation.grading import grade
-from tests.annotate.evaluation.figures import refusal
+from tests.annotate.evaluation.figures import figures, refusal
 from tests.annotate.labelled_sets import DESCRIPTORS, labelled_set, run_of
 
 PARENTS = {
@@ -52,12 +52,21 @@ def say(tmp_path):
     return lambda scores, system="mine", name="": run_of(tmp_path / f"{name or system}.run", scores, system)
 
 
-def group_of(report, name):
-    return next(group for group in report["groups"] if group["of"] == name)
+def values(report, labels, k):
+    return {row["measure"]: row["value"] for row in report["rows"] if row["of"] == {"labels": labels, "k": str(k)}}
 
 
-def values(group, k):
-    return {measure: each["value"] for measure, each in group["at"][k - 1].items() if measure != "k"}
+def documents(report):
+    """Labels -> how many documents have some."""
+    return {row["of"]["labels"]: row["units"] for row in report["rows"] if "labels" in row["of"]}
+
+
+def answered(report, answers="plain"):
+    """Of micro precision and recall: what is right of how much; and micro F1."""
+    precision, recall, f1 = (
+        figures(report, f"micro_{name}", answers=answers) for name in ("precision", "recall", "f1")
+    )
+    return precision["note"].split(";")[0], recall["note"].split(";")[0], f1["value"]
 
 
 # --- what is measured
@@ -65,18 +74,15 @@ def values(group, k):
 
 def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say, run):
     report = run("--gold", gold, say(SAID))
-    assert (report["kind"], report["predictor"]["spelled"], report["split"], report["documents"]) == (
-        *("ranked", "mine", "test"),
-        3,
-    )
-    everything = group_of(report, "all")
-    assert [row["k"] for row in everything["at"]] == list(range(1, 11))
-    assert (everything["labels"], everything["documents"]) == (4, 3)
+    assert (report["kind"], report["predictor"]["spelled"]) == ("evaluation", "mine")
+    assert report["words"]["gold"][0].startswith("Measured on 3 documents of the split test")
+    ks = [row["of"]["k"] for row in report["rows"] if row["measure"] == "P" and row["of"]["labels"] == "all"]
+    assert ks == [str(k) for k in range(1, 11)]
     # Hits of a: ranks 1 and 3, of b: rank 2, of c: rank 1 of two.
-    assert values(everything, 1) == pytest.approx(
+    assert values(report, "all", 1) == pytest.approx(
         {"P": 2 / 3, "R": (1 / 2 + 0 + 1 / 3) / 3, "RP": 2 / 3, "nDCG": 2 / 3}
     )
-    assert values(everything, 2) == pytest.approx(
+    assert values(report, "all", 2) == pytest.approx(
         {
             "P": (1 / 2 + 1 / 2 + 1 / 2) / 3,
             "R": (1 / 2 + 1 + 1 / 3) / 3,
@@ -84,57 +90,53 @@ def test_the_measures_of_three_documents_are_those_worked_out_by_hand(gold, say,
             "nDCG": (1 / (1 + SECOND) + SECOND + 1 / (1 + SECOND)) / 3,
         }
     )
-    assert values(everything, 10)["R"] == pytest.approx((1 + 1 + 1 / 3) / 3)
+    assert values(report, "all", 10)["R"] == pytest.approx((1 + 1 + 1 / 3) / 3)
 
 
 def test_of_a_bucket_only_its_labels_and_the_documents_that_have_them_are_measured(gold, say, run):
     report = run("--gold", gold, say(SAID))
-    assert [(each["of"], each["labels"], each["documents"]) for each in report["groups"]] == [
-        ("all", 4, 3),
-        ("frequent", 1, 2),
-        ("few", 2, 2),
-        ("zero", 1, 2),
-    ]
-    assert values(group_of(report, "frequent"), 1)["RP"] == 1 / 2  # a has cat, c not
-    assert values(group_of(report, "few"), 1)["RP"] == 1 / 2  # of b dog comes first, c lacks it
-    assert values(group_of(report, "zero"), 1)["RP"] == 1
+    assert documents(report) == {"all": 3, "frequent": 2, "few": 2, "zero": 2}
+    assert "Labels used: 1 frequent (in more than 1 document of train), 2 few-shot" in report["words"]["gold"][-1]
+    assert values(report, "frequent", 1)["RP"] == 1 / 2  # a has cat, c not
+    assert values(report, "few", 1)["RP"] == 1 / 2  # of b dog comes first, c lacks it
+    assert values(report, "zero", 1)["RP"] == 1
 
 
 def test_buckets_are_counted_anew_from_the_train_documents_where_another_limit_is_named(gold, say, run):
     report = run("--gold", gold, say(SAID), "--frequent-over", 2)
-    assert report["frequent_over"] == 2
-    assert {each["of"]: each["labels"] for each in report["groups"]} == {"all": 4, "frequent": 0, "few": 3, "zero": 1}
-    frequent = group_of(report, "frequent")
-    assert (frequent["documents"], frequent["at"][0]["RP"]["value"]) == (0, None)
+    assert report["words"]["gold"][-1] == (
+        "Labels used: 0 frequent (in more than 2 documents of train), 3 few-shot (in fewer, at least one), 1 zero-shot "
+        "(in none)."
+    )
+    frequent = figures(report, "RP", labels="frequent", k="1")
+    assert (frequent["units"], frequent["value"], frequent["note"]) == (0, None, "no document has such a label")
     as_exported = run("--gold", gold, say(SAID), "--frequent-over", 1)
     assert as_exported == run("--gold", gold, say(SAID))
 
 
 def test_another_split_is_measured_where_it_is_named(gold, say, run):
     report = run("--gold", gold, say({"d1": {"cat": 2, "dog": 1}}), "--split", "dev")
-    assert (report["split"], report["documents"]) == ("dev", 1)
-    assert values(group_of(report, "all"), 2)["RP"] == 1
+    assert report["words"]["gold"][0].startswith("Measured on 1 document of the split dev")
+    assert values(report, "all", 2)["RP"] == 1
 
 
 def test_the_first_labels_are_the_answer_or_those_above_a_threshold(gold, say, run):
     def answers(*options):
-        found = run("--gold", gold, say(SAID), *options)["answers"]["plain"]
-        return found["hits"], found["said"], found["gold"], found["f1"]["value"]
+        return answered(run("--gold", gold, say(SAID), *options))
 
-    assert answers() == (4, 7, 6, 8 / 13)  # fewer than five of each
-    assert answers("--first", 1) == (2, 3, 6, 4 / 9)
-    assert answers("--threshold", "0.5") == (3, 5, 6, 6 / 11)
+    assert answers() == ("4 of 7", "4 of 6", 8 / 13)  # fewer than five of each
+    assert answers("--first", 1) == ("2 of 3", "2 of 6", 4 / 9)
+    assert answers("--threshold", "0.5") == ("3 of 5", "3 of 6", 6 / 11)
     assert answers("--threshold", "-1000") == answers()
-    assert answers("--threshold", "100") == (0, 0, 6, 0)
+    assert answers("--threshold", "100") == ("0 of 0", "0 of 6", 0)
 
 
 def test_with_all_ancestors_on_both_sides_a_near_miss_costs_less(gold, say, run):
-    found = run("--gold", gold, say({"b": {"cat": 1}}), "--first", 1)["answers"]
-    assert (found["plain"]["hits"], found["plain"]["f1"]["value"]) == (0, 0)
+    report = run("--gold", gold, say({"b": {"cat": 1}}), "--first", 1)
+    assert answered(report) == ("0 of 1", "0 of 6", 0)
     # b has dog, animal and pet, and is given cat, animal and pet; a has 4, and c 5.
-    widened = found["with_ancestors"]
-    assert (widened["hits"], widened["said"], widened["gold"]) == (2, 3, 3 + 4 + 5)
-    assert widened["precision"]["value"] == pytest.approx(2 / 3)
+    assert answered(report, "with_ancestors")[:2] == ("2 of 3", f"2 of {3 + 4 + 5}")
+    assert figures(report, "micro_precision", answers="with_ancestors")["value"] == pytest.approx(2 / 3)
 
 
 def test_documents_outside_the_split_and_those_without_a_line_are_told(gold, say, run, capsys):
@@ -152,8 +154,8 @@ def test_documents_without_labels_count_for_the_answers_alone(tmp_path, say, run
     gold = labelled_set(tmp_path / "bare", {**SPLITS, "test": {"a": ["cat"], "b": []}}, PARENTS)
     mine = say({"a": {"cat": 1}, "b": {"dog": 1}})
     report = run("--gold", gold, mine)
-    assert (report["documents"], report["unlabelled"], group_of(report, "all")["documents"]) == (2, 1, 1)
-    assert report["answers"]["plain"]["precision"]["value"] == 0.5
+    precision = figures(report, "micro_precision", answers="plain")
+    assert (documents(report)["all"], precision["units"], precision["value"]) == (1, 2, 0.5)
     call_command("evaluate", str(mine), gold=[str(gold)])
     assert "1 document has no gold label, and no part in the measures at K." in capsys.readouterr().out
 
@@ -194,8 +196,7 @@ def test_labels_ranked_by_count_have_the_figures_of_the_published_formulas(acts,
     for name, labels in buckets.items():
         listed = [label for label in ranking if label in labels]
         truths = [truth for document in splits["test"].values() if (truth := set(document) & labels)]
-        group = group_of(report, name)
-        assert (group["labels"], group["documents"]) == (len(labels), len(truths))
+        assert documents(report)[name] == len(truths)
         for k in range(1, 11):
             hits = [[label in truth for label in listed[:k]] for truth in truths]
             sizes = [min(k, len(truth)) for truth in truths]
@@ -209,14 +210,15 @@ def test_labels_ranked_by_count_have_the_figures_of_the_published_formulas(acts,
                     for each, size in zip(hits, sizes, strict=True)
                 ),
             }
-            assert values(group, k) == pytest.approx(expected)
+            assert values(report, name, k) == pytest.approx(expected)
 
 
 def test_every_figure_of_twenty_acts_has_an_interval_that_holds_it(acts, run):
     gold, by_count, *_ = acts
     report = run("--gold", gold, by_count)
-    estimates = [row[measure] for group in report["groups"] for row in group["at"] for measure in ("P", "R", "RP")]
-    estimates += [report["answers"]["plain"][share] for share in ("precision", "recall", "f1")]
+    estimates = [
+        row for row in report["rows"] if row["measure"] != "nDCG" and row["of"].get("answers") in (None, "plain")
+    ]
     assert all(each["low"] < each["high"] and each["low"] <= each["value"] <= each["high"] for each in estimates)
 
 
@@ -240,12 +242,9 @@ def test_a_system_against_itself_differs_by_nothing_in_anything(gold, tmp_path, 
     one, other = (run_of(tmp_path / f"{name}.run", scores) for name in ("one", "other"))
     report = grade(one, [gold], against=other)
     found = report["comparison"]
-    rows = [row for group in found["groups"] for row in group["at"]]
-    apart = [each for row in rows for measure, each in row.items() if measure != "k" and each]
-    apart += [each for shares in found["answers"].values() for each in shares.values()]
-    assert {each["value"] for each in apart} <= {0, None}
-    assert {each["better"] for each in apart} == {None}
-    assert {row["p"] for row in found["tested"]} == {row["p_holm"] for row in found["tested"]} == {1}
+    assert {row["value"] for row in found["rows"]} <= {0, None}
+    assert {row["better"] for row in found["rows"]} == {None}
+    assert {(row["p"], row["p_holm"]) for row in found["rows"] if row["p"] is not None} == {(1, 1)}
     # Both runs say "mine", so the report tells them by their files.
     assert (report["predictor"]["spelled"], found["other"]["spelled"]) == ("one.run", "other.run")
 
@@ -253,9 +252,11 @@ def test_a_system_against_itself_differs_by_nothing_in_anything(gold, tmp_path, 
 @ONCE
 @given(RUNS)
 def test_at_1_the_r_precision_is_the_precision_and_more_labels_never_lower_the_recall(gold, tmp_path, scores):
-    for group in grade(run_of(tmp_path / "any.run", scores), [gold])["groups"]:
-        assert group["at"][0]["RP"] == group["at"][0]["P"] == group["at"][0]["nDCG"]
-        recall = [row["R"]["value"] for row in group["at"]]
+    report = grade(run_of(tmp_path / "any.run", scores), [gold])
+    for labels in documents(report):
+        first = values(report, labels, 1)
+        assert first["RP"] == first["P"] == first["nDCG"]
+        recall = [values(report, labels, k)["R"] for k in range(1, 11)]
         assert recall == sorted(recall)
 
 
@@ -279,32 +280,29 @@ def test_two_systems_are_compared_by_document_and_the_better_one_is_named(many, 
     mine, other = say(right_in(36)), say(right_in(12), "other")
     report = run("--gold", gold, mine, "--against", other)
     found = report["comparison"]
-    whole = found["groups"][0]
-    assert (whole["of"], whole["documents"]) == ("all", 40)
     # 24 documents apart: at K = 1 by all, at K = 3 by one label of two.
-    assert whole["at"][0]["RP"]["value"] == pytest.approx(24 / 40)
-    assert whole["at"][2]["RP"]["value"] == pytest.approx(12 / 40)
-    assert whole["at"][0]["RP"]["better"] == "first"
-    back = run("--gold", gold, other, "--against", mine)["comparison"]
-    turned = back["groups"][0]["at"][0]["RP"]
+    first, third = (figures(found, "RP", labels="all", k=k) for k in ("1", "3"))
+    assert (first["units"], first["value"], third["value"]) == (40, pytest.approx(24 / 40), pytest.approx(12 / 40))
+    assert first["better"] == "first"
+    turned = figures(run("--gold", gold, other, "--against", mine)["comparison"], "RP", labels="all", k="1")
     assert (turned["value"], turned["better"]) == (pytest.approx(-24 / 40), "second")
-    assert turned["low"] == pytest.approx(-whole["at"][0]["RP"]["high"])
-    assert found["answers"]["plain"]["f1"]["better"] == "first"
+    assert turned["low"] == pytest.approx(-first["high"])
+    assert figures(found, "micro_f1", answers="plain")["better"] == "first"
 
 
 def test_the_tests_are_corrected_together_and_only_of_groups_that_have_documents(many, say, run):
     gold, right_in = many
     mine, other = say(right_in(22)), say(right_in(20), "other")
     found = run("--gold", gold, mine, "--against", other)["comparison"]
-    assert [(row["of"], row["measure"]) for row in found["tested"]] == [
-        *((group, measure) for group in ("all", "frequent", "zero") for measure in ("RP@5", "nDCG@5")),
-        ("plain", "micro-F1"),
-        ("with_ancestors", "micro-F1"),
+    tested = [row for row in found["rows"] if row["p"] is not None]
+    assert [(row["measure"], row["of"]) for row in tested] == [
+        *((name, {"labels": group, "k": "5"}) for group in ("all", "frequent", "zero") for name in ("RP", "nDCG")),
+        *(("micro_f1", {"answers": answers}) for answers in ("plain", "with_ancestors")),
     ]
-    assert [row["p_holm"] for row in found["tested"]] == holm([row["p"] for row in found["tested"]])
+    assert [row["p_holm"] for row in tested] == holm([row["p"] for row in tested])
     # Two documents, of which both are better in the first system, could fall so with a chance of one half.
-    assert found["tested"][0]["p"] == pytest.approx(0.5, abs=0.03)
-    assert found["tested"][0]["difference"]["better"] is None
+    assert tested[0]["p"] == pytest.approx(0.5, abs=0.03)
+    assert tested[0]["better"] is None
 
 
 def test_a_run_is_not_compared_with_itself(gold, say):
@@ -325,35 +323,71 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, sa
     text = capsys.readouterr().out
     markdown, html = ((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))
     report = json.loads((out / "report.json").read_text())
-    whole = group_of(report, "all")["at"][4]["RP"]
+    whole = figures(report, "RP", labels="all", k="5")
     shown = f"{100 * whole['value']:.1f}% [{100 * whole['low']:.1f}, {100 * whole['high']:.1f}]"
     for written in (text, markdown, html):
         said = " ".join(written.split())
         assert "mine against other, measured on 1 gold set" in said
         assert shown in said
-        assert "of the labels with a score of 2 or more" in said
-        assert "mine is better: mine less other, in points of RP@5 of all labels" in said
-        assert "No document of the split test has such a label" in said
+        assert "its labels with a score of 2 or more" in said
+        assert "mine is better: mine less other, in RP@K, all labels, K 5" in said
+        assert "No document has such a label" in said
         assert "Labels are ranked by their scores, and those of equal scores by their ids as text." in said
-    assert text.count("\nK  ") == 3  # all, frequent and zero-shot
-    assert [line.split()[0] for line in text.split("\nK  ")[1].splitlines()[1:11]] == [str(k) for k in range(1, 11)]
-    assert [line.split()[0] for line in text.split("\nK  ")[2].splitlines()[1:4]] == ["1", "5", "10"]
+    tables = text.split("\nK  ")[1:]
+    assert len(tables) == 6  # all, frequent and zero-shot, of one system and of both
+    assert all(
+        [line.split()[0] for line in part.splitlines()[1:11]] == [str(k) for k in range(1, 11)] for part in tables
+    )
     assert max(map(len, text.splitlines())) <= 100
-    assert html.count("<svg xmlns") == 3
-    assert "RP@K and nDCG@K by K" in html
+    assert html.count("<svg xmlns") == 4  # all, frequent and zero-shot labels, and answers
 
 
 def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, say, run):
     mine = say(SAID)
     found = assay.evaluate(mine, gold, threshold=0.5, frequent_over=2)
     assert found.to_dict() == run("--gold", gold, mine, "--threshold", 0.5, "--frequent-over", 2)
-    rows = {(row["measure"], row["of"], row["k"]): row["value"] for row in found.figures}
-    assert rows["RP", "all", 1] == pytest.approx(2 / 3)
-    assert rows["f1", "plain", 0] == pytest.approx(6 / 11)
-    assert rows["P", "frequent", 1] is None
+    rows = {(row["measure"], row["of"]): row["value"] for row in found.figures}
+    assert rows["RP", "labels=all, k=1"] == pytest.approx(2 / 3)
+    assert rows["micro_f1", "answers=plain"] == pytest.approx(6 / 11)
+    assert rows["P", "labels=frequent, k=1"] is None
     assert "Labels taken for the answer" in found._repr_html_()
     with pytest.raises(assay.AssayError, match="first is 0; it must be 1 or more"):
         assay.evaluate(mine, gold, first=0)
+
+
+# --- tables of scores
+
+
+def table_of(path, scores, labels):
+    """Of scores as a TREC run has them; the columns are the labels."""
+    lines = [["id", *labels], *([key, *(said.get(label, "") for label in labels)] for key, said in scores.items())]
+    path.write_text("".join("\t".join(map(str, line)) + "\n" for line in lines))
+    return path
+
+
+def test_a_table_of_scores_is_a_ranking_too(gold, say, tmp_path, run):
+    as_run = run("--gold", gold, say(SAID), "--threshold", 0.5)
+    table = table_of(tmp_path / "mine.tsv", SAID, sorted(PARENTS))
+    lines = tmp_path / "mine.jsonl"
+    lines.write_text("".join(json.dumps({"id": key} | said) + "\n" for key, said in SAID.items()))
+    for path in (table, lines):
+        report = run("--gold", gold, path, "--threshold", 0.5)
+        assert (report["rows"], report["predictor"]["spelled"]) == (as_run["rows"], path.name)
+    report = run("--gold", gold, say(SAID), "--against", table)
+    assert {row["value"] for row in report["comparison"]["rows"]} <= {0, None}
+
+
+def test_a_table_that_does_not_fit_is_refused_in_a_sentence(gold, tmp_path):
+    path, labels = tmp_path / "mine.tsv", sorted(PARENTS)
+    for scores, columns, said in (
+        ({"a": {"cat": "much"}}, labels, "line 2: the score of cat is 'much'; write a finite number such as 0.93."),
+        ({"a": {"cat": "nan"}}, labels, "line 2: the score of cat is 'nan'; write a finite number such as 0.93."),
+        (SAID, ["cat", "dgo"], "has the column 'dgo', which is not one of the 6 labels; correct it, or leave it out."),
+        ({"x": {"cat": 1}}, labels, "has no line of any of the 3 documents measured; give the run of these documents."),
+    ):
+        assert said in refusal("--gold", gold, table_of(path, scores, columns))
+    path.write_text("id\tcat\na\t1\na\t2\n")
+    assert "line 3: a has a row already; give each document one." in refusal("--gold", gold, path)
 
 
 # --- sets that are not measured on
@@ -363,7 +397,7 @@ def test_an_unfinished_set_is_measured_only_where_that_is_said(tmp_path, say, ru
     half, mine = labelled_set(tmp_path / "half", SPLITS, PARENTS, finished=False), say(SAID)
     assert "is unfinished: records that still wait" in refusal("--gold", half, mine)
     report = run("--gold", half, mine, "--unfinished")
-    assert values(group_of(report, "all"), 1)["P"] == pytest.approx(2 / 3)
+    assert values(report, "all", 1)["P"] == pytest.approx(2 / 3)
     assert report["warnings"] == [
         "The gold set half is unfinished: records that still wait for people are missing from it."
     ]

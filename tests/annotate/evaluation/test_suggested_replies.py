@@ -8,7 +8,7 @@ from django.core.management import call_command
 
 import assay
 from annotate.core.comparing import holm
-from tests.annotate.evaluation.figures import refusal
+from tests.annotate.evaluation.figures import figures, refusal
 from tests.annotate.reply_sets import reply_set, responses_file
 
 ENGLISH = [
@@ -44,8 +44,8 @@ def english(tmp_path):
     return responses_file(tmp_path / "mine", "en", rows_of(ENGLISH))
 
 
-def of_language(report, language):
-    return next(row for row in report["replies"]["languages"] if row["language"] == language)
+def values(report, *measures, **of):
+    return tuple(figures(report, measure, **of)["value"] for measure in measures)
 
 
 # --- what is measured
@@ -54,34 +54,36 @@ def of_language(report, language):
 def test_a_folder_of_predictions_is_measured_by_language_and_in_all(gold, english, tmp_path, run):
     responses_file(tmp_path / "mine", "de", rows_of(GERMAN))
     report = run("--gold", gold, english.parent)
-    found = of_language(report, "en")
-    assert (report["kind"], report["predictor"]["spelled"], report["gold"][0]["rows"]) == ("replies", "mine", 7)
+    assert (report["kind"], report["predictor"]["spelled"], report["gold"][0]["rows"]) == ("evaluation", "mine", 7)
     # The references of full stops alone and of 101 words are left out.
-    assert (found["rows"], found["messages"], found["unmeasured"], found["retrievable"]) == (4, 3, 2, 3)
+    assert "de: 1 example of 1 message; en: 4 examples of 3 messages, and 2 left out." in report["words"]["gold"][0]
+    units = {measure: figures(report, measure, language="en")["units"] for measure in ("weighted_rouge", "p1", "mrr")}
+    assert units == {"weighted_rouge": 4, "p1": 3, "mrr": 3}
     # "5 3 euros" has all words of "3 5 euros" and none of its pairs.
-    assert found["rouge1"]["value"] == pytest.approx(1, abs=1e-7)
-    assert found["rouge2"]["value"] == pytest.approx(3 / 4, abs=1e-7)
-    assert found["weighted"]["value"] == pytest.approx((3 + 1 / 6) / 4, abs=1e-7)
+    expected = pytest.approx((1, 3 / 4, (3 + 1 / 6) / 4), abs=1e-7)
+    assert values(report, "rouge1", "rouge2", "weighted_rouge", language="en") == expected
     # The replies that count: "yes , i am .", "5.3 euros .", and "thank you !" twice.
-    assert (found["dist1"]["value"], found["dist2"]["value"]) == (5 / 14 + 5 / 14, (4 + 2 + 2) / 14)
+    assert values(report, "dist1", "dist2", language="en") == (5 / 14 + 5 / 14, (4 + 2 + 2) / 14)
     # "Yes, I am." comes second, "Thank you!" first, both times.
-    assert (found["p1"]["value"], found["mrr"]["value"]) == (2 / 3, pytest.approx((1 / 2 + 1 + 1) / 3))
-    whole, german = report["replies"], of_language(report, "de")
-    assert (whole["rows"], german["rows"], german["p1"]["value"]) == (5, 1, None)
-    assert whole["rouge2"]["value"] == pytest.approx(4 / 5, abs=1e-7)
+    assert values(report, "p1", "mrr", language="en") == (2 / 3, pytest.approx((1 / 2 + 1 + 1) / 3))
+    assert (figures(report, "rouge1")["units"], figures(report, "rouge1", language="de")["units"]) == (5, 1)
+    assert values(report, "rouge2") == pytest.approx((4 / 5,), abs=1e-7)
+    german = figures(report, "p1", language="de")
+    assert (german["value"], german["units"], german["note"]) == (None, 0, "no reference is in the response set")
     # Of three messages no interval is given.
-    assert {found[name]["low"] for name in ("weighted", "rouge2", "p1", "mrr", "dist1")} == {None}
+    english = [row for row in report["rows"] if row["of"] == {"language": "en"}]
+    assert {(row["low"], row["note"]) for row in english} == {(None, "too few units for an interval")}
 
 
 def test_lines_in_another_order_are_joined_by_message_and_reference(gold, english, tmp_path, run):
     turned = responses_file(tmp_path / "turned", "en", rows_of(ENGLISH)[::-1])
-    assert run("--gold", gold, turned)["replies"] == (run("--gold", gold, english)["replies"])
+    assert run("--gold", gold, turned)["rows"] == run("--gold", gold, english)["rows"]
 
 
 def test_white_space_and_breaks_do_not_part_a_line_from_its_pair(gold, tmp_path, run):
     file = responses_file(tmp_path / "spaced", "en", [(f" {row[0]} ", *row[1:]) for row in rows_of(ENGLISH)])
     file.write_bytes(file.read_bytes().replace(b"\n", b"\r\n"))
-    assert of_language(run("--gold", gold, file), "en")["p1"]["value"] == 2 / 3
+    assert values(run("--gold", gold, file), "p1") == (2 / 3,)
 
 
 def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold, tmp_path, run):
@@ -91,14 +93,13 @@ def test_fewer_than_three_suggestions_are_told_and_the_best_of_them_counts(gold,
         "en_model_responses.txt: en: 2 examples have fewer than 3 suggested replies; the best of "
         "those that there are counts, and where there is none, nothing is right." in report["told"]
     )
-    found = of_language(report, "en")
-    assert (found["rouge1"]["value"], found["p1"]["value"]) == (pytest.approx(3 / 4, abs=1e-7), 1)
+    assert values(report, "rouge1", "p1") == (pytest.approx(3 / 4, abs=1e-7), 1)
 
 
 def test_lines_for_other_messages_are_told_and_change_nothing(gold, english, tmp_path, run):
     more = [("Who?", "Me.", "You."), *rows_of(ENGLISH), rows_of(ENGLISH)[0]]
     report = run("--gold", gold, responses_file(tmp_path / "more", "en", more))
-    assert report["replies"] == run("--gold", gold, english)["replies"]
+    assert report["rows"] == run("--gold", gold, english)["rows"]
     assert any("2 lines are of no test pair, or of one that has its line" in words for words in report["told"])
 
 
@@ -110,10 +111,10 @@ def test_a_language_without_predictions_is_told(gold, english, run):
 
 
 def test_a_file_of_a_language_without_test_pairs_is_left_out_of_a_folder_and_told(gold, english, run):
-    alone = run("--gold", gold, english.parent)["replies"]
+    alone = run("--gold", gold, english.parent)["rows"]
     responses_file(english.parent, "fr", [("Qui ?", "Moi.", "Toi.")])
     report = run("--gold", gold, english.parent)
-    assert report["replies"] == alone
+    assert report["rows"] == alone
     assert any(
         "fr_model_responses.txt is for fr, of which the set has no test pairs; it is left out." in words
         for words in report["told"]
@@ -208,24 +209,30 @@ def test_two_systems_are_compared_by_example_and_the_better_one_is_named(many, r
     gold, right_in = many
     good, poor = right_in(36, "good"), right_in(12, "poor")
     report = run("--gold", gold, good.parent, "--against", poor.parent)
-    for name in ("weighted", "rouge1", "p1", "mrr", "dist1"):
-        whole = report["replies"][name]
+    for name in ("weighted_rouge", "rouge1", "p1", "mrr", "dist1"):
+        whole = figures(report, name)
         assert whole["low"] < whole["value"] < whole["high"]
     found = report["comparison"]
-    [row] = found["languages"]
-    assert (row["weighted"]["value"], row["p1"]["value"]) == (
-        pytest.approx(24 / 40, abs=1e-7),
-        pytest.approx(24 / 40),
-    )
-    assert [(each["measure"], each["difference"]["better"]) for each in found["tested"]] == [
-        ("weighted", "first"),
+    assert values(found, "weighted_rouge", "p1") == pytest.approx((24 / 40, 24 / 40), abs=1e-7)
+    tested = [row for row in found["rows"] if row["p"] is not None]
+    assert [(row["measure"], row["better"]) for row in tested] == [
+        ("weighted_rouge", "first"),
         ("p1", "first"),
         ("mrr", "first"),
     ]
-    assert [each["p_holm"] for each in found["tested"]] == holm([each["p"] for each in found["tested"]])
-    back = run("--gold", gold, poor.parent, "--against", good.parent)["comparison"]
-    assert back["tested"][0]["difference"]["better"] == "second"
-    assert back["tested"][0]["p"] == found["tested"][0]["p"]
+    assert [row["p_holm"] for row in tested] == holm([row["p"] for row in tested])
+    back = figures(run("--gold", gold, poor.parent, "--against", good.parent)["comparison"], "weighted_rouge")
+    assert (back["better"], back["p"]) == ("second", figures(found, "weighted_rouge")["p"])
+
+
+def test_two_systems_are_compared_in_the_languages_that_both_have(gold, english, tmp_path, run):
+    responses_file(tmp_path / "mine", "de", rows_of(GERMAN))
+    other = responses_file(tmp_path / "other", "en", rows_of(ENGLISH, {key: ["No."] for key in SUGGESTED}))
+    found = run("--gold", gold, english.parent, "--against", other)
+    assert {tuple(row["of"]) for row in found["rows"]} == {(), ("language",)}
+    assert {tuple(row["of"]) for row in found["comparison"]["rows"]} == {()}
+    assert found["words"]["comparison"] == ["Only one system has predictions for de; they are not compared."]
+    assert figures(found["comparison"], "rouge1")["note"] == "fewer than 20 messages"
 
 
 def test_predictions_are_not_compared_with_themselves(gold, english):
@@ -251,13 +258,13 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
     call_command("evaluate", str(good.parent), gold=[str(gold)], against=str(poor.parent), out=out)
     text = capsys.readouterr().out
     report = json.loads((out / "report.json").read_text())
-    whole = report["replies"]["weighted"]
+    whole = figures(report, "weighted_rouge")
     shown = f"{100 * whole['value']:.1f}% [{100 * whole['low']:.1f}, {100 * whole['high']:.1f}]"
     for written in (text, *((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))):
         said = " ".join(written.split())
         assert "good against poor, measured on 1 gold set" in said
         assert shown in said
-        assert "good is better: good less poor, in points of weighted ROUGE" in said
+        assert "good is better: good less poor, in weighted ROUGE" in said
         assert "Examples of one message count together" in said
     assert max(map(len, text.splitlines())) <= 100
 
@@ -265,6 +272,6 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
 def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, english, run):
     found = assay.evaluate(english, gold)
     assert found.to_dict() == run("--gold", gold, english)
-    rows = {(row["of"], row["language"]): row["value"] for row in found.figures}
-    assert rows["p1", "en"] == 2 / 3
-    assert "How diverse they are" in found._repr_html_()
+    rows = {(row["measure"], row["of"]): row["value"] for row in found.figures}
+    assert rows["p1", ""] == 2 / 3
+    assert "precision at one" in found._repr_html_()

@@ -6,7 +6,7 @@ import pytest
 
 from annotate.core.ranked_labels import Judged, at_each
 from annotate.evaluation.given import EvaluationError
-from annotate.evaluation.trec_run import read_run
+from annotate.evaluation.ranked_documents import read_ranking, sentences
 
 DOCUMENTS = ["31999R1400", "32001D0712"]
 LABELS = {"1565", "2443", "2644", "c_4ee83dea"}
@@ -17,7 +17,7 @@ def run(tmp_path):
     def read(text, documents=DOCUMENTS):
         path = tmp_path / "mysystem.run"
         path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        return read_run(path, documents, LABELS)
+        return read_ranking(path, documents, LABELS)
 
     return read
 
@@ -30,7 +30,7 @@ def test_the_score_decides_and_not_the_rank_nor_the_order_of_the_lines(run):
     assert found.system == "mysystem"
     assert found.rankings() == {"31999R1400": ["1565", "c_4ee83dea", "2443"], "32001D0712": ["2644"]}
     assert found.scores["32001D0712"] == {"2644": -0.03}
-    assert found.sentences() == []
+    assert sentences(found) == []
 
 
 def test_labels_of_equal_scores_stand_in_the_order_of_their_ids_as_text(run):
@@ -43,7 +43,7 @@ def test_documents_that_are_not_measured_and_those_without_a_line_are_counted_an
     found = run("31999R1400 Q0 2443 1 1 s\n3 Q0 2443 1 1 s\n3 Q0 2644 2 1 s\n4 Q0 2443 1 1 s\n")
     assert (found.outside, found.without) == (["3", "4"], 1)
     assert found.rankings() == {"31999R1400": ["2443"], "32001D0712": []}
-    assert found.sentences() == [
+    assert sentences(found) == [
         "2 documents are not among those measured, without effect on any figure.",
         "1 document measured has no line; there nothing counts as found.",
     ]
@@ -104,4 +104,4 @@ def test_a_file_that_is_no_run_of_these_documents_or_cannot_be_read_is_refused(r
     with pytest.raises(EvaluationError, match="line 1, is not UTF-8; save the file as UTF-8"):
         run("31999R1400 Q0 2443 1 1 système".encode("latin-1"))
     with pytest.raises(EvaluationError, match=r"nowhere\.run does not exist"):
-        read_run(tmp_path / "nowhere.run", DOCUMENTS, LABELS)
+        read_ranking(tmp_path / "nowhere.run", DOCUMENTS, LABELS)

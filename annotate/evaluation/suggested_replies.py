@@ -1,0 +1,314 @@
+"""Replies that a system suggests for the test pairs of a set of message-reply pairs, measured: weighted ROUGE, ROUGE-1
+to -3, Dist-1 and -2, and, for references in the response set, precision at one and mean reciprocal rank.
+
+A set has test/LANGUAGE/*.tsv, of four cells a line, message and reply first, and rsp_set/LANGUAGE/
+response_lm_cluster.txt, of three, the reply in the middle. A line of LANGUAGE_model_responses.txt is message, reference
+reply, and up to three suggested replies, in any order of lines (Zhang et al. 2021, and the code published with it).
+"""
+
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from annotate.core import replies as measures
+from annotate.core.replies import Example, rank_of
+from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
+from annotate.core.rouge import LONGEST, MissingTokenizer, best_of, is_measured, tokenized
+from annotate.evaluation.form_measures import Row, difference_row, holm_corrected, row
+from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.prediction_files import RESTORE, PublishedSet
+from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.pairs import RESPONSES
+from annotate.reports import evaluation_report
+from annotate.reports.tables import many
+from corpora.core.pairs import compared
+from corpora.suggested import MOST, OF_LANGUAGE, examples
+
+Pair = tuple[str, str]  # message, reference reply
+# Language -> its examples, one for each test pair that is measured, in the order of the set.
+Measured = Mapping[str, list[Example]]
+RETRIEVED = ("p1", "mrr")  # measures of the examples whose reference is in the response set
+SECTIONS = [
+    {"slug": slug, "title": f"{title} by language", "of": ["language"], "measures": listed}
+    for slug, title, listed in (
+        ("rouge", "Weighted ROUGE and ROUGE-1", ["weighted_rouge", "rouge1"]),
+        ("longer-rouge", "ROUGE-2 and ROUGE-3", ["rouge2", "rouge3"]),
+        ("dist", "Dist-1 and Dist-2", ["dist1", "dist2"]),
+        ("retrieval", "References found in the response set", [*RETRIEVED]),
+    )
+]
+READING = (
+    "A number with two in brackets is an estimate with its 95% interval, for other messages like these. Examples of "
+    f"one message count together, as they have the same suggestions; fewer than {LEAST_LEFT_OUT} messages give no "
+    "interval.",
+    "Of each example the suggestion with the greatest weighted ROUGE counts (Zhang et al. 2021, and the program "
+    "published with it).",
+)
+RANDOMIZATION = (
+    "the two-sided randomization test: how often the two are as far apart if a coin decides for each message which "
+    "system said what"
+)
+
+
+@dataclass(frozen=True)
+class Tested:
+    """The test pairs of a language, in their order, and the replies of its response set."""
+
+    pairs: list[Pair]
+    responses: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Suggested:
+    """What a system says. replies: language -> the suggested replies of each test pair, in the order of the set.
+    told: what does not go together, a sentence each."""
+
+    replies: dict[str, list[list[str]]]
+    told: list[str] = field(default_factory=list)
+
+
+def read_tests(gold: PublishedSet) -> dict[str, Tested]:
+    """Language -> its test pairs. EvaluationError where there are none, GoldSetError for a file of another shape."""
+    found: dict[str, Tested] = {}
+    for folder in sorted(path for path in (gold.folder / "test").glob("*") if path.is_dir()):
+        pairs = [(said, reply) for path in sorted(folder.glob("*.tsv*")) for said, reply, *_ in _cells(path, 4)]
+        responses = gold.folder / "rsp_set" / folder.name / RESPONSES
+        known = frozenset(reply for _, reply, _ in _cells(responses, 3)) if responses.exists() else frozenset()
+        if pairs:
+            found[folder.name] = Tested(pairs, known)
+    if not found:
+        raise EvaluationError(
+            f"The set {gold.name} in {gold.folder} has no test pairs, and predictions are for these; export it with a "
+            "share for test, from a corpus whose licence lets its texts leave."
+        )
+    return found
+
+
+def _cells(path: Path, wanted: int) -> Iterator[list[str]]:
+    for number, cells in _lines(path):
+        if len(cells) != wanted:
+            raise GoldSetError(f"{path}, line {number:,} has {len(cells)} cells and not {wanted}. {RESTORE}")
+        yield cells
+
+
+def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Line by line its number and cells, with white space run together, as no reader keeps it."""
+    with path.open(encoding="utf-8-sig", newline="\n") as lines:
+        for number, line in enumerate(lines, 1):
+            cells = line.rstrip("\r\n").split("\t")
+            yield number, list(map(compared, cells))
+
+
+# --- predictions
+
+
+def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
+    """What a file, or a folder of one file a language, suggests for the test pairs. EvaluationError where it lacks one
+    of them, or is no such file."""
+    told: list[str] = []
+    files = _files(path, tests, told)
+    replies = {language: _read(file, language, tests[language], told) for language, file in files.items()}
+    if without := sorted(tests.keys() - files.keys()):
+        told.append(f"There are no predictions for {', '.join(without)}, whose test pairs are not measured.")
+    return Suggested(replies, told)
+
+
+def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str, Path]:
+    """Language -> its file. One of a folder that is for a language without test pairs is left out, and told."""
+    example = f"{next(iter(tests))}{OF_LANGUAGE}"
+    if not path.exists():
+        raise EvaluationError(f"There is no {path}; name a file such as {example}, or a folder of such files.")
+    if not (path.is_dir() or path.is_file()):
+        raise EvaluationError(f"{path} is not an ordinary file; save the predictions in one.")
+    files = sorted(path.glob(f"*{OF_LANGUAGE}")) if path.is_dir() else [path]
+    if not files:
+        raise EvaluationError(f"{path} has no file of predictions; put one there for each language, such as {example}.")
+    found, others = {}, []
+    for file in files:
+        language = file.name.removesuffix(OF_LANGUAGE)
+        if language == file.name:
+            raise EvaluationError(f"{file} does not say its language; name it by that, such as {example}.")
+        if language in tests:
+            found[language] = file
+        else:
+            others.append(language)
+            told.append(f"{file.name} is for {language}, of which the set has no test pairs; it is left out.")
+    if not found:
+        raise EvaluationError(
+            f"{path} is for {', '.join(others)}, of which the set has no test pairs; it has them in {', '.join(tests)}."
+        )
+    return found
+
+
+def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[list[str]]:
+    """The replies of each test pair. Of a pair that stands there several times the lines are taken in their order."""
+    waiting, lines = Counter(tested.pairs), 0
+    said: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
+    outside: Counter[bool] = Counter()
+    for number, cells in _checked(path):
+        lines += 1
+        pair = cells[0], cells[1]
+        if len(said[pair]) < waiting[pair]:
+            said[pair].append(cells[2:])
+        else:
+            outside[pair in waiting] += 1
+            told_first = number
+    if lines and lines == outside[False]:
+        raise EvaluationError(
+            f"{path} has no line of any of the {len(tested.pairs):,} test pairs of {language}: message and reference "
+            "reply must be the first two cells of a line, as the set has them."
+        )
+    lacking = [pair for pair in waiting if len(said[pair]) < waiting[pair]]
+    if lacking:
+        number = sum(waiting[pair] - len(said[pair]) for pair in lacking)
+        there, wanted = len(said[lacking[0]]), waiting[lacking[0]]
+        often = f", which the set has {wanted:,} times and the file {there:,}" if wanted > 1 else ""
+        raise EvaluationError(
+            f"{path} lacks a line for {number:,} of the {len(tested.pairs):,} test pairs of {language}, the first of "
+            f"them {_short(lacking[0][0])} with the reply {_short(lacking[0][1])}{often}; give one for each, without "
+            "suggestions where there are none."
+        )
+    if outside:
+        told.append(
+            f"{language}: {_number(outside.total(), 'line is', 'lines are')} of no test pair, or of one that has its "
+            f"line, without effect on any figure; the last is line {told_first:,}."
+        )
+    replies = [said[pair].popleft() for pair in tested.pairs]
+    if fewer := sum(len(each) < MOST for each in replies):
+        told.append(
+            f"{language}: {_number(fewer, 'example has', 'examples have')} fewer than {MOST} suggested replies; "
+            "the best of those that there are counts, and where there is none, nothing is right."
+        )
+    return replies
+
+
+def _checked(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Number and cells of each line. An empty cell at its end is no suggestion; before others it keeps its rank."""
+    for example in examples(path):
+        cells = list(map(compared, (example.message, example.reference, *example.replies)))
+        while len(cells) > 2 and not cells[-1]:
+            cells.pop()
+        yield example.line, cells
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 40 else f"{text[:40]}…")
+
+
+def _number(count: int, one: str, several: str) -> str:
+    return f"{count:,} {one if count == 1 else several}"
+
+
+# --- the report
+
+
+def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
+    """The report. EvaluationError if the predictions do not fit the set."""
+    if len(sets) > 1:
+        raise EvaluationError(
+            f"{len(sets)} sets of message-reply pairs are given, and the predictions are for one; measure on each by "
+            "itself."
+        )
+    if against and against.resolve() == predictions.resolve():
+        raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
+    [gold] = sets
+    tests = read_tests(gold)
+    paths = [path for path in (predictions, against) if path]
+    said = [read_predictions(path, tests) for path in paths]
+    # Files of one language, each in a folder of its own, have one name.
+    names = [path.resolve().name for path in paths]
+    names = names if len(set(names)) == len(names) else list(map(str, paths))
+    systems = [_examples(each, tests) for each in said]
+    comparison, alone = _comparison(*systems, seed=gold.digest) if against else ([], [])
+    return {
+        "kind": evaluation_report.KIND,
+        "form": "text",
+        "unit": "example",
+        "sections": SECTIONS,
+        "head": [{"measure": measure, "of": {}} for measure in ("weighted_rouge", "p1")],
+        "words": {"gold": _counts(systems[0], tests), "comparison": alone},
+        "reading": list(READING),
+        "predictor": _described(names[0]),
+        "gold": [gold.described() | {"rows": sum(len(tested.pairs) for tested in tests.values())}],
+        "rows": [each for of, examples in _slices(systems[0]) for each in _rows(of, examples)],
+        "comparison": {"other": _described(names[1]), "rows": comparison, "test": RANDOMIZATION} if against else None,
+        "told": [f"{name}: {words}" for name, each in zip(names, said, strict=True) for words in each.told],
+        "warnings": [],
+    }
+
+
+def _described(name: str) -> dict[str, str]:
+    return {"name": name, "version": "", "spelled": name}
+
+
+def _examples(said: Suggested, tests: Mapping[str, Tested]) -> Measured:
+    try:
+        return {
+            language: [
+                Example(f"{language}\t{message}", best_of(texts, reference), rank)
+                for (message, true), suggestions in zip(tests[language].pairs, each, strict=True)
+                if is_measured(reference := tokenized(true, language))
+                for texts in [[tokenized(text, language) for text in suggestions]]
+                for rank in [rank_of(true, suggestions, tests[language].responses)]
+            ]
+            for language, each in said.replies.items()
+        }
+    except MissingTokenizer as error:
+        raise EvaluationError(str(error)) from error
+
+
+def _slices(examples: Measured) -> list[tuple[dict[str, str], list[Example]]]:
+    """All examples, and those of each language where there are several."""
+    found: list[tuple[dict[str, str], list[Example]]] = [({}, [each for of in examples.values() for each in of])]
+    return found + [({"language": code}, of) for code, of in examples.items() if len(examples) > 1]
+
+
+def _rows(of: Mapping[str, str], examples: Sequence[Example]) -> Iterator[Row]:
+    for measure, found in measures.figures(examples).items():
+        yield row(measure, of, found, _units(measure, examples), _note(measure, examples))
+
+
+def _units(measure: str, examples: Sequence[Example]) -> int:
+    return sum(each.rank is not None for each in examples) if measure in RETRIEVED else len(examples)
+
+
+def _note(measure: str, examples: Sequence[Example]) -> str:
+    return "" if _units(measure, examples) or not examples else "no reference is in the response set"
+
+
+def _counts(examples: Measured, tests: Mapping[str, Tested]) -> list[str]:
+    """The numbers of examples and messages of each language."""
+    counts = []
+    for language, found in examples.items():
+        left = len(tests[language].pairs) - len(found)
+        messages = len({each.message for each in found})
+        counts.append(
+            f"{language}: {many(len(found), 'example')} of {many(messages, 'message')}"
+            + (f", and {left:,} left out" if left else "")
+        )
+    return [
+        f"Measured on test pairs. {'; '.join(counts)}.",
+        f"References of more than {LONGEST} words, or of full stops alone, are left out.",
+    ]
+
+
+def _comparison(first: Measured, second: Measured, *, seed: str) -> tuple[list[Row], list[str]]:
+    """The rows, and what is said of languages that only one system has."""
+    both = [language for language in first if language in second]
+    if not both:
+        raise EvaluationError(
+            f"There is no language of which both systems have predictions: the one has {', '.join(first)}, the other "
+            f"{', '.join(second)}; predict the same test pairs with both."
+        )
+    sides = [_slices({language: each[language] for language in both}) for each in (first, second)]
+    rows = []
+    for (of, ones), (_, others) in zip(*sides, strict=True):
+        drawn_by = f"{seed}:{of.get('language', '' if len(both) > 1 else both[0])}"
+        p_values = measures.p_values(ones, others, seed=drawn_by)
+        for measure, found in measures.differences(ones, others).items():
+            note = _note(measure, ones) or ("" if found else f"fewer than {LEAST_UNITS} messages")
+            rows.append(difference_row(measure, of, found, _units(measure, ones), note, p_values.get(measure)))
+    alone = ", ".join(sorted(first.keys() ^ second.keys()))
+    return holm_corrected(rows), [f"Only one system has predictions for {alone}; they are not compared."] * bool(alone)
