@@ -82,3 +82,8 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
     assert f"for the {len(ids)} units of the set alone" in refusal("--judge", some, "--gold", gold)
     assert refusal(judge, "--judge", judge, "--gold", gold).startswith("Name the predictions that are measured, or")
     assert refusal("--gold", gold).startswith("Name the predictions that are measured, or")
+
+
+def test_a_set_that_is_no_sample_is_refused(crowd, tmp_path):
+    judge = written(tmp_path / "judge.tsv", [*((row["id"], row["label"]) for row in rows_of(crowd)), ("another", "1")])
+    assert "have the chance 1, so they are no sample of" in refusal("--judge", judge, "--gold", crowd)
