@@ -417,11 +417,20 @@ class Population:
                     yield kind, hidden, each.features()
 
 
+def _mixed(task: Task, seed: int) -> Task:
+    """With its units in a random order: the makers of tasks put languages one after another, and decoys last."""
+    units = list(task.units.all())
+    for place, unit in enumerate(random.Random(seed).sample(units, len(units)), 1):
+        unit.position = place
+    Unit.objects.bulk_update(units, ["position"], batch_size=500)
+    return task
+
+
 def _gold(units: int, redundancy: int, way: str, **how: object) -> Population:
-    """In two languages, of which one unit in two has a known answer."""
+    """In two languages, which the order mixes; one unit in two has a known answer."""
     gold = {"queue": ["1", "0"] * (units // 2 + 20)}
     fields = {"redundancy": redundancy, "gold_share": 0.5, "pause_below": 0.0, "languages": ("en", "de")}
-    task = records_task_maker()("qa_match", 2 * units, gold=gold, **fields)
+    task = _mixed(records_task_maker()("qa_match", 2 * units, gold=gold, **fields), units)
     ann, bea = (make_person(name, "en de", pseudonym=f"annotator-{name}") for name in ("ann", "bea"))
     return Population(Person(ann, task, bea, way, **how), {TAKE: {"gold answer": attacks.is_gold}})
 
@@ -453,12 +462,7 @@ def _posts(units: int, way: str, **how: object) -> Population:
 def _decoys(units: int, way: str, **how: object) -> Population:
     """Of which one in two posts is a decoy, and some of the others are checked."""
     number = 4 * units
-    task = task_maker()([DISPUTED] * number, asked="de", decoys=number // 2, check_share=0.5)
-    # The maker of tasks puts decoys last.
-    mixed = list(task.units.all())
-    for place, unit in enumerate(random.Random(units).sample(mixed, len(mixed)), 1):
-        unit.position = place
-    Unit.objects.bulk_update(mixed, ["position"], batch_size=500)
+    task = _mixed(task_maker()([DISPUTED] * number, asked="de", decoys=number // 2, check_share=0.5), units)
     ann, bea = (make_person(name, "de", pseudonym=f"annotator-{name}") for name in ("ann", "bea"))
     kinds = {
         "decoy": lambda unit: bool(unit.known_answer),
