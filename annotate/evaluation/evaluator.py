@@ -16,6 +16,7 @@ from annotate.core.classification import Paired, places_of
 from annotate.evaluation.form_measures import FORMS, Choice, Row, apart, holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate
+from annotate.evaluation.prediction_files import described
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored
 from annotate.evaluation.units import Units, is_text, read_units
@@ -100,7 +101,7 @@ def evaluate_units(
         "words": extra["words"],
         "sections": [*extra["sections"], *by_scores["sections"]],
         "reading": [READING, *extra["reading"], *by_scores["reading"]],
-        "predictor": _described(names[0]),
+        "predictor": described(names[0]),
         "gold": [units.described()],
         "rows": [*first.rows(), *extra["rows"], *by_scores["rows"], *_sliced(first, units)],
         "reliability": by_scores.get("reliability"),
@@ -115,10 +116,6 @@ def evaluate_units(
 
 def _is_same(first: Path, second: Path) -> bool:
     return first.exists() and second.exists() and first.resolve() == second.resolve()
-
-
-def _described(name: str) -> dict[str, str]:
-    return {"name": name, "version": "", "spelled": name}
 
 
 def _pairs(units: Units, said: Predictions) -> Paired:
@@ -159,7 +156,7 @@ def _comparison(first: Choice, second: Choice, units: Units, name: str) -> dict[
         if kept.sum() >= FEWEST:
             sides = first.pairs.where(kept), second.pairs.where(kept)
             rows.append(apart("accuracy", of, *sides, classes.accuracy))
-    return {"other": _described(name), "rows": holm_corrected(rows)}
+    return {"other": described(name), "rows": holm_corrected(rows)}
 
 
 # --- confusions and errors

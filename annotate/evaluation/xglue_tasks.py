@@ -51,6 +51,10 @@ QUESTIONS = {
 }
 MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
 NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all are alike"
+TEST_OF_PAIRS = (
+    "McNemar’s exact test for accuracy, else the randomization test: how often the two are as far apart if a coin "
+    "decides for each query or pair which system said what"
+)
 READING = (
     "A number with two in brackets is an estimate with its 95% interval: Jeffreys’ of an accuracy, as if rows were "
     "independent; by bootstrap of nDCG, over queries, and of BLEU, over pairs.",
@@ -189,7 +193,7 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
         lacking = [each for each in found if each["value"] is None]
         mean, note = (None, "not measured in every language") if lacking else (averaged(found), _averaged(found))
         rows += [difference_row(part.measure, part.of(), mean, None, note, None), *found]
-    return {"other": described(names[1]), "rows": holm_corrected(rows)}
+    return {"other": described(names[1]), "rows": holm_corrected(rows), "test": TEST_OF_PAIRS}
 
 
 def _apart(part: Graded, one: Measured, other: Measured) -> Row:

@@ -189,8 +189,9 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
     ]
     if comparison := report.get("comparison"):
         heads = report["head"][:1]
-        first = [row for row in comparison["rows"] if {"measure": row["measure"], "of": row["of"]} in heads]
-        found.append(("Comparison", *_who_is_better(report, first or comparison["rows"])))
+        measured = [row for row in comparison["rows"] if row["value"] is not None]
+        first = [row for row in measured if {"measure": row["measure"], "of": row["of"]} in heads]
+        found.append(("Comparison", *_who_is_better(report, first or measured or comparison["rows"])))
     return found
 
 
@@ -450,9 +451,9 @@ def _difference(row: Mapping[str, Any]) -> Cell:
 
 
 def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """A figure and a sentence: of the first row that was measured, or of how many labels each is better."""
+    """A figure and a sentence: of the first row, or of how many labels each is better."""
     first, second = names = names_of(report)
-    row = next((row for row in rows if row["value"] is not None), rows[0] if rows else None)
+    row = rows[0] if rows else None
     if row is None or "label" in row["of"]:
         better = [better_of(each, names) for each in rows]
         counts = " and ".join(f"{name} in {better.count(name)}" for name in names)
