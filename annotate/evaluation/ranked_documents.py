@@ -5,7 +5,7 @@ A ranking is a TREC run, or a table with the column id and a column of scores fo
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
@@ -19,7 +19,7 @@ from annotate.core.resampling import LEAST_UNITS
 from annotate.core.splits import TEST, TRAIN
 from annotate.evaluation.form_measures import NO_UNITS, Row, difference_row, holm_corrected, row
 from annotate.evaluation.given import EvaluationError
-from annotate.evaluation.prediction_files import PublishedSet, unfinished_ones
+from annotate.evaluation.prediction_files import PublishedSet, described, system_names, unfinished_ones
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get
 from annotate.reports import evaluation_report
 from annotate.reports.tables import are, many
@@ -246,16 +246,17 @@ def grade(
         raise EvaluationError(
             "--first and --threshold both say which labels are taken for a document's answer; give one of them."
         )
-    if against and against.resolve() == predictions.resolve():
-        raise EvaluationError(f"{predictions} cannot be compared with itself; name another run with --against.")
     [gold], split = sets, split or TEST
     first = FIRST if threshold is None and first is None else first
     documents = read_documents(gold, frequent_over)
     truth = _truth(gold, documents, split)
     paths = [path for path in (predictions, against) if path]
+    of_files = system_names(paths)
     runs = [read_ranking(path, truth, documents.parents) for path in paths]
     systems = [_system(each, truth, documents, first, threshold) for each in runs]
-    names, seed = _names(paths, runs), f"{gold.digest}:{split}"
+    names = [run.system for run in runs] if len({run.system for run in runs}) == len(runs) else of_files
+    seed = f"{gold.digest}:{split}"
+    comparison = {"test": RANDOMIZATION, "rows": _compared(*systems, seed=seed)} if against else None
     return {
         "kind": evaluation_report.KIND,
         "form": "labels",
@@ -268,16 +269,10 @@ def grade(
         ],
         "words": _words(gold, truth, split, documents, first, threshold),
         "reading": list(READING),
-        "predictor": _described(names[0]),
+        "predictor": described(names[0]),
         "gold": [gold.described()],
         "rows": list(_rows(systems[0], seed)),
-        "comparison": {
-            "other": _described(names[1]),
-            "rows": _compared(*systems, seed=seed),
-            "test": RANDOMIZATION,
-        }
-        if against
-        else None,
+        "comparison": comparison and {"other": described(names[1])} | comparison,
         "told": [f"{name}: {said}" for name, run in zip(names, runs, strict=True) for said in sentences(run)],
         "warnings": unfinished_ones(sets),
     }
@@ -309,21 +304,6 @@ def _system(
     groups = {ALL: measures.with_gold(judged)}
     groups |= {name: measures.within(judged, labels) for name, labels in documents.buckets.items()}
     return System(run, groups, {PLAIN: answers, WIDENED: measures.widened(answers, documents.parents)})
-
-
-def _names(paths: Sequence[Path], runs: Sequence[Run]) -> list[str]:
-    """What the report calls the systems: as their runs do, or by the files' names or paths where these are the same."""
-    ways: tuple[Callable[[Path, Run], str], ...] = (
-        lambda path, run: run.system,
-        lambda path, run: path.name,
-        lambda path, run: str(path),
-    )
-    found = [[way(path, run) for path, run in zip(paths, runs, strict=True)] for way in ways]
-    return next((names for names in found if len(set(names)) == len(names)), found[-1])
-
-
-def _described(name: str) -> dict[str, str]:
-    return {"name": name, "version": "", "spelled": name}
 
 
 def _words(

@@ -18,7 +18,7 @@ from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.rouge import LONGEST, MissingTokenizer, best_of, is_measured, tokenized
 from annotate.evaluation.form_measures import Row, difference_row, holm_corrected, row
 from annotate.evaluation.given import EvaluationError
-from annotate.evaluation.prediction_files import RESTORE, PublishedSet
+from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.pairs import RESPONSES
 from annotate.reports import evaluation_report
@@ -31,7 +31,7 @@ Pair = tuple[str, str]  # message, reference reply
 Measured = Mapping[str, list[Example]]
 RETRIEVED = ("p1", "mrr")  # measures of the examples whose reference is in the response set
 SECTIONS = [
-    {"slug": slug, "title": f"{title} by language", "of": ["language"], "measures": listed}
+    {"slug": slug, "title": f"{title} by language", "of": ["language"], "measures": listed, "plotted": listed}
     for slug, title, listed in (
         ("rouge", "Weighted ROUGE and ROUGE-1", ["weighted_rouge", "rouge1"]),
         ("longer-rouge", "ROUGE-2 and ROUGE-3", ["rouge2", "rouge3"]),
@@ -211,15 +211,10 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
             f"{len(sets)} sets of message-reply pairs are given, and the predictions are for one; measure on each by "
             "itself."
         )
-    if against and against.resolve() == predictions.resolve():
-        raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
     [gold] = sets
-    tests = read_tests(gold)
     paths = [path for path in (predictions, against) if path]
+    names, tests = system_names(paths), read_tests(gold)
     said = [read_predictions(path, tests) for path in paths]
-    # Files of one language, each in a folder of its own, have one name.
-    names = [path.resolve().name for path in paths]
-    names = names if len(set(names)) == len(names) else list(map(str, paths))
     systems = [_examples(each, tests) for each in said]
     comparison, alone = _comparison(*systems, seed=gold.digest) if against else ([], [])
     return {
@@ -230,17 +225,13 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
         "head": [{"measure": measure, "of": {}} for measure in ("weighted_rouge", "p1")],
         "words": {"gold": _counts(systems[0], tests), "comparison": alone},
         "reading": list(READING),
-        "predictor": _described(names[0]),
+        "predictor": described(names[0]),
         "gold": [gold.described() | {"rows": sum(len(tested.pairs) for tested in tests.values())}],
         "rows": [each for of, examples in _slices(systems[0]) for each in _rows(of, examples)],
-        "comparison": {"other": _described(names[1]), "rows": comparison, "test": RANDOMIZATION} if against else None,
+        "comparison": {"other": described(names[1]), "rows": comparison, "test": RANDOMIZATION} if against else None,
         "told": [f"{name}: {words}" for name, each in zip(names, said, strict=True) for words in each.told],
         "warnings": [],
     }
-
-
-def _described(name: str) -> dict[str, str]:
-    return {"name": name, "version": "", "spelled": name}
 
 
 def _examples(said: Suggested, tests: Mapping[str, Tested]) -> Measured:

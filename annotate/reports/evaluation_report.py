@@ -497,12 +497,7 @@ def _comparison(report: dict) -> list[Section]:
     return [
         Section("comparison", f"{first} and {second} compared", tuple(words), made),
         *(
-            replace(
-                each,
-                slug=f"comparison-{each.slug}",
-                title=f"A less B: {each.title[:1].lower()}{each.title[1:]}",
-                plots=list,
-            )
+            replace(each, slug=f"comparison-{each.slug}", title=f"{each.title}, A less B", plots=list)
             for each in differences
         ),
     ]

@@ -308,7 +308,7 @@ def test_the_tests_are_corrected_together_and_only_of_groups_that_have_documents
 def test_a_run_is_not_compared_with_itself(gold, say):
     mine = say(SAID)
     assert refusal("--gold", gold, mine, "--against", mine) == (
-        f"{mine} cannot be compared with itself; name another run with --against."
+        f"{mine} cannot be compared with itself; name other predictions with --against."
     )
 
 
