@@ -4,11 +4,11 @@ Every way takes a path or a predictor's name, and the folders of the sets; the r
 """
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation import grading, posts
+from annotate.evaluation import language_pairs, posts, ranked_documents, suggested_replies, xglue_tasks
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.given import (
     EvaluationError,
@@ -20,6 +20,7 @@ from annotate.evaluation.given import (
     of_file,
     read_sets,
 )
+from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 from annotate.goldsets import folders
 from annotate.goldsets.manifest import GoldSetError, manifest_of
 from annotate.goldsets.pairs import MADE_BY
@@ -38,6 +39,13 @@ POSTS, UNITS, RANKED, PUBLISHED = (
     "ranked labels of documents",
     "files of a published format",
 )
+# The format of a published set -> what makes the report of (predictions, sets, other predictions to compare with).
+GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "XGLUE": xglue_tasks.grade,
+    "MLDoc": language_pairs.grade,
+    "EURLEX57K": ranked_documents.grade,
+    OF_PAIRS: suggested_replies.grade,
+}
 # Options -> what they are for; an option that is not here is for all.
 MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision"), (POSTS,)),
@@ -46,8 +54,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     "split": (RANKED, UNITS),
     **dict.fromkeys(("half_width", "epsilon"), (UNITS,)),
 }
-
-
+OF_RANKED = ("split", "first", "threshold", "frequent_over")
 OF_UNITS = ("unfinished", "split", "corpus", "column", "file_format", "half_width", "epsilon")
 
 
@@ -87,11 +94,9 @@ def evaluate(
     if what == UNITS:
         chosen = {name: options.get(name) for name in OF_UNITS}
         return evaluate_units(predictions, gold, against=against, judge=bool(judge), **chosen)
-    chosen = {name: options[name] for name in grading.CHOICES["EURLEX57K"] if options.get(name) is not None}
-    other = Path(against) if against else None
-    return grading.grade(
-        Path(predictions), gold, against=other, unfinished=bool(options.get("unfinished")), chosen=chosen
-    )
+    chosen = {name: options[name] for name in OF_RANKED if what == RANKED and options.get(name) is not None}
+    sets = read_published_sets(gold, unfinished=bool(options.get("unfinished")))
+    return GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None, **chosen)
 
 
 def kind_of(folder: Path, predictions: str) -> str:
@@ -110,7 +115,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     if published == "EURLEX57K":
         return RANKED
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
-    return PUBLISHED if published in grading.GRADED and as_published else UNITS
+    return PUBLISHED if published in GRADED and as_published else UNITS
 
 
 # --- posts

@@ -1,6 +1,6 @@
 """What all published formats share in which predictions are handed in: the sets that they are for, and lines of files.
 
-xglue_tasks.py and language_pairs.py say which files a format has; grading.py knows the formats.
+xglue_tasks.py and language_pairs.py say which files a format has; evaluate.py knows the formats.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -12,7 +12,6 @@ from annotate.evaluation.given import EvaluationError
 from annotate.goldsets.edits import differing
 from annotate.goldsets.manifest import GoldSetError, manifest_of
 from annotate.goldsets.pairs import MADE_BY
-from annotate.kinds.designs import DESIGNS
 
 SUFFIX = ".prediction"
 OF_PAIRS = "MRS"  # the format that message-reply pairs are published in
@@ -65,6 +64,11 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
                 f"The gold set {gold.name} in {folder} is unfinished: records that still wait for people are missing "
                 "from it. Export it again when it is done, or pass --unfinished to measure on it all the same."
             )
+        if sets and gold.format != sets[0].format:
+            raise EvaluationError(
+                f"{sets[0].folder} is a set in the format {sets[0].format} and {folder} in {gold.format}, whose "
+                "predictions are not in one folder; measure on each by itself."
+            )
         # How many pairs there are is known when they are read.
         if gold.format != OF_PAIRS and not gold.rows:
             raise EvaluationError(
@@ -75,24 +79,11 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
     return sets
 
 
-def is_published(manifest: Mapping[str, Any]) -> bool:
-    """Whether it is of a set that predictions in files of a published format are for; not of posts."""
-    design = DESIGNS.get(str(manifest.get("design")))
-    return manifest.get("made_by") == MADE_BY or bool(design and not design.by_row)
-
-
 def _read(folder: Path) -> PublishedSet:
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
         return _of_pairs(folder, manifest)
-    if not is_published(manifest):
-        raise GoldSetError(f"{folder} is a set of posts, and these predictions are for sets of records.")
     task, published = manifest["task"], manifest["published"]
-    if published is None:
-        raise EvaluationError(
-            f"The set {task['name']} in {folder} is of the kind {task['type']}, which has no published format; there "
-            "is no place to predict anything for it."
-        )
     _check_files(folder, manifest, published["files"])
     return PublishedSet(
         folder=folder,

@@ -9,7 +9,7 @@ import pytest
 from django.core.management import call_command
 
 from annotate.core.audits import Audit, overall_error
-from annotate.evaluation.grading import grade
+from annotate.evaluation.evaluate import evaluate
 from annotate.models import Judgment, Task
 from annotate.quality import declared_audits
 from tests.annotate.balancing.acts import TOPICS, exported, lists, opened, read_all
@@ -100,7 +100,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     (tmp_path / "mine").mkdir()
     tested = lists(tmp_path / "gold", "german")["test"]
     (tmp_path / "mine/de-de.prediction").write_text("travel\n" * len(tested))
-    [warned] = grade(tmp_path / "mine", [tmp_path / "gold"])["warnings"]
+    [warned] = evaluate(str(tmp_path / "mine"), [tmp_path / "gold"])["warnings"]
     assert warned.startswith("By the audit 0.0% [0.0, ")
 
 

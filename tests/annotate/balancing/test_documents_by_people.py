@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 from django.core.management import CommandError, call_command
 
-from annotate.evaluation.grading import grade
+from annotate.evaluation.evaluate import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality.classes import standing
@@ -119,7 +119,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     (tmp_path / "mine").mkdir()
     said = [found[key]["predicted"] for key in lists(tmp_path / "gold", "english")["test"]]
     (tmp_path / "mine/de-en.prediction").write_text("".join(f"{label}\n" for label in said))
-    report = grade(tmp_path / "mine", [tmp_path / "gold"])
+    report = evaluate(str(tmp_path / "mine"), [tmp_path / "gold"])
     assert [row["of"]["label"] for row in report["rows"] if row["measure"] == "recall"] == CLASSES.split()
     assert [warned.split(":")[0] for warned in report["warnings"]] == [
         "The documents of topics were found by the predictor mine@1"

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import assay
 from annotate.core.comparing import holm
-from annotate.evaluation.grading import grade
+from annotate.evaluation.evaluate import evaluate
 from tests.annotate.evaluation.figures import figures, refusal
 from tests.annotate.labelled_sets import DESCRIPTORS, labelled_set, run_of
 
@@ -240,7 +240,7 @@ ONCE = hypothesis_settings(max_examples=15, suppress_health_check=[HealthCheck.f
 @given(RUNS)
 def test_a_system_against_itself_differs_by_nothing_in_anything(gold, tmp_path, scores):
     one, other = (run_of(tmp_path / f"{name}.run", scores) for name in ("one", "other"))
-    report = grade(one, [gold], against=other)
+    report = evaluate(str(one), [gold], against=str(other))
     found = report["comparison"]
     assert {row["value"] for row in found["rows"]} <= {0, None}
     assert {row["better"] for row in found["rows"]} == {None}
@@ -252,7 +252,7 @@ def test_a_system_against_itself_differs_by_nothing_in_anything(gold, tmp_path, 
 @ONCE
 @given(RUNS)
 def test_at_1_the_r_precision_is_the_precision_and_more_labels_never_lower_the_recall(gold, tmp_path, scores):
-    report = grade(run_of(tmp_path / "any.run", scores), [gold])
+    report = evaluate(str(run_of(tmp_path / "any.run", scores)), [gold])
     for labels in documents(report):
         first = values(report, labels, 1)
         assert first["RP"] == first["P"] == first["nDCG"]
