@@ -21,6 +21,7 @@ from corpora.folders import corpus_dir
 from corpora.manifest import read_manifest
 from tests.annotate.conftest import AGREED, DISPUTED, make_task, person  # noqa: F401 - fixtures
 from tests.annotate.corpus import NAME, demo_corpus, prelabelled  # noqa: F401 - fixtures
+from tests.annotate.evaluation.figures import figures, interval
 from tests.annotate.gold_folders import World
 
 
@@ -222,15 +223,14 @@ def test_an_evaluation_is_a_table_a_text_and_a_frame(measured):
     evaluation = assay.gold(folder).evaluate(said)
     report = evaluation.to_dict()
     frame = evaluation.to_pandas()
-    english = frame[(frame.measure == "recall") & (frame.language == "en")].iloc[0]
-    assert (english["name"], english.value, english.posts) == ("English", 0.0, 10)
-    told = {row["language"]: row["estimate"] for row in report["recall"]["languages"]}
-    assert (english.low, english.high) == (told["en"]["low"], told["en"]["high"])
+    english = frame[(frame.measure == "recall") & (frame["of"] == "label=en")].iloc[0]
+    assert (english.value, english.units) == (0.0, 10)
+    assert (english.low, english.high) == interval(figures(report, "recall", label="en"))
     assert isinstance(evaluation.figures, Rows)
     assert repr(evaluation).startswith("This classifier, measured on 1 gold set\n")
     shown = evaluation._repr_html_()
     assert "<h3>This classifier, measured on 1 gold set</h3>" in shown
-    assert "<h4>Recall by language</h4>" in shown
+    assert "<h4>Recall by label</h4>" in shown
     assert "<style" not in shown
     assert "<script" not in shown
 
@@ -258,5 +258,6 @@ def test_two_sets_of_predictions_are_compared(measured):
     folder, _, said = measured
     right = {row["id"]: row["label"] for row in assay.gold(folder).rows()}
     found = assay.gold(folder).evaluate(said, against=right).to_dict()["comparison"]
-    assert (found["mcnemar"]["only_first"], found["mcnemar"]["only_second"]) == (0, 10)
-    assert found["accuracy"]["with_und"]["better"] == "second"
+    apart = figures(found, "accuracy", posts="with und")
+    assert apart["better"] == "second"
+    assert apart["note"] == "of 50 posts, A alone is right on 0 and B alone on 10"

@@ -1,6 +1,20 @@
-"""What is known of the posts of a uniform set: what detectors, people and predictors say of each."""
+"""What is known of the posts of a uniform set: what detectors, people and predictors say of each, and how often what
+one person alone decided is wrong.
 
+A share of what one reader decided was decided again, and a share of what an adjudicator did by another one
+(quality/checks.py). Where a label is wrong, a predictor that says the same is not right, and one that says otherwise
+may be. How often each happens is counted over all languages together, since the checks of one language are few; so
+readers of one language who err more than others do are not seen here. Adjudicators are taken to slip without regard to
+what a predictor says.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from typing import NamedTuple
+
+from annotate.core.audits import without_slips
+from annotate.core.estimation import Estimate, Turned, Unread, Way
+from annotate.core.word_of_one import Errors, of_adjudicators, turned
 
 # A label that no post is given by anybody: what a post truly is where it is none of those that count.
 ANOTHER = "?"
@@ -32,3 +46,78 @@ class Cell(NamedTuple):
     def of_other(self) -> "Cell":
         """The same as it tells of the other of two predictors."""
         return self._replace(said=self.other, other=self.said)
+
+
+# --- the word of one person
+
+Cells = Mapping[Cell, int]
+Of = Callable[[Cell], bool]
+# What one reader says of posts on which the detectors agree has its own checks, and is hardly ever wrong.
+OF_READERS = AUDITED, READ = ("audited", "read")
+ADJUDICATED = "adjudicated"
+ASSUMED = 0.01  # what a report says would follow if so many of the labels were wrong, where nothing was checked
+
+
+def errors(cells: Cells, slips: Estimate | None) -> dict[str, Errors]:
+    """Pool -> how often its labels are wrong; without pools of which nothing was checked. slips: how often adjudicators
+    slip; what they found in checks by mistake is no error of readers."""
+    groups = {pool: (Unread(), Unread(), Unread()) for pool in OF_READERS}
+    for cell, posts in cells.items():
+        if not cell.first:
+            continue
+        # Each stands for as many as its chance says, itself among them: one more than Unread counts.
+        weight = 1 + 1 / cell.chance
+        agrees, wrong = cell.said == cell.first, cell.truth != cell.first
+        lost, gained, gone = groups[cell.word]
+        lost.add(weight, 0, posts * agrees, posts * (agrees and wrong))
+        gained.add(weight, 0, posts, posts * (not agrees and cell.truth == cell.said))
+        gone.add(weight, 0, posts, posts * (not agrees and wrong))
+    known = {
+        pool: Errors(*(without_slips(group.rate(), slips) for group in found))
+        for pool, found in groups.items()
+        if found[1].seen
+    }
+    if slips is None:
+        return known
+    return known | {ADJUDICATED: of_adjudicators(slips)}
+
+
+def _pool(cell: Cell) -> str:
+    """Whose word the label is now: an adjudicator's, where a reader's was checked."""
+    return ADJUDICATED if cell.first else cell.word
+
+
+def turns(
+    cells: Cells, weight: Callable[[Cell], float], found: Mapping[str, Errors], domain: Of, right: Of
+) -> list[tuple[Way, Turned]]:
+    """What the errors of one person make of a share: how many posts of its domain turn since their label is wrong, and
+    in which way each does. weight: how many posts one of a cell stands for."""
+
+    def way(cell: Cell, truth: str) -> Way:
+        in_truth = cell._replace(truth=truth)
+        inside = domain(in_truth)
+        return inside - 1, (inside and right(in_truth)) - right(cell)
+
+    found_turned: list[tuple[Way, Turned]] = []
+    for pool, rates in found.items():
+        own = {cell: posts * weight(cell) for cell, posts in cells.items() if _pool(cell) == pool}
+        missed = sum(posts for cell, posts in own.items() if cell.said != cell.truth)
+        per_miss = sum(own.values()) / missed if missed else 0.0
+        turning: defaultdict[tuple[Way, Estimate, float], float] = defaultdict(float)
+        for cell, posts in own.items():
+            if not domain(cell):
+                continue
+            as_said, otherwise = way(cell, cell.said), way(cell, ANOTHER)
+            if cell.said == cell.truth:
+                turning[otherwise, rates.lost, 1.0] += posts
+            else:
+                turning[as_said, rates.gone if otherwise == as_said else rates.gained, per_miss] += posts
+        found_turned += [turned(of, posts, rate, per) for (of, rate, per), posts in turning.items() if any(of)]
+    return found_turned
+
+
+def unchecked(cells: Cells) -> dict[str, int]:
+    """Pool -> how many labels one reader gave, where no check tells anything of them; pools of which there are some."""
+    told = {cell.word for cell in cells if cell.first}
+    found = {pool: sum(posts for cell, posts in cells.items() if cell.word == pool) for pool in OF_READERS}
+    return {pool: posts for pool, posts in found.items() if posts and pool not in told}

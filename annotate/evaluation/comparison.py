@@ -16,37 +16,69 @@ from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined, join
-from annotate.evaluation.measures import described
+from annotate.evaluation.measures import POSTS
 from annotate.evaluation.uniform import Uniform, counted, share, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
-from annotate.kinds.labels import label_name
 from corpora.core.languages import UND
 
 Of = Callable[[Cell], bool]
 
 
 def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
-    """The part of a report about two predictors. Sets that one of the two drew say nothing here and are left out."""
+    """The part of a report about two predictors, and the classes of labels that are taken together in it. Sets that
+    one of the two drew say nothing here and are left out."""
     read = [(gold, rows) for gold, rows in left if not DESIGNS[gold.design].by_trigger]
     # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
     sides = [join(subject, read, [first.mapping, second.mapping]) for subject in (first, second)]
     both = _both(*sides)
     sets = (sides[0].recall, sides[1].recall)
+    rows = [] if both is None else _accuracies(both, is_plain=not sets[0])
     found = differences(both, sets)
+    for measure in ("recall", "precision"):
+        rows += [
+            _row(measure, {"label": label}, found[measure, label])
+            for label in _labels(both, sets[0])
+            if (measure, label) in found
+        ]
+    fold = sides[0].fold
+    together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
     return {
         "other": described(second, any(second.voted_in(gold) for gold, _ in read)),
-        "accuracy": {"with_und": found["accuracy", ""], "without_und": _accuracy(both, with_und=False)}
-        if both
-        else None,
-        "languages": [
-            {"language": label, "name": label_name(label)}
-            | {measure: found.get((measure, label)) for measure in ("recall", "precision")}
-            for label in _labels(both, sets[0])
-        ],
-        "mcnemar": _mcnemar(both) if both and not sides[0].recall else None,
-        "together": _together(sides[0].fold),
+        "rows": rows,
+        "together": together,
     }
+
+
+def described(subject: Subject, voted: bool) -> dict[str, Any]:
+    return {
+        "name": subject.name,
+        "version": subject.version,
+        "spelled": subject.spelled,
+        "voted": voted,
+        "mapping": {coarse: list(labels) for coarse, labels in subject.mapping.items()},
+    }
+
+
+def _accuracies(both: Uniform, *, is_plain: bool) -> list[dict[str, Any]]:
+    """is_plain: whether all posts are of the uniform set."""
+    rows = [_row("accuracy", {"posts": posts}, _accuracy(both, with_und=with_und)) for posts, with_und in POSTS.items()]
+    if is_plain and all(cell.read for cell in both.cells):
+        # Only where people have read all that was drawn has every post the same chance, so that plain counts do.
+        alone = [sum(n for cell, n in side.cells.items() if _alone(cell)) for side in (both, both.of_other)]
+        p = mcnemar(*alone)
+        note = f"of {both.cells.total():,} posts, A alone is right on {alone[0]:,} and B alone on {alone[1]:,}"
+        rows[0] |= {"p": p, "p_holm": p, "note": note}
+    return rows
+
+
+def _row(measure: str, of: Mapping[str, str], found: "Told | None") -> dict[str, Any]:
+    """A row with the units on which it rests."""
+    nothing = {"value": None, "low": None, "high": None, "posts": 0, "better": None}
+    told = dict(found or nothing)
+    note = "" if found else "one of the two is not known"
+    units = {"units": told.pop("posts"), "count": None, "note": note}
+    return {"measure": measure, "of": dict(of)} | told | units | {"p": None, "p_holm": None}
 
 
 def _both(first: Joined, second: Joined) -> Uniform | None:
@@ -59,12 +91,7 @@ def _both(first: Joined, second: Joined) -> Uniform | None:
 
 def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
     said = {label for cell in both.cells if cell.read for label in (cell.said, cell.other)} if both else set()
-    return sorted({*metrics.recall_labels(both, sets), *said}, key=lambda label: (label == UND, label))
-
-
-def _together(fold: Mapping[str, str]) -> dict[str, list[str]]:
-    """Class -> the labels that are taken together in it."""
-    return {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted(set(fold.values()))}
+    return metrics.und_last({*metrics.recall_labels(both, sets), *said})
 
 
 # --- the differences
@@ -240,21 +267,3 @@ class _Moments:
 
 def _told(found: Difference | None, posts: int) -> Told | None:
     return None if found is None else {**found.as_dict(), "posts": posts}
-
-
-# --- the plain test
-
-
-def _mcnemar(both: Uniform) -> dict[str, Any] | None:
-    """McNemar's exact test, unweighted: only where people have read all that was drawn, so that every post had the same
-    chance.
-    """
-    if not all(cell.read for cell in both.cells):
-        return None
-    alone = [sum(n for cell, n in side.cells.items() if _alone(cell)) for side in (both, both.of_other)]
-    return {
-        "items": both.cells.total(),
-        "only_first": alone[0],
-        "only_second": alone[1],
-        "p": mcnemar(*alone),
-    }

@@ -1,7 +1,10 @@
-"""What an evaluation is given: predictors and gold sets, and which of them do not go together."""
+"""What an evaluation is given: predictors and gold sets, and which of them do not go together.
+
+Labels that a predictor or a set does not tell apart count as one class.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +13,7 @@ from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import negative
 from corpora.core.languages import LANGUAGES
+from corpora.core.languages import finer as finer_labels
 from corpora.core.predictions import Mapped, classes
 from corpora.files import format_of
 from corpora.prediction_files import read_predictions
@@ -204,3 +208,56 @@ def erased(sets: Collection[GoldSet]) -> dict[str, Any]:
 
 def _sorted(counter: Counter[str]) -> dict[str, int]:
     return dict(sorted(counter.items()))
+
+
+# --- classes
+
+
+# A predictor that says zh is right on zh-CN and on zh-TW; if people were asked "Is this Chinese?", a predictor that
+# tells the two apart is right with either, on those posts and no others.
+def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
+    """Finer label -> the class that it becomes part of; labels without an entry stay as they are.
+
+    mappings: each predictor's coarse classes with the labels that they stand for. EvaluationError if a label would
+    belong to two classes.
+    """
+    classes: dict[str, set[str]] = {}
+    for mapping in mappings:
+        for coarse, finer in mapping.items():
+            classes.setdefault(coarse, set()).update(finer)
+    folded: dict[str, str] = {}
+    for coarse in sorted(classes):
+        for label in sorted(classes[coarse] - {coarse}):
+            other = folded.setdefault(label, coarse)
+            if other != coarse:
+                raise EvaluationError(
+                    f"The label {label} is in two classes, {other} and {coarse}; declare it in one of them."
+                )
+    for coarse, holder in folded.items():
+        if coarse in classes:
+            raise EvaluationError(
+                f"{coarse} stands for several labels and is part of {holder}; declare one class of all."
+            )
+    return folded
+
+
+def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
+    """Coarse code -> the labels, as folded, that are right on posts for which people used the code; empty without such
+    codes.
+
+    codes: the labels of the gold sets and the languages asked about in them. EvaluationError if a predictor's class has
+    only some labels of a code, and other labels too.
+    """
+    found = {}
+    for code in sorted(set(codes)):
+        finer = set(finer_labels(code))
+        if not finer:
+            continue
+        for label, holder in sorted(folded.items()):
+            if label not in finer and holder != code and any(folded.get(other) == holder for other in finer):
+                raise EvaluationError(
+                    f"The class {holder} of a predictor has {label} besides labels of {code}, which people were asked "
+                    f"about; declare {holder} without it, or leave out the gold set that asks about {code}."
+                )
+        found[code] = frozenset({folded.get(label, label) for label in finer} - {code})
+    return found

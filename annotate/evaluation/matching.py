@@ -9,10 +9,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from annotate.core.false_yes import false_among
-from annotate.evaluation.alone import ADJUDICATED, ASSUMED, AUDITED, READ, unchecked
-from annotate.evaluation.cells import NOT_TOLD, Cell
-from annotate.evaluation.classes import ClassError, asked_together, folding
-from annotate.evaluation.given import NAMED, EvaluationError, Subject
+from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell, unchecked
+from annotate.evaluation.given import NAMED, EvaluationError, Subject, asked_together, folding
 from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS, Design
@@ -87,12 +85,9 @@ def join(
 ) -> Joined:
     """mappings: the coarse classes of every predictor that is compared. EvaluationError, CorpusError: see labels()."""
     every = [row for _, rows in left for row in rows]
-    try:
-        fold = folding(mappings)
-        # Not-sh and the rows of a published set tell by their label what was asked.
-        asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
-    except ClassError as error:
-        raise EvaluationError(str(error)) from error
+    fold = folding(mappings)
+    # Not-sh and the rows of a published set tell by their label what was asked.
+    asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
     ids = list(dict.fromkeys(row.id for row in every))
     unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
     said = {key: fold.get(label, label) for key, label in subject.labels(ids, unresolved).items()}
@@ -269,7 +264,7 @@ def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
 
 
 def _word(row: GoldRow) -> str:
-    """Whose word the label is, or was before it was checked: of which pool (alone.py). None of a post on which the
+    """Whose word the label is, or was before it was checked: of which pool (cells.py). None of a post on which the
     detectors agree, although one with the same text was audited."""
     if row.stratum == "agreed":
         return ""

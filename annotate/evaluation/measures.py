@@ -1,23 +1,29 @@
-"""The measures of a predictor on joined gold sets: the parts of a report, as dicts that JSON can hold.
+"""The measures of a predictor on joined gold sets, as the rows of a report.
 
 given.py reads what is given, matching.py joins it; metrics.py estimates the numbers.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
 from annotate.core.comparing import difference, holm, visible
 from annotate.core.false_yes import ASSUMED
-from annotate.evaluation import frames, metrics, unread_triggers
+from annotate.evaluation import metrics, unread_triggers
+from annotate.evaluation.form_measures import Row, row
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined
 from annotate.evaluation.uniform import Measured, lone_triggers
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.kinds.labels import label_name
+from annotate.reports.tables import many
 from corpora.core.languages import UND
 
+WITH_UND, WITHOUT_UND = "with und", "without und"
+POSTS = {WITH_UND: True, WITHOUT_UND: False}
 WELL_MEASURED = 30  # posts that a language has at least for the second of the means
+FAR = 0.01  # bounds that are further apart are rows
+SIGNIFICANT = 0.05
+UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
 
 
 def sources(measure: str) -> list[Design]:
@@ -26,31 +32,26 @@ def sources(measure: str) -> list[Design]:
     return sorted(found, key=lambda design: design.of_stream)
 
 
-def _source(measure: str, joined: Joined) -> str:
-    return " and ".join(design.name for design in sources(measure) if joined.has(design))
+def plain(measure: str, of: Mapping[str, str], value: float | None, units: float | None, note: str = "") -> Row:
+    """A count or a mean, which has no interval."""
+    return row(measure, of, None, units or 0, note) | {"value": value, "units": units}
 
 
-def described(subject: Subject, voted: bool) -> dict[str, Any]:
-    return {
-        "name": subject.name,
-        "version": subject.version,
-        "spelled": subject.spelled,
-        "voted": voted,
-        "mapping": {coarse: list(labels) for coarse, labels in subject.mapping.items()},
-    }
+def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> Row:
+    note = "; ".join(filter(None, notes))
+    return row(measure, of, found.estimate, found.posts, note or ("no post" if found.value is None else ""))
 
 
-def accuracy(joined: Joined) -> dict[str, Any]:
+def accuracy(joined: Joined) -> Iterator[Row]:
     assert joined.uniform is not None
     assert joined.labelled is not None
-    found, uniform = {}, joined.uniform.with_verified(joined.verified)
-    for key, with_und in (("with_und", True), ("without_und", False)):
-        found[key] = metrics.accuracy(uniform, with_und=with_und).as_dict()
-        found[f"naive_{key}"] = metrics.naive_accuracy(joined.labelled, with_und=with_und).as_dict()
-    return found
+    uniform = joined.uniform.with_verified(joined.verified)
+    for posts, with_und in POSTS.items():
+        yield _row("accuracy", {"posts": posts}, metrics.accuracy(uniform, with_und=with_und))
+        yield _row("naive_accuracy", {"posts": posts}, metrics.naive_accuracy(joined.labelled, with_und=with_und))
 
 
-def recall(joined: Joined) -> dict[str, Any] | None:
+def recall(joined: Joined) -> Iterator[Row]:
     def measured(label: str, false_yes: float) -> Measured:
         return metrics.recall(label, joined.about(label), joined.recall, joined.reach, false_yes)
 
@@ -58,41 +59,24 @@ def recall(joined: Joined) -> dict[str, Any] | None:
         label: measured(label, joined.false_yes.get(label, 0.0))
         for label in metrics.recall_labels(joined.uniform, {*joined.recall, *joined.confirmed})
     }
-    if not found:
-        return None
     values = {label: each.value for label, each in found.items() if not _twice(label, found, joined)}
-    well = {label: value for label, value in values.items() if found[label].posts >= WELL_MEASURED}
-    assumed = {
-        label: _assumed(label, joined, partial(measured, label)) if joined.recall.get(label) else [] for label in found
-    }
-    notes = {
-        label: (
-            _note(label, found, joined),
-            _of_authors(label, joined),
-            _false_yes(label, joined, each.as_dict(), assumed[label]) if joined.recall.get(label) else "",
-        )
-        for label, each in found.items()
-    }
-    return {
-        "source": _source("recall", joined),
-        "hiding": _hiding(joined),
-        # Und is a row like the others; without it there is no mean with und.
-        "macro": _macros(*((part if UND in part else {}, part) for part in (values, well))),
-        "languages": [
-            {
-                "language": label,
-                "name": label_name(label),
-                "estimate": each.as_dict(),
-                "assumed": assumed[label],
-                "reach": _reach(label, joined),
-                "note": "; ".join(filter(None, notes[label])),
-            }
-            for label, each in found.items()
-        ],
-    }
+    well = {label for label in values if found[label].posts >= WELL_MEASURED}
+    # Und is a row like the others; without it there is no mean with und.
+    for labels, over in (("all labels", values.keys()), (f"{WELL_MEASURED}+ posts", well)):
+        part = {label: value for label, value in values.items() if label in over}
+        yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part})
+    for label, each in found.items():
+        own = bool(joined.recall.get(label))
+        notes = _note(label, found, joined), _of_authors(label, joined), _false_yes(label, joined) if own else ""
+        yield _row("recall", {"label": label}, each, *notes)
+        if both := _frames(label, joined):
+            yield _row("reach", {"label": label}, both.part)
+    for label in found:
+        if joined.recall.get(label):
+            yield from _assumed("recall", label, joined, partial(measured, label))
 
 
-def _hiding(joined: Joined) -> list[str]:
+def hiding(joined: Joined) -> list[str]:
     """The labels on which the detectors agree where posts in other languages may hide most, as each that was read there
     stands for many others; at most three, and none where all was read."""
     uniform = joined.uniform
@@ -103,18 +87,12 @@ def _hiding(joined: Joined) -> list[str]:
     return by_spread[:3]
 
 
-def _frames(label: str, joined: Joined) -> frames.TwoFrames | None:
+def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
     """Both kinds of sets together; None where one has no posts of the language, or the reach is not known."""
     found, uniform = joined.recall.get(label), joined.about(label)
     if not (found and uniform and label in joined.reach):
         return None
-    return frames.two_frames(label, uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
-
-
-def _reach(label: str, joined: Joined) -> dict[str, float | None] | None:
-    """The part of a language's posts that is within the reach of its recall-oriented draw."""
-    both = _frames(label, joined)
-    return both.part.as_dict() if both else None
+    return metrics.two_frames(label, uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
 
 
 def _of_authors(label: str, joined: Joined) -> str:
@@ -126,58 +104,36 @@ def _of_authors(label: str, joined: Joined) -> str:
     return "not estimated, since the two kinds of sets differ: see the check" if both.differ else ""
 
 
-def _false_yes(label: str, joined: Joined, estimate: Mapping[str, Any], assumed: Sequence[Mapping[str, Any]]) -> str:
-    if assumed:
-        shares: dict[str, list[str]] = {}
-        for one in assumed:
-            shares.setdefault(_ends(one), []).append(f"{one['share']:.0%}")
-        effects = ", ".join(
-            f"{' or '.join(some)} of its posts would "
-            + (f"make it {ends}" if ends != _ends(estimate) else "leave the interval as it is")
-            for ends, some in shares.items()
-        )
-        return f"false Yes is unknown, as no decoy was answered: {effects}"
+def _false_yes(label: str, joined: Joined) -> str:
+    if label in joined.unbounded:
+        return UNKNOWN_FALSE_YES
     share = joined.false_yes.get(label, 0.0)
     return f"up to {share:.1%} of its posts may be false Yes, by the decoys" if share else ""
 
 
-def _ends(figure: Mapping[str, Any]) -> str:
-    """Its interval, in percent."""
-    return "unknown" if figure["low"] is None else f"[{100 * figure['low']:.1f}, {100 * figure['high']:.1f}]"
+def _assumed(measure: str, label: str, joined: Joined, measured: Callable[[float], Measured]) -> Iterator[Row]:
+    """A figure if such a share of the posts of its recall- or precision-oriented set were false Yes; none where decoys
+    bound that. measured: the figure with at most such a share."""
+    if label in joined.unbounded:
+        least = joined.false_yes.get(label, 0.0)
+        for share in ASSUMED:
+            yield _row(measure, {"label": label, "false_yes": f"{share:.0%}"}, measured(max(share, least)))
 
 
-def _assumed(label: str, joined: Joined, measured: Callable[[float], Measured]) -> list[dict[str, Any]]:
-    """[{"share", "low", "high"}]: the interval of a figure if such a share of the posts of its recall- or precision-
-    oriented set were false Yes; none where decoys bound that. measured: the figure with at most such a share."""
-    if label not in joined.unbounded:
-        return []
-    least = joined.false_yes.get(label, 0.0)
-    figures = {share: measured(max(share, least)).as_dict() for share in ASSUMED}
-    return [{"share": share, "low": found["low"], "high": found["high"]} for share, found in figures.items()]
+Values = Mapping[str, float | None]
 
 
-Values = dict[str, float | None]
-
-
-def _macros(every: tuple[Values, Values], well: tuple[Values, Values]) -> dict[str, Any]:
-    """The means with and without und, over all labels and over those with enough posts, since a few posts
-    tell little.
-    """
-    return _macro(*every) | {"well_measured": {"least_posts": WELL_MEASURED} | _macro(*well)}
-
-
-def _macro(with_und: Values, without_und: Values) -> dict[str, Any]:
-    """Means over what was measured, and what that is; und is a class of the mean with und alone."""
-    with_und, without_und = (
-        {label: value for label, value in values.items() if value is not None} for values in (with_und, without_und)
-    )
-    without_und.pop(UND, None)
-    return {
-        "with_und": metrics.mean(with_und.values()),
-        "with_und_over": {"languages": len(with_und.keys() - {UND}), "classes": len(with_und)},
-        "without_und": metrics.mean(without_und.values()),
-        "languages": len(without_und),
-    }
+def _means(measure: str, labels: str, values: Mapping[str, Values]) -> Iterator[Row]:
+    """Means over what was measured, where that is one language at least; und is a class of the mean with und alone.
+    labels: what they are over, in words; values: with and without und, by label."""
+    for posts, of_labels in values.items():
+        known = {label: value for label, value in of_labels.items() if value is not None}
+        if posts == WITHOUT_UND:
+            known.pop(UND, None)
+        if languages := known.keys() - {UND}:
+            over = f"mean over {many(len(languages), 'language')}{' and und' if UND in known else ''}"
+            of = {"posts": posts, "labels": labels}
+            yield plain(f"mean_{measure}", of, metrics.mean(known.values()), None, over)
 
 
 def _twice(label: str, found: Collection[str], joined: Joined) -> bool:
@@ -194,66 +150,50 @@ def _note(label: str, found: Collection[str], joined: Joined) -> str:
     return f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
 
 
-def precision(subject: Subject, joined: Joined) -> dict[str, Any] | None:
+def precision(subject: Subject, joined: Joined) -> Iterator[Row]:
     def measured(label: str, und: bool, false_yes: float) -> Measured:
         return metrics.precision(label, joined.about(label), joined.precision, with_und=und, false_yes=false_yes)
 
     found = {
-        label: [measured(label, und, joined.false_yes.get(label, 0.0)) for und in (True, False)]
+        label: {posts: measured(label, und, joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()}
         for label in metrics.precision_labels(joined.uniform, {*joined.precision, *joined.verified})
     }
-    if not found:
-        return None
     # Otherwise the mean would include every code that a predictor ever says by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
     there = {UND, *joined.precision, *joined.confirmed, *truths}
-    absent = {label: "" if label in there else "no post in it was found; not in the mean" for label in found}
     averaged = [label for label in found if label in there and not _twice(label, found, joined)]
-    well = [label for label in averaged if found[label][0].posts >= WELL_MEASURED]
-    assumed = {
-        label: _assumed(label, joined, partial(measured, label, True)) if joined.precision.get(label) else []
-        for label in found
-    }
-    notes = {
-        label: [
+    well = [label for label in averaged if found[label][WITH_UND].posts >= WELL_MEASURED]
+    for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well)):
+        yield from _means(
+            "precision", labels, {posts: {label: found[label][posts].value for label in over} for posts in POSTS}
+        )
+    for label, each in found.items():
+        yield _row(
+            "precision",
+            {"label": label},
+            each[WITH_UND],
             _note(label, found, joined),
             _foreign(label, subject, joined),
-            absent[label],
-            _false_yes(label, joined, with_und.as_dict(), assumed[label]) if joined.precision.get(label) else "",
-        ]
-        for label, (with_und, _) in found.items()
-    }
-    return {
-        "source": _source("precision", joined),
-        "macro": _macros(
-            *(
-                ({label: found[label][0].value for label in part}, {label: found[label][1].value for label in part})
-                for part in (averaged, well)
-            )
-        ),
-        "languages": [
-            {
-                "language": label,
-                "name": label_name(label),
-                "with_und": with_und.as_dict(),
-                # If a predictor calls a post undefined, it is right only on undefined posts.
-                "without_und": without_und.as_dict() if label != UND else None,
-                "assumed": assumed[label],
-                "lone": _lone(label, joined),
-                "note": "; ".join(filter(None, notes[label])),
-            }
-            for label, (with_und, without_und) in found.items()
-        ],
-    }
+            "" if label in there else "no post in it was found; not in the mean",
+            _false_yes(label, joined) if joined.precision.get(label) else "",
+        )
+        # If a predictor calls a post undefined, it is right only on undefined posts.
+        if label != UND:
+            yield _row("precision_without_und", {"label": label}, each[WITHOUT_UND])
+    for label in found:
+        if joined.precision.get(label):
+            yield from _assumed("precision", label, joined, partial(measured, label, True))
+        else:
+            yield from _lone(label, joined)
 
 
-def _lone(label: str, joined: Joined) -> dict[str, Any] | None:
-    """The bounds of the precision on a uniform set alone; None where another set tells of the label too."""
+def _lone(label: str, joined: Joined) -> Iterator[Row]:
+    """The bounds of the precision on a uniform set, where no other set tells of the label."""
     uniform = joined.about(label)
-    if uniform is None or joined.precision.get(label):
-        return None
-    found = lone_triggers(uniform, label)
-    return found and {"posts": found.posts, "if_wrong": found.bounds[0], "if_right": found.bounds[1]}
+    found = lone_triggers(uniform, label) if uniform else None
+    if found and found.bounds[1] - found.bounds[0] > FAR:
+        for measure, bound in zip(("if_wrong", "if_right"), found.bounds, strict=True):
+            yield plain(measure, {"label": label}, bound, found.posts)
 
 
 def _foreign(label: str, subject: Subject, joined: Joined) -> str:
@@ -261,7 +201,7 @@ def _foreign(label: str, subject: Subject, joined: Joined) -> str:
     return f"drawn by {unread_triggers.spelled(others)}; precision on other posts is unknown" if others else ""
 
 
-def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
+def recall_check(joined: Joined) -> list[Row]:
     assert joined.uniform is not None
     pairs = {}
     for label, found in sorted(joined.recall.items()):
@@ -271,41 +211,27 @@ def recall_check(joined: Joined) -> list[dict[str, Any]] | None:
         assert uniform is not None
         on_uniform = both.inside if both else metrics.recall_on(uniform, label, found)
         if on_uniform.posts and found:
-            pairs[label] = frames.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
+            pairs[label] = metrics.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
     estimates = [(first.estimate, second.estimate) for first, second in pairs.values()]
     p_values = [difference(*pair) for pair in estimates]
-    return [
-        {
-            "language": label,
-            "name": label_name(label),
-            "recall_set": first.as_dict(),
-            "uniform_set": second.as_dict(),
-            "within_reach": label in joined.reach,
-            "visible": visible(*pair),
-            "p": p,
-            "p_holm": adjusted,
-        }
-        for (label, (first, second)), pair, p, adjusted in zip(
-            pairs.items(), estimates, p_values, holm(p_values), strict=True
-        )
-    ] or None
-
-
-def balanced(joined: Joined) -> dict[str, Any]:
-    weights = metrics.natural_weights(joined.uniform) if joined.uniform else None
-    return {
-        "languages": [
-            {
-                "language": label,
-                "name": label_name(label),
-                "balanced": metrics.balanced_precision(label, _as_asked(label, joined)).as_dict(),
-                "natural": metrics.balanced_precision(label, _as_asked(label, joined), weights).as_dict()
-                if weights and weights.get(label)
-                else None,
-            }
-            for label in sorted(joined.recall)
+    rows: list[Row] = []
+    for (label, sides), pair, p, adjusted in zip(pairs.items(), estimates, p_values, holm(p_values), strict=True):
+        of, differ = {"label": label}, "they differ" if adjusted < SIGNIFICANT else ""
+        rows += [
+            _row("recall_set", of, sides[0]),
+            _row("uniform_set", of, sides[1], differ) | {"p": p, "p_holm": adjusted},
+            plain("visible", of, visible(*pair), None),
         ]
-    }
+    return rows
+
+
+def balanced(joined: Joined) -> Iterator[Row]:
+    weights = metrics.natural_weights(joined.uniform) if joined.uniform else None
+    for label in sorted(joined.recall):
+        sets = _as_asked(label, joined)
+        yield _row("balanced_precision", {"label": label}, metrics.balanced_precision(label, sets))
+        if weights and weights.get(label):
+            yield _row("natural_precision", {"label": label}, metrics.balanced_precision(label, sets, weights))
 
 
 def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
@@ -317,9 +243,16 @@ def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
     return sets
 
 
+def gone(counts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """How many posts are left out, by label. counts: why -> how many, as given.gone and given.erased have it."""
+    for label in metrics.und_last({label for each in counts.values() for label in each["by_label"]}):
+        for measure, each in counts.items():
+            yield plain(measure, {"label": label}, each["by_label"].get(label, 0), None)
+
+
 def confusion(joined: Joined) -> dict[str, Any] | None:
     cells = metrics.confusion(joined.uniform, joined.recall)
     if not cells:
         return None
-    labels = {label for truth, said, _ in cells for label in (truth, said)}
-    return {"labels": sorted(labels, key=lambda label: (label == UND, label)), "cells": [list(cell) for cell in cells]}
+    labels = metrics.und_last({label for truth, said, _ in cells for label in (truth, said)})
+    return {"labels": labels, "cells": [list(cell) for cell in cells]}

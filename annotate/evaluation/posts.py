@@ -1,21 +1,26 @@
-"""A predictor measured on gold sets of posts: everything that a report says, as one dict that JSON can hold.
+"""A predictor measured on gold sets of posts: the report, as one dict that JSON can hold.
 
-This module decides which sets a measure takes and what is refused; the measures are in measures.py, and
-reports/writing.py writes the report.
+This module decides which sets a measure takes, what is refused, and what the report says besides figures; the measures
+are in measures.py. reports/evaluation_report.py writes the report.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from annotate.core.estimation import LEAST_COUNT
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
-from annotate.evaluation.comparison import comparison
+from annotate.evaluation.comparison import comparison, described
+from annotate.evaluation.form_measures import Row
 from annotate.evaluation.given import EvaluationError, Subject, erased, gone, rows_of
-from annotate.evaluation.matching import join
+from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import sources
+from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.reports import predictor_report
+from annotate.kinds.labels import label_name
+from annotate.reports import evaluation_report
+from annotate.reports.tables import many
 
 # What can be measured, in the order of reports.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.measures))
@@ -43,22 +48,31 @@ def evaluate(
     _check_used(sets, wanted, balanced, against)
     left = rows_of(sets, vanished)
     joined = join(subject, left, [subject.mapping])
-    precision = parts.precision(subject, joined) if "precision" in wanted else None
-    both = joined.uniform is not None and bool(joined.recall) and "recall" in wanted
+    missing = {"vanished": gone(sets, vanished), "erased": erased(sets)}
+    compared = comparison(subject, against, left) if against else None
+    confusion = parts.confusion(joined)
+    found = _Figures(subject, joined, left, wanted, balanced=balanced)
+    rows = [*found.rows, *parts.gone(missing)]
+    labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
+    labels |= set(confusion["labels"] if confusion else ())
+    voted = any(subject.voted_in(gold) for gold in sets)
+    if compared:
+        found.words["comparison"] = _of_comparison(compared)
     return {
-        "kind": predictor_report.KIND,
-        "predictor": parts.described(subject, any(subject.voted_in(gold) for gold in sets)),
+        "kind": evaluation_report.KIND,
+        "form": "posts",
+        "unit": "post",
+        "head": _head(rows),
+        "sections": SECTIONS,
+        "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
+        "words": found.words,
+        "reading": READING,
+        "predictor": described(subject, voted),
         "gold": [_gold(gold, rows) for gold, rows in left],
-        "vanished": gone(sets, vanished),
-        "erased": erased(sets),
-        "accuracy": parts.accuracy(joined) if "accuracy" in wanted else None,
-        "recall": parts.recall(joined) if "recall" in wanted else None,
-        "precision": precision,
-        "recall_check": parts.recall_check(joined) if both else None,
-        "unseen": unread_triggers.unseen(subject, joined, left) if precision else None,
-        "balanced": parts.balanced(joined) if balanced else None,
-        "comparison": comparison(subject, against, left) if against else None,
-        "confusion": parts.confusion(joined),
+        "rows": rows,
+        "confusion": confusion,
+        "comparison": compared,
+        "told": [*_of_subject(subject, voted), *_of_missing(missing)],
         "warnings": [
             *_of_sets(sets),
             *subject.warnings,
@@ -68,6 +82,165 @@ def evaluate(
             *(NO_PRECISION if _lacks_precision(designs) and not measures and not balanced else ()),
         ],
     }
+
+
+def _head(rows: Iterable[Row]) -> list[dict[str, Any]]:
+    """Accuracy, and of the means with and without und the first one that there is."""
+    means: dict[tuple[str, str], Row] = {}
+    for each in rows:
+        if each["measure"] in ("mean_recall", "mean_precision"):
+            means.setdefault((each["measure"], each["of"]["labels"]), each)
+    found = [*(each for each in rows if each["measure"] == "accuracy"), *means.values()]
+    return [{"measure": each["measure"], "of": each["of"]} for each in found]
+
+
+class _Figures:
+    """The rows of a report, and the words of their sections."""
+
+    def __init__(
+        self, subject: Subject, joined: Joined, left: Left, wanted: Collection[str], *, balanced: bool
+    ) -> None:
+        self.rows: list[Row] = []
+        self.words: dict[str, list[str]] = {}
+        if "accuracy" in wanted:
+            self._add("accuracy", parts.accuracy(joined), NAIVE)
+        if "recall" in wanted:
+            found = list(parts.recall(joined))
+            self._add("recall", found, _measured_on("recall", joined), _hiding(found, joined))
+        if "precision" in wanted and (found := list(parts.precision(subject, joined))):
+            self._add("precision", found, _measured_on("precision", joined))
+            over, counted = unread_triggers.unseen(subject, joined, left)
+            self._add("unseen", counted, UNSEEN.format(over=over))
+        if joined.uniform is not None and joined.recall and "recall" in wanted:
+            checked = parts.recall_check(joined)
+            differing = sum(bool(row["note"]) for row in checked if row["measure"] == "uniform_set")
+            self._add("recall_check", checked, CHECK.format(differing=differing, of=len(checked) // 3))
+        if balanced:
+            self._add("balanced", parts.balanced(joined), *BALANCED)
+        if any("false_yes" in row["of"] for row in self.rows):
+            self.words["false_yes"] = [FALSE_YES]
+        if any(row["measure"] == "if_wrong" for row in self.rows):
+            self.words["lone"] = [LONE]
+
+    def _add(self, slug: str, rows: Iterable[Row], *words: str) -> None:
+        if added := list(rows):
+            self.rows += added
+            self.words[slug] = [said for said in words if said]
+
+
+# --- words
+
+
+LABEL = ["label"]
+SECTIONS: list[dict[str, Any]] = [
+    {"slug": "accuracy", "title": "Accuracy", "of": ["posts"], "measures": ["accuracy", "naive_accuracy"],
+     "plotted": ["accuracy", "naive_accuracy"]},
+    {"slug": "means", "title": "Means over labels", "of": ["posts", "labels"],
+     "measures": ["mean_recall", "mean_precision"]},
+    {"slug": "recall", "title": "Recall by label", "of": LABEL, "measures": ["recall", "reach"]},
+    {"slug": "precision", "title": "Precision by label", "of": LABEL,
+     "measures": ["precision", "precision_without_und"], "plotted": ["precision", "precision_without_und"]},
+    {"slug": "false_yes", "title": "If readers said Yes by mistake", "of": ["label", "false_yes"],
+     "measures": ["recall", "precision"]},
+    {"slug": "lone", "title": "Labels that it alone gives", "of": LABEL, "measures": ["if_wrong", "if_right"]},
+    {"slug": "unseen", "title": "Labelled, and never shown to people", "of": LABEL,
+     "measures": ["never_shown", "posts_never_shown", "outside"],
+     "loud": "On the posts that were never shown, precision is unknown, and no weighting can recover it."},
+    {"slug": "recall_check", "title": "Is the recall set fair?", "of": LABEL,
+     "measures": ["recall_set", "uniform_set", "visible"], "plotted": ["recall_set", "uniform_set"]},
+    {"slug": "balanced", "title": "Hypothetical: a balanced stream", "of": LABEL,
+     "measures": ["balanced_precision", "natural_precision"], "plotted": ["balanced_precision", "natural_precision"],
+     "loud": "HYPOTHETICAL: precision if every language had the same number of posts, which is true of no stream."},
+    {"slug": "gone", "title": "Posts that are left out", "of": LABEL, "measures": ["vanished", "erased"]},
+]  # fmt: skip
+READING = [
+    "A number with two in brackets, x% [a, b], is an estimate with its 95% interval, for the stream from which the "
+    "posts come, even where the set holds all posts of its corpus. On a uniform set, estimates are made by stratum. "
+    "Posts that people labelled count as they are, corrected for the errors that checks found in labels of one person. "
+    "Posts on which the detectors merely agreed count through those among them that people audited, and the interval "
+    f"allows for what nobody has seen. Where less than {LEAST_COUNT} posts’ worth is known, there is no interval.",
+    "“Counts as” is the size of a plain random sample whose interval is as wide.",
+    "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
+    "Without und: these posts are left out.",
+]
+NAIVE = (
+    "The naive estimate takes the detectors’ agreement for the truth, on all posts of the set. It measures a detector "
+    "that voted there, or its relative, against itself: it is here to show the gap, not to be quoted."
+)
+UNSEEN = (
+    "The precision set was drawn from the posts that another predictor labels with the language. Of the posts that "
+    "this predictor labels so, the share that was never shown to a person is counted here, over the {over}."
+)
+CHECK = (
+    "The posts of a recall set come from authors whom a predictor had found to write the language. Where the uniform "
+    "set has posts of the language too, the two recalls are tested for a difference, within the reach of these authors "
+    "where it is known. Labels that differ at the 5% level: {differing} of {of}. In four of five cases, a test finds a "
+    "difference as large as the one it would see."
+)
+BALANCED = (
+    "Precision on the recall set, whose languages have about as many posts each. In a stream, errors on a large "
+    "language outweigh all that a small one has, so a predictor may look far better here, or far worse.",
+    "Reweighted to natural shares, a single error in a large language stands for very many, and the interval that "
+    "results is often too wide to say anything.",
+)
+FALSE_YES = "The figures if this share of the posts in a set that asks about one language were false Yes."
+LONE = (
+    "The precision with und if all posts that it alone labels so, and that nobody has read, are wrong, and if all are "
+    "right."
+)
+WIDE = 0.2
+
+
+def _measured_on(measure: str, joined: Joined) -> str:
+    found = [f"{design.name} set" for design in parts.sources(measure) if joined.has(design)]
+    return f"Measured on the {' and '.join(found)}{', a post of both counted once' if len(found) > 1 else ''}."
+
+
+def _hiding(rows: Iterable[Row], joined: Joined) -> str:
+    """Where more audits would narrow recall most; empty where nothing hides, or every interval is narrow."""
+    wide = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == LABEL and _is_wide(row)]
+    hiding = parts.hiding(joined)
+    if not (wide and hiding):
+        return ""
+    return (
+        f"Of {many(len(wide), 'label')} the recall has no interval, or one of {100 * WIDE:.0f} points and more. Posts "
+        f"may hide where the detectors agree on another language and few were read, most of all on {', '.join(hiding)}"
+        ": “assay audit TASK --add N” has more of these read, and “assay plan CORPUS” says how many it takes."
+    )
+
+
+def _is_wide(row: Row) -> bool:
+    return row["value"] is not None and (row["low"] is None or row["high"] - row["low"] >= WIDE)
+
+
+def _of_comparison(compared: Mapping[str, Any]) -> list[str]:
+    words = []
+    if not any(row["measure"] == "accuracy" for row in compared["rows"]):
+        words.append("Without a uniform set, accuracy and precision cannot be compared.")
+    if together := compared["together"]:
+        classes = "; ".join(f"{', '.join(fine)} as {coarse}" for coarse, fine in together.items())
+        words.append(
+            "For this comparison alone, labels that either of the two does not tell apart are taken together: "
+            f"{classes}."
+        )
+    return words
+
+
+def _of_subject(subject: Subject, voted: bool) -> Iterator[str]:
+    if subject.mapping:
+        pairs = "; ".join(f"{coarse} stands for {', '.join(fine)}" for coarse, fine in sorted(subject.mapping.items()))
+        yield f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those."
+    if voted:
+        yield "It voted on posts of a uniform set, so agreement there counts through audited posts alone."
+
+
+def _of_missing(missing: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    if any(each["posts"] for each in missing.values()):
+        yield (
+            f"Posts left out because they are listed as vanished: {missing['vanished']['posts']:,}. Posts erased from "
+            f"the gold sets: {missing['erased']['posts']:,}. If they are unlike the others, every number here is off "
+            "by that."
+        )
 
 
 # --- what is refused
@@ -127,7 +300,7 @@ def _gold(gold: GoldSet, rows: list[GoldRow]) -> dict[str, Any]:
         "name": gold.name,
         "design": gold.design,
         "folder_name": gold.folder.resolve().name,
-        "posts": len(rows),
+        "rows": len(rows),
         "frame": gold.frame_size,
         "finished": gold.finished,
         "predictor": ", ".join(sorted(set(gold.predictors.values()))),

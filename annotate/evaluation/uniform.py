@@ -1,6 +1,6 @@
 """A uniform set joined with what a predictor says, and shares of its posts that are estimated by stratum.
 
-Labels that count as one class have been taken together (classes.py). What shares are taken of is said in metrics.py;
+Labels that count as one class have been taken together (given.py). What shares are taken of is said in metrics.py;
 how they are estimated, in core/estimation.py.
 """
 
@@ -22,8 +22,7 @@ from annotate.core.estimation import (
     with_interval,
 )
 from annotate.core.word_of_one import Errors
-from annotate.evaluation.alone import errors, turns
-from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell
+from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, errors, turns
 
 # Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and
 # that nobody had read there.
@@ -172,9 +171,6 @@ class Measured:
     def value(self) -> float | None:
         return self.estimate.value
 
-    def as_dict(self) -> dict[str, float | None]:
-        return self.estimate.as_dict() | {"posts": self.posts}
-
 
 def together(*parts: Measured) -> Measured:
     """Join estimates from disjoint posts of the same language."""
@@ -209,7 +205,7 @@ def share(
     normal: bool = False,
 ) -> Measured:
     """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
-    What one reader alone decided is wrong as often as the checks say (alone.py). The interval reaches from its low end
+    What one reader alone decided is wrong as often as the checks say (cells.py). The interval reaches from its low end
     if the missing posts are what lowers the share most to its high end if they are what raises it most.
     """
 

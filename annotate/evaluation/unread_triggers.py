@@ -7,13 +7,12 @@ too. The others can be counted, but what people would say of them cannot be know
 
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any
 
+from annotate.evaluation.form_measures import Row, row
 from annotate.evaluation.given import Subject, of_corpus
 from annotate.evaluation.matching import Joined
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
-from annotate.kinds.labels import label_name
 from corpora.core.errors import CorpusError
 from corpora.predictors import find_predictor, labels_where, triggers
 
@@ -62,33 +61,27 @@ def warnings(subject: Subject, joined: Joined) -> list[str]:
     return said
 
 
-def unseen(subject: Subject, joined: Joined, left: Left) -> dict[str, Any] | None:
+def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]]:
     """For each language of another predictor's precision set: how many posts this predictor labels so, in the uniform
     set or else in the corpus; how many of them no person was shown; and how many the other predictor does not label
-    so. None if there is no such language, or nothing to count in. A post was shown to a person if it is in one of the
-    sets, and not only because the detectors agreed.
+    so. First where they are counted; "" if there is no such language, or nothing to count in. A post was shown to a
+    person if it is in one of the sets, and not only because the detectors agreed.
     """
     foreign = strangers(subject, joined)
     if not foreign or not (joined.tells_read or subject.corpus):
-        return None
+        return "", []
     if joined.tells_read:
         over, counted = "uniform set", _over_uniform(joined, left, foreign)
     else:
         over, counted = "corpus", _over_corpus(subject, joined, foreign)
-    return {
-        "over": over,
-        "languages": [
-            {
-                "language": language,
-                "name": label_name(language),
-                "triggers": said,
-                "never_shown": never,
-                "share": never / said if said else None,
-                "outside": outside,
-            }
-            for language, (said, never, outside) in counted.items()
-        ],
-    }
+    rows: list[Row] = []
+    for label, (said, never, outside) in counted.items():
+        figures = {"never_shown": never / said if said else None, "posts_never_shown": never, "outside": outside}
+        rows += [
+            row(measure, {"label": label}, None, said, "" if said else "no post") | {"value": value}
+            for measure, value in figures.items()
+        ]
+    return over, rows
 
 
 # Language -> (posts that the predictor labels so, of which never shown, of which outside the other's).

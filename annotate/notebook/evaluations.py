@@ -17,7 +17,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.notebook.asking import SAID, told
 from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import Rows, check_pandas, of_dicts
-from annotate.reports import evaluation_report, writing
+from annotate.reports import writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,8 +26,7 @@ Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 # The options of the command that are named arguments here, or that a notebook has no use for.
 OWN = ("predictions", "gold", "against", "out", "format")
-COLUMNS = ("measure", "of", "language", "name", "value", "low", "high", "posts")
-OF_UNITS = ("measure", "of", "value", "low", "high", "units", "note")
+COLUMNS = ("measure", "of", "value", "low", "high", "units", "note")
 
 
 def evaluate(
@@ -133,13 +132,14 @@ class Evaluation:
 
     @property
     def figures(self) -> Rows:
-        """The estimates, a row each: measure (accuracy, recall, precision …), of (which posts: with_und, without_und;
-        naive ones take agreement for the truth), language ("" for all together) and its name, value, low and high (a
-        95% interval; shares between 0 and 1, null where nothing was measured), posts that it rests on.
-        """
-        if self._report["kind"] == evaluation_report.KIND:
-            return of_dicts(list(_figures_of_units(self._report)), OF_UNITS, "figures")
-        return of_dicts(list(_figures(self._report)), COLUMNS, "figures")
+        """The estimates, a row each: measure (accuracy, recall, precision …), of (which units: label=de, or
+        posts=with und; "" for all), value, low and high (a 95% interval; shares between 0 and 1, null where nothing
+        was measured), units that it rests on, note."""
+        rows = [
+            {key: row[key] for key in COLUMNS} | {"of": ", ".join(f"{name}={each}" for name, each in row["of"].items())}
+            for row in self._report["rows"]
+        ]
+        return of_dicts(rows, COLUMNS, "figures")
 
     def to_pandas(self) -> "pd.DataFrame":
         """`figures` as a DataFrame. AssayError where pandas is not installed."""
@@ -151,24 +151,3 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return render_to_string("annotate/report_in_notebook.html", writing.as_context(self._report))
-
-
-def _figures_of_units(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for row in report["rows"]:
-        of = ", ".join(f"{name}={value}" for name, value in row["of"].items())
-        yield {key: row[key] for key in OF_UNITS} | {"of": of}
-
-
-def _figures(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for measure, found in report.items():
-        if not isinstance(found, Mapping):
-            continue
-        for row in (found, *(found.get("languages") or ())):
-            if not isinstance(row, Mapping):
-                continue
-            for of, estimate in row.items():
-                if isinstance(estimate, Mapping) and {"value", "low", "high"} <= estimate.keys():
-                    told = {"language": row.get("language", ""), "name": row.get("name", "")}
-                    posts = estimate.get("posts", row.get("rows"))
-                    shares = {key: estimate[key] for key in ("value", "low", "high")}
-                    yield {"measure": measure, "of": of, **told, **shares, "posts": posts}

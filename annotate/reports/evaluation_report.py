@@ -157,6 +157,23 @@ MEASURES: Mapping[str, Measure] = {
     "mrr": Measure(
         "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
     ),
+    "naive_accuracy": Measure("naive"),
+    "mean_recall": Measure("mean recall", is_exact=True),
+    "mean_precision": Measure("mean precision", is_exact=True),
+    "precision_without_und": Measure("without und"),
+    "reach": Measure("within reach", "Within reach is the part of a label’s posts for which its recall set stands."),
+    "recall_set": Measure("recall set"),
+    "uniform_set": Measure("uniform set"),
+    "visible": Measure("would see", is_exact=True),
+    "if_wrong": Measure("if wrong", is_exact=True),
+    "if_right": Measure("if right", is_exact=True),
+    "never_shown": Measure("never shown", is_exact=True),
+    "posts_never_shown": Measure("posts never shown", is_share=False, is_exact=True),
+    "outside": Measure("outside the frame", is_share=False, is_exact=True),
+    "balanced_precision": Measure("balanced"),
+    "natural_precision": Measure("reweighted to natural shares"),
+    "vanished": Measure("vanished", is_share=False, is_exact=True),
+    "erased": Measure("erased", is_share=False, is_exact=True),
 }
 DIMENSIONS: Mapping[str, str] = {
     "people": "agreement among people",
@@ -167,6 +184,7 @@ DIMENSIONS: Mapping[str, str] = {
     "train": "trained on",
     "test": "tested on",
     "k": "K",
+    "false_yes": "false Yes",
 }
 # The section in which the rows of all units stand, and those of single labels.
 OVERALL, BY_LABEL = (), ("label",)
@@ -175,9 +193,6 @@ OVERALL, BY_LABEL = (), ("label",)
 def how_to_read(report: dict) -> tuple[str, ...]:
     used = dict.fromkeys(row["measure"] for row in report["rows"])
     return (*report["reading"], *(MEASURES[name].about for name in used if MEASURES[name].about))
-
-
-HOW_TO_READ: Callable[[dict], tuple[str, ...]] = how_to_read
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
@@ -316,8 +331,6 @@ def _sliced(
     for row in rows:
         slices.setdefault(tuple(row["of"].get(name, "all") for name in of), {})[row["measure"]] = row
     measures = list(dict.fromkeys(row["measure"] for row in rows))
-    # What a label has of precision and recall rests on other units than another measure of it.
-    by_measure = len({each["units"] for found in slices.values() for each in found.values()}) > len(slices)
     # A table that all rests on the same units says it once.
     units = {row["units"] for row in rows}
     common = many(*units, _noun(report)) if part.get("apart") and len(units) == 1 else ""
@@ -330,13 +343,9 @@ def _sliced(
         columns += [Column(f"name{place}", "name", NAME, _name(place, names))] if named else []
     for measure in measures:
         columns.append(Column(measure, MEASURES[measure].name, NUMBER, _measured(measure, cell)))
-        has_units = not common and any(row["units"] is not None for row in rows if row["measure"] == measure)
-        if has_units and (measure == measures[-1] or (by_measure and not MEASURES[measure].is_exact)):
-            columns.append(numbered(f"{measure}_units", f"{_noun(report)}s", _figure(measure, "units")))
-            # More of them have no room.
-            counts = len(measures) == 1 or (by_measure and len(measures) <= MOST_COUNTED)
-            if counts and any(row["count"] for row in rows if row["measure"] == measure):
-                columns.append(numbered(f"{measure}_count", "counts as", _figure(measure, "count")))
+        for key, heading in (("units", f"{_noun(report)}s"), ("count", "counts as")):
+            if not common and _is_shown(key, measure, measures, slices.values()):
+                columns.append(numbered(f"{measure}_{key}", heading, _figure(measure, key)))
         of_measure = [row for row in rows if row["measure"] == measure and cell is _cell]
         tested = [key for key in TESTS if any(key in row for row in of_measure)]
         columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
@@ -404,6 +413,18 @@ def _crossing(head: str, is_matrix: bool, written: Callable[[Mapping[str, Any]],
 NAMED = ("language",)  # dimensions whose values are codes with a name
 MOST_COUNTED = 2  # measures in a table that has their effective counts
 TESTS = {"p": "p", "p_holm": "Holm p"}
+
+
+def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collection[Mapping[str, dict]]) -> bool:
+    """Whether a measure has a column of its units, once for measures that rest on the same ones, or of its counts."""
+    rows = [found[measure] for found in slices if measure in found]
+    if key == "count":
+        # More of them have no room.
+        differs = any(row["count"] is not None and count(row["count"]) != count(row["units"]) for row in rows)
+        return differs and len(measures) <= MOST_COUNTED
+    resting = [each for each in measures if any(found[each]["units"] is not None for found in slices if each in found)]
+    several = any(len({row["units"] for row in found.values() if row["units"] is not None}) > 1 for found in slices)
+    return measure in resting and (measure == resting[-1] or (several and not MEASURES[measure].is_exact))
 
 
 def _mark(row: Mapping[str, Any] | None) -> Mark | None:

@@ -1,4 +1,4 @@
-"""The project's plots of rows and of time, as SVG in a string: intervals, bars, counts in parts, quartiles, columns.
+"""The project's plots of rows and of time, as SVG in a string: intervals, counts in parts, quartiles, columns.
 
 A plot needs neither script nor stylesheet, so it stands in a page under the strictest policy and in a file alone: its
 colours are presentation attributes that take the page's custom properties (--accent, --quiet, --line, --paper), light
@@ -8,7 +8,6 @@ their order.
 """
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 from typing import NamedTuple
 
 from django.utils.safestring import SafeString
@@ -113,32 +112,18 @@ def forest(
     """
     axis = axis or axis_of(rows)
     height = ROW if len(series) < 2 else PAIR
-    draw = partial(_forest_row, decimals=decimals)
-    return _estimates(rows, draw, title, description, series, axis, height, (counted, "95% interval"), limit, decimals)
-
-
-def bars(
-    rows: Sequence[Row], *, title: str, description: str = "", axis: Axis | None = None, counted: str = "posts"
-) -> SafeString:
-    """A bar from 0 for each row's one mark, whose interval is not shown."""
-    axis = (0, (axis or axis_of(rows))[1])
-    return _estimates(rows, _bar_row, title, description, (), axis, ROW, (counted, "share"))
-
-
-def _estimates(rows, draw, title, description, series, axis, height, columns, limit=None, decimals=False) -> SafeString:
-    """The frame around rows: legend, a word on a zoomed axis, names of columns and ticks, lines."""
     start, end = axis
     parts = _above(series, axis, limit)
     head = LINE_HEIGHT * len(parts)
-    counted, said = columns
     parts.append(text(counted, f"{COUNTS}%", head + 13, fill=QUIET, text_anchor="end", class_="plot-wide"))
-    parts.append(text(said, "100%", head + 13, fill=QUIET, text_anchor="end"))
+    parts.append(text("95% interval", "100%", head + 13, fill=QUIET, text_anchor="end"))
     head += LINE_HEIGHT + 4
     bottom = head + height * len(rows)
     for at in range(start, end + 1, TICKS.get(end - start, 25)):
         x = f"{PLOT + PLOT_WIDTH * (at - start) / (end - start):g}%"
         parts += tick(x, f"{at / 100:g}" if decimals else f"{at}%", head, bottom)
-    parts.extend(draw(row, top, height, axis) for top, row in zip(range(head, bottom, height), rows, strict=True))
+    for top, row in zip(range(head, bottom, height), rows, strict=True):
+        parts.append(_forest_row(row, top, height, axis, decimals=decimals))
     if limit:
         x = f"{PLOT + PLOT_WIDTH * (100 * limit[0] - start) / (end - start):g}%"
         parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=INK, **DASHED))
@@ -190,14 +175,6 @@ def _dot_and_interval(mark: Mark, y: float, axis: Axis, fill: str) -> list[SafeS
         arrow = element("path", d=f"M7 {y:g}l-7 -4v8z", fill=ACCENT)
         parts.append(element("svg", arrow, x="100%", overflow="visible"))
     return [*parts, element("circle", cx=value, cy=y, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)]
-
-
-def _bar_row(row: Row, top: int, height: int, axis: Axis) -> SafeString:
-    mark = row.marks[0] or Mark(None)
-    bar = element("rect", y=4, width=_place(mark.value or 0, axis), height=height - 8, rx=2, fill=ACCENT)
-    plot = element("svg", bar, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height)
-    numbers = _numbers(mark, top + height / 2, percent(mark.value))
-    return element("g", _said(row), _head(row, top, height), plot, *numbers)
 
 
 def _place(share: float, axis: Axis) -> str:

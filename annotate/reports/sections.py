@@ -7,12 +7,11 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotate.reports.plots import Mark, Row, axis_of, forest
-from annotate.reports.tables import NAME, NOTE, NUMBER, Column, Table, beside, numbered, share
+from annotate.reports.tables import NAME, NOTE, Table
 
 # Rows of one picture at most, so that it fits on a printed page. Longer lists go on in the next picture, on the same
 # axis.
 SINGLES, PAIRS = 40, 24
-UNMEASURED: Mapping[str, Any] = {"value": None, "low": 0.0, "high": 1.0}
 
 
 @dataclass(frozen=True)
@@ -35,19 +34,6 @@ class Section:
 # --- tables
 
 
-def estimate_columns(key: str, heading: str) -> tuple[Column, ...]:
-    """A row's estimate, which may be None, the posts on which it rests, and its effective count."""
-
-    def found(row: dict) -> Mapping[str, Any]:
-        return row.get(key) or UNMEASURED
-
-    return (
-        Column(key, heading, NUMBER, lambda row: share(found(row))),
-        numbered(f"{key}_posts", "posts", lambda row: found(row).get("posts", found(row).get("count"))),
-        numbered(f"{key}_counts_as", "counts as", lambda row: found(row).get("count")),
-    )
-
-
 def dense(table: Table) -> tuple[Table, ...]:
     """The table without its empty columns, such as notes, names or effective counts; no table without rows."""
     empty = set()
@@ -57,18 +43,6 @@ def dense(table: Table) -> tuple[Table, ...]:
         if noteless or as_posts:
             empty.add(column.key)
     return (table.without(empty),) if table.rows else ()
-
-
-def by_code(rows: list[dict]) -> list[dict]:
-    return sorted(rows, key=lambda row: row["language"])
-
-
-def unmeasured(rows: list[dict], *keys: str) -> list[str]:
-    """The languages, if nothing was measured in any of them: a table would have no number."""
-    if any((row.get(key) or UNMEASURED)["value"] is not None for row in rows for key in keys):
-        return []
-    named = [(row["language"], beside(row["language"], row.get("name", ""))) for row in by_code(rows)]
-    return [f"{name} ({code})" if name else code for code, name in named]
 
 
 # --- plots
@@ -84,15 +58,6 @@ def mark_of(found: Mapping[str, Any] | None, counted: float | None = None) -> Ma
     return Mark(found["value"], found["low"], found["high"], counted)
 
 
-def rows_of(languages: list[dict], *keys: str) -> list[Row]:
-    """A row for each language with a mark for each key, the highest first."""
-    rows = [
-        Row(row["language"], beside(row["language"], row.get("name", "")), tuple(mark_of(row.get(key)) for key in keys))
-        for row in languages
-    ]
-    return by_value(rows)
-
-
 def by_value(rows: list[Row]) -> list[Row]:
     """The highest first; rows that were not measured come last."""
 
@@ -105,15 +70,13 @@ def by_value(rows: list[Row]) -> list[Row]:
     return sorted(rows, key=order)
 
 
-def pictures(
-    rows: list[Row], title: str, series: tuple[str, ...] = (), counted: str = "", draw=forest
-) -> list[SafeString]:
+def pictures(rows: list[Row], title: str, series: tuple[str, ...] = (), counted: str = "") -> list[SafeString]:
     """As many pictures as the rows need, all on one axis. counted: posts, or their effective counts, if not said."""
     fractional = any(mark.count % 1 for row in rows for mark in row.marks if mark and mark.count)
     named = {"counted": counted or ("counts as" if fractional else "posts")} | ({"series": series} if series else {})
     axis = axis_of(rows)
     return [
-        draw(part, title=title if number == 1 else f"{title}, part {number}", axis=axis, **named)
+        forest(part, title=title if number == 1 else f"{title}, part {number}", axis=axis, **named)
         for number, part in enumerate(_split(rows, PAIRS if series else SINGLES), 1)
         if _measured(part)
     ]

@@ -90,5 +90,5 @@ def _notes(columns: tuple[Column, ...], cells: list[list[str]]) -> list[str]:
         for row in cells if column.kind == NOTE else ():
             if row[n]:
                 found.setdefault(row[n], []).append(row[0])
-    lines = (f"{', '.join(labels)}: {note}" for note, labels in found.items())
+    lines = (f"{', '.join(dict.fromkeys(labels))}: {note}" for note, labels in found.items())
     return [wrapped(line, "* ", "  ") for line in lines]

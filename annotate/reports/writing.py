@@ -1,14 +1,11 @@
 """A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
 
-predictor_report.py decides what it says of posts, evaluation_report.py of all else, and this module how it looks.
+evaluation_report.py decides what it says, and this module how it looks.
 """
-
-from collections.abc import Mapping
-from types import ModuleType
 
 from django.template.loader import render_to_string
 
-from annotate.reports import evaluation_report, latex, predictor_report
+from annotate.reports import evaluation_report, latex
 from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
@@ -17,22 +14,19 @@ from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrap
 
 MAIN_TABLES = 2  # sections in LaTeX
 FOLDED = 12  # a table of more rows is folded in the HTML
-# The kind of a report -> the module that has its words, tables and plots.
-WORDS: Mapping[str, ModuleType] = {module.KIND: module for module in (evaluation_report, predictor_report)}
 
 
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
-    says = WORDS[report["kind"]]
     written = [underlined(printable(title(report)), "="), *_warning_text(report)]
-    if headlines := says.headlines(report):
+    if headlines := evaluation_report.headlines(report):
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
         lines = [(f"{name:<{room}}{number:<22}", printable(words)) for name, number, words in headlines]
         written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in lines))
-    for section in says.sections(report):
+    for section in evaluation_report.sections(report):
         written += _section_text(section)
-    written.append("\n".join(wrapped(words) for words in _how_to_read(report)))
+    written.append("\n".join(wrapped(words) for words in evaluation_report.how_to_read(report)))
     return "\n\n".join(written) + "\n"
 
 
@@ -52,7 +46,6 @@ def _section_text(section: Section) -> list[str]:
 
 def as_markdown(report: dict) -> str:
     """GitHub's Markdown; what comes from a file is shown as text, never as markup."""
-    says = WORDS[report["kind"]]
     sections = [
         {
             "title": marked_down(section.title),
@@ -60,14 +53,14 @@ def as_markdown(report: dict) -> str:
             "loud": marked_down(section.loud),
             "tables": [parts(table) for table in section.tables],
         }
-        for section in says.sections(report)
+        for section in evaluation_report.sections(report)
     ]
     context = {
         "title": marked_down(title(report)),
         "warned": _warned(report),
         "warnings": [marked_down(words) for words in report.get("warnings") or []],
-        "headlines": [[marked_down(words) for words in line] for line in says.headlines(report)],
-        "how_to_read": _how_to_read(report),
+        "headlines": [[marked_down(words) for words in line] for line in evaluation_report.headlines(report)],
+        "how_to_read": evaluation_report.how_to_read(report),
         "sections": sections,
     }
     return render_to_string("annotate/report.md", context)
@@ -75,8 +68,9 @@ def as_markdown(report: dict) -> str:
 
 def as_latex(report: dict) -> str:
     """The first tables, of all units and by label, for a paper."""
-    says = WORDS[report["kind"]]
-    shown = [section for section in says.sections(report) if section.tables and not section.paged][:MAIN_TABLES]
+    shown = [section for section in evaluation_report.sections(report) if section.tables and not section.paged][
+        :MAIN_TABLES
+    ]
     return "\n".join(
         latex.as_latex(each, f"{title(report)}: {section.title}, with 95% intervals")
         for section in shown
@@ -91,28 +85,22 @@ def as_html(report: dict) -> str:
 
 def as_context(report: dict) -> dict:
     """What the templates of a report show; plots are drawn where a template asks for them."""
-    says = WORDS[report["kind"]]
     sections = [
         {
             "section": section,
             "plots": section.plots,
             "tables": [{"table": table, "folded": len(table.rows) > FOLDED} for table in section.tables],
         }
-        for section in says.sections(report)
+        for section in evaluation_report.sections(report)
     ]
     return {
         "title": title(report),
         "warned": _warned(report),
         "warnings": report.get("warnings") or [],
-        "headlines": says.headlines(report),
-        "how_to_read": _how_to_read(report),
+        "headlines": evaluation_report.headlines(report),
+        "how_to_read": evaluation_report.how_to_read(report),
         "sections": sections,
     }
-
-
-def _how_to_read(report: dict) -> tuple[str, ...]:
-    found = WORDS[report["kind"]].HOW_TO_READ
-    return found(report) if callable(found) else found
 
 
 def _warned(report: dict) -> str:

@@ -15,6 +15,7 @@ from corpora.core.languages import ARTICLE_LABELS
 from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
 from tests.annotate.acts import open_task, open_verification
 from tests.annotate.corpus import NAME
+from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, values
 from tests.annotate.exporting.told import json_lines
 
 PUBLISHED = Path(settings.BASE_DIR) / "fixtures" / "twitter_langid"
@@ -79,8 +80,8 @@ def test_detectors_and_imported_predictors_are_measured_on_a_stream_of_which_all
         report = run(spelled, "--gold", stream)
         assert report["predictor"]["spelled"] == str(predictor)
         assert report["predictor"]["voted"] is predictor.voted
-        assert report["accuracy"]["with_und"]["value"] == pytest.approx(right / 200)
-        assert report["accuracy"]["naive_with_und"]["hits"] == right
+        assert accuracy(report)["value"] == pytest.approx(right / 200)
+        assert accuracy(report, measure="naive_accuracy")["value"] == right / 200
         assert report["warnings"] == []
 
 
@@ -99,7 +100,7 @@ def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_no
     finish(task, truth)
     export(task, tmp_path / "german")
     first = run("cld2", "--gold", tmp_path / "german")
-    assert first["unseen"] is None
+    assert "never_shown" not in measures_of(first)
     assert first["warnings"] == []
     assert first["predictor"]["voted"] is False  # it voted on these posts, but no label rests on that
     report = run("mine@1", "--gold", tmp_path / "german")
@@ -107,24 +108,26 @@ def test_the_second_predictor_is_told_how_much_of_the_corpus_it_labels_so_and_no
     rows = json_lines(tmp_path / "german" / "gold.jsonl")
     shown = Counter(predicted_labels(NAME, mine, [row["id"] for row in rows]).values())["de"]
     total = triggers(NAME, mine)["de"]
-    [unseen] = report["unseen"]["languages"]
-    assert report["unseen"]["over"] == "corpus"
-    assert (unseen["triggers"], unseen["never_shown"]) == (total, total - shown)
-    assert unseen["outside"] == labels_where(NAME, mine, cld2)["de"] > 0
+    assert report["words"]["unseen"][0].endswith("over the corpus.")
+    [unseen] = by_label(report, "posts_never_shown").values()
+    assert (unseen["units"], unseen["value"]) == (total, total - shown)
+    assert values(report, "outside") == {"de": labels_where(NAME, mine, cld2)["de"]}
+    assert values(report, "outside")["de"] > 0
     assert "were drawn by cld2, not by mine@1" in report["warnings"][0]
     # Over the uniform set, where there is one; there all was read.
-    [unseen] = run("mine@1", "--gold", tmp_path / "german", "--gold", stream)["unseen"]["languages"]
-    assert (unseen["never_shown"], unseen["triggers"] > 0, unseen["outside"] > 0) == (0, True, True)
+    report = run("mine@1", "--gold", tmp_path / "german", "--gold", stream)
+    [unseen] = by_label(report, "posts_never_shown").values()
+    assert (unseen["value"], unseen["units"] > 0, values(report, "outside")["de"] > 0) == (0, True, True)
 
 
 def test_two_predictors_are_compared_by_the_command(stream, mine, run):
-    accuracy = run("mine@1", "--gold", stream, "--against", "cld2")["comparison"]["accuracy"]["with_und"]
-    assert accuracy["low"] <= accuracy["value"] <= accuracy["high"]
+    apart = accuracy(run("mine@1", "--gold", stream, "--against", "cld2")["comparison"])
+    assert apart["low"] <= apart["value"] <= apart["high"]
     twin = run("mine@1", "--gold", stream, "--against", mine)["comparison"]
     assert twin["other"]["spelled"] == "mine.tsv"
-    accuracy = twin["accuracy"]["with_und"]
-    assert accuracy["low"] <= 0 == accuracy["value"] <= accuracy["high"]
-    assert accuracy["better"] is None
+    apart = accuracy(twin)
+    assert apart["low"] <= 0 == apart["value"] <= apart["high"]
+    assert apart["better"] is None
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,7 @@ def test_it_writes_three_reports_and_prints_tables(stream, mine, tmp_path, capsy
     assert told.out.startswith("mine@1, measured on 1 gold set\n")
     assert "Accuracy" in told.out
     assert told.err == f"Report written to {out}.\n"
-    assert json.loads((out / "report.json").read_text())["accuracy"]
+    assert accuracy(json.loads((out / "report.json").read_text()))
     assert (out / "report.html").read_text().startswith("<!doctype html>")
     assert "mine@1, measured on" in (out / "report.md").read_text()
 
@@ -164,7 +167,7 @@ def test_it_writes_three_reports_and_prints_tables(stream, mine, tmp_path, capsy
 def test_a_file_of_predictions_is_measured_without_any_corpus(stream, mine, run):
     report = run(mine, "--gold", stream)
     assert report["predictor"]["spelled"] == "mine.tsv"
-    assert report["accuracy"] == run("mine@1", "--gold", stream)["accuracy"]
+    assert report["rows"] == run("mine@1", "--gold", stream)["rows"]
 
 
 def test_a_file_whose_name_does_not_tell_its_format_is_read_as_it_is_said_to_be(stream, mine, run, tmp_path):
@@ -172,7 +175,7 @@ def test_a_file_whose_name_does_not_tell_its_format_is_read_as_it_is_said_to_be(
     nameless.write_text(mine.read_text())
     with pytest.raises(CommandError, match=r"does not tell its format; give --format jsonl\|csv\|tsv"):
         call_command("evaluate", str(nameless), gold=[stream])
-    assert run(nameless, "--file-format", "tsv", "--gold", stream)["accuracy"]["with_und"]["posts"] == 200
+    assert accuracy(run(nameless, "--file-format", "tsv", "--gold", stream))["units"] == 200
 
 
 # --- published sets
@@ -201,17 +204,16 @@ def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp
     report = run(path, "--gold", published["uniform"], "--gold", published["precision"])
     rows = json_lines(published["uniform"] / "gold.jsonl")
     english = sum(row["label"] == "en" for row in rows)
-    accuracy = report["accuracy"]["with_und"]
-    assert (accuracy["low"], accuracy["high"]) == jeffreys(english, len(rows))
+    assert interval(accuracy(report)) == jeffreys(english, len(rows))
     precise = json_lines(published["precision"] / "gold.jsonl")
-    [found] = [row for row in report["precision"]["languages"] if row["language"] == "en"]
+    found = by_label(report, "precision")["en"]
     asked = [row for row in precise if row["label"] in ("en", "not-en", "und")]
     ids = {row["id"] for row in asked}
     also = [row for row in rows if row["id"] not in ids]
     hits = sum(row["label"] == "en" for row in asked + also)
-    assert found["with_und"]["count"] == len(asked) + len(also)
-    assert found["with_und"]["hits"] == pytest.approx(hits)
-    assert report["unseen"] is None  # who read what of a published stream is not known
+    assert found["count"] == len(asked) + len(also)
+    assert found["value"] == pytest.approx(hits / found["count"])
+    assert "never_shown" not in measures_of(report)  # who read what of a published stream is not known
     told = " ".join(report["warnings"])
     assert "does not tell which of its labels are detectors’ agreement" in told
     assert "drawn by a predictor that the set does not name, not by english.tsv" in told
@@ -220,10 +222,11 @@ def test_a_file_of_predictions_is_measured_on_published_sets(published, run, tmp
 def test_und_and_not_und_of_a_published_precision_set_measure_those_who_say_und(published, run, tmp_path):
     path = predictions(tmp_path / "und.tsv", published.values(), lambda row: "und")
     report = run(path, "--gold", published["precision"])
-    [row] = [row for row in report["precision"]["languages"] if row["language"] == "und"]
+    row = by_label(report, "precision")["und"]
     labels = Counter(row["label"] for row in json_lines(published["precision"] / "gold.jsonl"))
     assert labels["not-und"] > 0
-    assert (row["with_und"]["hits"], row["with_und"]["count"]) == (labels["und"], labels["und"] + labels["not-und"])
+    assert row["count"] == labels["und"] + labels["not-und"]
+    assert row["value"] == labels["und"] / row["count"]
 
 
 def as_published(label):
@@ -241,7 +244,7 @@ def test_a_file_may_have_labels_of_the_gold_sets_that_are_no_known_languages(pub
         [published["uniform"]],
         lambda row: spelled(row["label"]) if row["label"] in strange else row["label"],
     )
-    assert run(path, "--gold", published["uniform"])["accuracy"]["with_und"]["value"] == 1
+    assert accuracy(run(path, "--gold", published["uniform"]))["value"] == 1
     path.write_text(path.read_text().replace("\ten\n", "\tqq-Latn\n"))
     with pytest.raises(CommandError, match="The label 'qq-Latn' is not a language code known here"):
         call_command("evaluate", str(path), gold=[published["uniform"]])
@@ -263,8 +266,8 @@ def test_ids_without_a_label_are_an_error_unless_they_have_vanished(published, r
     vanished = tmp_path / "vanished.txt"
     vanished.write_text("\n".join(gone))
     report = run(path, "--gold", published["uniform"], "--vanished", vanished)
-    assert report["vanished"]["posts"] == 7
-    assert sum(report["vanished"]["by_label"].values()) == 7
+    assert "listed as vanished: 7." in report["told"][-1]
+    assert sum(values(report, "vanished").values()) == 7
 
 
 # --- one sentence, and nothing written

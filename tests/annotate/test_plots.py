@@ -10,7 +10,7 @@ import pytest
 
 from annotate.reports.heat_map import SHADES, confused_labels, heat_map, top_confusions
 from annotate.reports.numbers import count, estimate, p_value, percent
-from annotate.reports.plots import Mark, Moment, Parts, Row, Span, axis_of, bars, columns, forest, ranges, stacked
+from annotate.reports.plots import Mark, Moment, Parts, Row, Span, axis_of, columns, forest, ranges, stacked
 from annotate.reports.progress import since_plot
 from annotate.reports.svg import ON_ACCENT, code_text
 
@@ -99,22 +99,15 @@ def test_what_was_not_measured_has_no_dot():
     assert texts(plot).count("not measured") == 2
 
 
-def test_bars_have_the_length_of_their_share():
-    plot = bars([Row("cs", "Czech", (Mark(0.25, 0.25, 0.25, 400),)), Row("bo", "", (None,))], title="Unseen")
-    assert [bar.attrib["width"] for bar in parsed(plot).iter(f"{SVG}rect")] == ["83.33%", "0%"]
-    assert {"400", "25.0%", "–", "The axis ends at 30%, not at 100%."} <= set(texts(plot))
-
-
 @pytest.mark.parametrize("rows", [[], [CZECH]])
 def test_empty_plots_are_plots(rows):
-    for plot in (forest(rows, title="a"), bars(rows, title="b"), heat_map([], [], title="c")):
+    for plot in (forest(rows, title="a"), heat_map([], [], title="c")):
         assert parsed(plot).tag == f"{SVG}svg"
 
 
 def test_a_plot_is_one_picture_with_a_title_and_a_description():
     for plot in (
         forest([CZECH], title="Recall", description="One language"),
-        bars([CZECH], title="Recall", description="One language"),
         heat_map(["cs"], [["cs", "cs", 1]], title="Recall", description="One language"),
     ):
         root = parsed(plot)
@@ -130,7 +123,6 @@ def test_plots_escape_all_their_texts_and_stay_xml():
     words = {"title": NASTY, "description": NASTY}
     for plot in (
         forest([row], series=(NASTY, NASTY), counted=NASTY, **words),
-        bars([row], counted=NASTY, **words),
         heat_map([NASTY], [(NASTY, NASTY, 1), (NASTY, "de", 1)], predicted=NASTY, **words),
     ):
         root = parsed(plot)
@@ -139,7 +131,7 @@ def test_plots_escape_all_their_texts_and_stay_xml():
 
 
 def test_plots_need_no_more_than_a_strict_content_security_policy():
-    plots = forest([CZECH], title="a") + bars([CZECH], title="b") + heat_map(["cs"], [["cs", "cs", 1]], title="c")
+    plots = forest([CZECH], title="a") + heat_map(["cs"], [["cs", "cs", 1]], title="c")
     for forbidden in (" style=", "<style", "<script", "href=", "url(", " on"):
         assert forbidden not in plots
 

@@ -22,6 +22,7 @@ from corpora.core.languages import ARTICLE_LABELS
 from corpora.models import Corpus
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import POSTS
+from tests.annotate.evaluation.figures import accuracy, by_label
 from tests.annotate.exporting.told import card_of
 
 NAME = "few"
@@ -104,11 +105,6 @@ def unread(language):
     return {key for key in agreed if SAID[key] == language}
 
 
-def of(report, measure, language):
-    found = next(row for row in report[measure]["languages"] if row["language"] == language)
-    return found["with_und" if measure == "precision" else "estimate"]
-
-
 def width(estimate):
     return 1 if estimate["low"] is None else estimate["high"] - estimate["low"]
 
@@ -125,18 +121,18 @@ def test_precision_is_known_once_the_unread_triggers_are_read(stream, people, ru
     assert "It completes the uniform set `stream`" in card_of(asked)[1]
     alone, both = run(whole), run(asked, whole)
     assert both["warnings"] == alone["warnings"]
-    assert both["precision"]["source"] == "triggers and uniform"
-    assert width(both["accuracy"]["with_und"]) < width(alone["accuracy"]["with_und"])
+    assert both["words"]["precision"][0].startswith("Measured on the triggers set and uniform set")
+    assert width(accuracy(both)) < width(accuracy(alone))
     for language in ("eu", "nl"):
-        before, after = (of(report, "precision", language) for report in (alone, both))
+        before, after = (by_label(report, "precision")[language] for report in (alone, both))
         said = [key for key in KEYS if SAID[key] == language]
         assert width(before) > 0.2
-        assert after["posts"] == before["posts"] + len(unread(language)) == len(said)
+        assert after["units"] == before["units"] + len(unread(language)) == len(said)
         # The detectors agree on neither: all that is said to be so was read, and nothing is left but to count it.
         counted = proportion(sum(TOLD[key] == language for key in said), len(said))
         ends = counted.low, counted.value, counted.high
         assert (after["low"], after["value"], after["high"]) == pytest.approx(ends)
-    assert of(both, "recall", "nl")["posts"] > of(alone, "recall", "nl")["posts"]
+    assert by_label(both, "recall")["nl"]["units"] > by_label(alone, "recall")["nl"]["units"]
 
 
 def test_some_by_lot_are_as_many_as_are_asked_for_in_each_language(stream, people, run, tmp_path):
@@ -147,8 +143,8 @@ def test_some_by_lot_are_as_many_as_are_asked_for_in_each_language(stream, peopl
     whole, some = read(stream, people, tmp_path), read(task, people, tmp_path)
     alone, both = run(whole), run(whole, some)
     for language in ("eu", "nl"):
-        before, after = (of(report, "precision", language) for report in (alone, both))
-        assert after["posts"] == before["posts"] + 4
+        before, after = (by_label(report, "precision")[language] for report in (alone, both))
+        assert after["units"] == before["units"] + 4
         assert width(after) < width(before)
     larger = opened("--reuse", name="larger")
     assert larger.units.filter(stage=stages.LABELLED).count() == 8

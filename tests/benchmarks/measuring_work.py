@@ -16,7 +16,7 @@ django.setup()
 from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
 from annotate.core.estimation import LEAST_COUNT, Estimate  # noqa: E402
 from annotate.core.false_yes import false_among  # noqa: E402
-from annotate.evaluation import frames, metrics  # noqa: E402
+from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.cells import Cell  # noqa: E402
 from annotate.evaluation.uniform import Measured, Uniform  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
@@ -71,7 +71,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         measured = metrics.recall("x", Uniform(cells), sets, {"x": reach}, false)
         if measured.value is not None:
             yield _row("recall of both sets", measured.estimate, true)
-        yield _row("recall within reach", frames.recall_in(sets["x"], "x", false).estimate, of.inside)
+        yield _row("recall within reach", metrics.recall_in(sets["x"], "x", false).estimate, of.inside)
 
 
 def _row(figure: str, estimate: Estimate, true: float) -> Row:

@@ -24,8 +24,13 @@ from django.db import transaction  # noqa: E402
 from django.db.models import F, OuterRef, Subquery  # noqa: E402
 
 from annotate.core import stages  # noqa: E402
-from annotate.evaluation.classes import folding  # noqa: E402
-from annotate.evaluation.given import Subject, of_corpus, read_sets  # noqa: E402
+from annotate.evaluation.given import (  # noqa: E402
+    Subject,
+    folding,
+    of_corpus,
+    read_sets,
+)
+from annotate.evaluation.measures import WITH_UND  # noqa: E402
 from annotate.evaluation.posts import evaluate  # noqa: E402
 from annotate.goldsets.writing import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
@@ -98,20 +103,21 @@ class Truth:
 Told = tuple[str, str, int, Mapping[str, Any], float | None]
 
 
+PRECISIONS = {"precision": "precision with und", "precision_without_und": "precision without und"}
+
+
 def of_report(report: Mapping[str, Any], truth: Truth, who: str, read: int) -> Iterator[Told]:
     """read: how many posts of the set people have read."""
-    for key, with_und in (("with_und", True), ("without_und", False)):
-        words = key.replace("_", " ")
-        yield f"{who}, accuracy {words}", "", read, report["accuracy"][key], truth.accuracy(with_und=with_und)
-    for row in report["recall"]["languages"]:
-        label, estimate = row["language"], row["estimate"]
-        yield f"{who}, recall", label, estimate["posts"], estimate, truth.recall(label)
-    for key, with_und in (("with_und", True), ("without_und", False)):
-        for row in report["precision"]["languages"]:
-            label, estimate = row["language"], row[key]
-            if estimate:
-                true = truth.precision(label, with_und=with_und)
-                yield f"{who}, precision {key.replace('_', ' ')}", label, estimate["posts"], estimate, true
+    for row in report["rows"]:
+        measure, label = row["measure"], row["of"].get("label", "")
+        if measure == "accuracy":
+            posts = row["of"]["posts"]
+            yield f"{who}, accuracy {posts}", "", read, row, truth.accuracy(with_und=posts == WITH_UND)
+        elif measure == "recall":
+            yield f"{who}, recall", label, row["units"], row, truth.recall(label)
+        elif measure in PRECISIONS:
+            true = truth.precision(label, with_und=measure == "precision")
+            yield f"{who}, {PRECISIONS[measure]}", label, row["units"], row, true
 
 
 def of_audit(audit: Mapping[str, Any], frame: Frame) -> Iterator[Told]:

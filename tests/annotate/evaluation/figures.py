@@ -1,4 +1,4 @@
-"""A predictor measured, and the figures of its report by language."""
+"""A predictor measured, and the figures of its report."""
 
 import csv
 import json
@@ -59,16 +59,34 @@ def run(subject, *folders, unfinished=False, allow_erased=False, **options):
     return evaluate(subject, read_sets(folders, unfinished=unfinished, allow_erased=allow_erased), **options)
 
 
-def by_language(part):
-    return {row["language"]: row for row in part["languages"]}
+def figures(report, measure, **of):
+    """The one row of a report, or of its comparison, with this measure and slice."""
+    [found] = [row for row in report["rows"] if (row["measure"], row["of"]) == (measure, of)]
+    return found
 
 
-def values(part, key):
-    return {row["language"]: row[key] and row[key]["value"] for row in part["languages"]}
+def accuracy(report, posts="with und", measure="accuracy"):
+    return figures(report, measure, posts=posts)
 
 
-def means(part):
-    return {key: value for key, value in part["macro"].items() if key != "well_measured"}
+def by_label(report, measure):
+    """Label -> its row."""
+    rows = [row for row in report["rows"] if row["measure"] == measure and [*row["of"]] == ["label"]]
+    return {row["of"]["label"]: row for row in rows}
+
+
+def values(report, measure):
+    return {label: row["value"] for label, row in by_label(report, measure).items()}
+
+
+def means(report, measure, labels="all labels"):
+    """(which posts, the mean, over what) of each."""
+    rows = [row for row in report["rows"] if row["measure"] == f"mean_{measure}" and row["of"]["labels"] == labels]
+    return [(row["of"]["posts"], row["value"], row["note"].removeprefix("mean over ")) for row in rows]
+
+
+def measures_of(report):
+    return {row["measure"] for row in report["rows"]}
 
 
 def close(number):
@@ -90,8 +108,3 @@ def written(path, rows):
     with path.open("w", newline="", encoding="utf-8") as file:
         csv.writer(file, delimiter="\t" if path.suffix == ".tsv" else ",").writerows(rows)
     return path
-
-
-def figures(report, measure, **of):
-    [found] = [row for row in report["rows"] if row["measure"] == measure and row["of"] == of]
-    return found

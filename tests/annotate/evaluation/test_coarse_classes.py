@@ -5,7 +5,7 @@ import pytest
 from annotate.core.intervals import jeffreys
 from annotate.evaluation.given import EvaluationError
 from annotate.reports.writing import as_text
-from tests.annotate.evaluation.figures import by_language, close, interval, run, values
+from tests.annotate.evaluation.figures import by_label, close, interval, means, measures_of, run, values
 
 
 def test_a_predictor_that_says_zh_is_right_on_both_scripts(world):
@@ -13,22 +13,25 @@ def test_a_predictor_that_says_zh_is_right_on_both_scripts(world):
         [(3, "", "disputed", "zh-CN", "zh"), (1, "", "disputed", "zh-TW", "zh"), (1, "", "disputed", "zh-TW", "ja")]
     )
     report = run(world.subject(mapping={"zh": ("zh-CN", "zh-TW")}), folder)
-    assert values(report["recall"], "estimate") == {"zh": close("4/5")}
-    assert values(report["precision"], "with_und") == {"ja": 0, "zh": 1}
-    assert by_language(report["recall"])["zh"]["note"] == "zh-CN, zh-TW taken together"
+    assert values(report, "recall") == {"zh": close("4/5")}
+    assert values(report, "precision") == {"ja": 0, "zh": 1}
+    assert by_label(report, "recall")["zh"]["note"] == "zh-CN, zh-TW taken together"
 
 
 def test_a_predictor_that_tells_the_scripts_apart_is_right_where_chinese_was_asked(world):
     folder, _ = world.verify("precision", "zh", [(3, "zh", "zh-CN"), (2, "zh", "zh-TW"), (1, "not-zh", "zh-TW")])
     report = run(world.subject("cld2", built_in=True), folder)
-    assert interval(by_language(report["precision"])["zh"]["with_und"]) == jeffreys(5, 6)
+    assert interval(by_label(report, "precision")["zh"]) == jeffreys(5, 6)
 
 
 def test_what_was_asked_about_one_script_says_nothing_of_the_precision_of_both(world):
     folder, _ = world.verify("precision", "zh-CN", [(3, "zh-CN", "zh"), (2, "not-zh-CN", "zh")], predictor="mine@1")
     report = run(world.subject(mapping={"zh": ("zh-CN", "zh-TW")}), folder)
-    assert report["precision"] is None
+    assert "precision" not in measures_of(report)
     assert "left out of precision: zh, of which zh-CN was asked" in report["warnings"][0]
+
+
+UNSEEN = ("never_shown", "posts_never_shown", "outside")
 
 
 @pytest.fixture
@@ -44,49 +47,46 @@ def southern(world):
 def test_a_set_that_asked_about_a_coarse_code_changes_no_figure_of_posts_that_others_read(world, southern):
     stream, drawn = southern
     alone, both = run(world.subject(), stream), run(world.subject(), stream, drawn)
-    assert both["accuracy"] == alone["accuracy"]
-    assert both["recall"] == alone["recall"]
+    asked = [row for row in both["rows"] if row["of"].get("label") == "sh"]
+    assert [row for row in both["rows"] if row not in asked] == alone["rows"]
     assert both["confusion"] == alone["confusion"]
-    rows = by_language(both["precision"])
-    assert interval(rows["sh"]["with_und"]) == jeffreys(5, 6)
+    rows = by_label(both, "precision")
+    assert {row["measure"] for row in asked} == {"precision", "precision_without_und", *UNSEEN}
+    assert interval(rows["sh"]) == jeffreys(5, 6)
     assert "bs, hr, sr taken together on posts where people used sh, and nowhere else" in rows["sh"]["note"]
-    assert {label: rows[label] for label in ("hr", "sr")} == by_language(alone["precision"])
-    assert both["precision"]["macro"] == alone["precision"]["macro"]
     assert not [warning for warning in both["warnings"] if "takes labels together" in warning]
 
 
 def test_how_many_posts_of_a_coarse_code_nobody_has_read_is_counted_by_all_of_its_labels(world, southern):
-    [row] = run(world.subject(), *southern)["unseen"]["languages"]
-    assert (row["language"], row["triggers"], row["never_shown"]) == ("sh", 13, 0)
+    [(label, row)] = by_label(run(world.subject(), *southern), "posts_never_shown").items()
+    assert (label, row["units"], row["value"]) == ("sh", 13, 0)
 
 
 def test_a_recall_set_labelled_with_a_coarse_code_has_a_row_of_its_own(world, southern):
     stream, _ = southern
     folder, _ = world.verify("recall", "sh", [(3, "sh", "hr"), (2, "sh", "bs"), (1, "sh", "sl")])
     alone, both = run(world.subject(), stream), run(world.subject(), stream, folder)
-    rows = by_language(both["recall"])
-    assert interval(rows.pop("sh")["estimate"]) == jeffreys(5, 6)
-    assert rows == by_language(alone["recall"])
-    assert both["recall"]["macro"] == alone["recall"]["macro"]
+    rows = by_label(both, "recall")
+    assert interval(rows.pop("sh")) == jeffreys(5, 6)
+    assert rows == by_label(alone, "recall")
+    assert means(both, "recall") == means(alone, "recall")
 
 
 def test_a_coarse_code_in_a_balanced_stream_is_taken_for_any_of_its_labels(world):
     south, _ = world.verify("recall", "sh", [(9, "sh", "hr"), (1, "sh", "sl")])
     croatian, _ = world.verify("recall", "hr", [(10, "hr", "sr")])
     german, _ = world.verify("recall", "de", [(9, "de", "de"), (1, "de", "sr")])
-    rows = by_language(run(world.subject(), south, croatian, german, balanced=True)["balanced"])
+    found = values(run(world.subject(), south, croatian, german, balanced=True), "balanced_precision")
     # All ten Croatian posts are found as such: 19 of 20, against one of ten German ones.
-    assert rows["sh"]["balanced"]["value"] == close("19/21")
-    assert rows["de"]["balanced"]["value"] == 1
+    assert found["sh"] == close("19/21")
+    assert found["de"] == 1
 
 
 def test_a_comparison_takes_labels_together_for_itself_alone_and_says_so(world, southern):
     stream, _ = southern
     coarse = world.subject("coarse", said=dict.fromkeys(world.said, "sh"), mapping={"sh": ("bs", "hr", "sr")})
     alone, both = run(world.subject(), stream), run(world.subject(), stream, against=coarse)
-    assert {key: both[key] for key in ("accuracy", "recall", "precision")} == {
-        key: alone[key] for key in ("accuracy", "recall", "precision")
-    }
+    assert both["rows"] == alone["rows"]
     assert both["comparison"]["together"] == {"sh": ["bs", "hr", "sr"]}
     assert "are taken together: bs, hr, sr as sh." in " ".join(as_text(both).split())
 

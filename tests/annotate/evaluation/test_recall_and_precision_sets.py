@@ -9,12 +9,23 @@ from annotate.core.comparing import difference, mcnemar, visible
 from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, stratified
 from annotate.core.false_yes import false_among
 from annotate.core.intervals import jeffreys
-from annotate.evaluation import frames, metrics, unread_triggers
+from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.uniform import Uniform
 from annotate.models import Task
-from tests.annotate.evaluation.figures import by_language, close, interval, means, run, values
+from annotate.reports.writing import as_markdown
+from tests.annotate.evaluation.figures import (
+    accuracy,
+    by_label,
+    close,
+    figures,
+    interval,
+    means,
+    measures_of,
+    run,
+    values,
+)
 
 # --- recall sets
 
@@ -27,24 +38,19 @@ def test_a_recall_set_of_which_the_reach_is_not_known_stands_for_the_posts_of_it
     shared = [("stream-0", "de"), ("stream-1", "de"), ("stream-86", "de")]  # two audited, one disputed that is missed
     folder, _ = world.verify("recall", "de", [(15, "de", "de"), (5, "de", "nl"), (2, "not-de", "de")], shared=shared)
     alone = run(world.subject(), folder)
-    assert alone["gold"][0]["posts"] == 23  # those that are not German are not exported
-    german = by_language(alone["recall"])["de"]
-    assert (german["estimate"]["value"], german["estimate"]["posts"]) == (close("17/23"), 23)
-    assert interval(german["estimate"]) == jeffreys(17, 23)
-    assert german["note"].startswith("false Yes is unknown")
-    assert means(alone["recall"]) == {
-        "with_und": None,
-        "with_und_over": {"languages": 0, "classes": 0},
-        "without_und": close("17/23"),
-        "languages": 1,
-    }
+    assert alone["gold"][0]["rows"] == 23  # those that are not German are not exported
+    german = by_label(alone, "recall")["de"]
+    assert (german["value"], german["units"]) == (close("17/23"), 23)
+    assert interval(german) == jeffreys(17, 23)
+    assert german["note"] == "false Yes is unknown, as no decoy was answered"
+    assert means(alone, "recall") == [("without und", close("17/23"), "1 language")]
     both = run(world.subject(), folder, stream)
-    assert both["recall"]["source"] == "recall and uniform"
-    beside = by_language(both["recall"])["de"]
-    assert beside["estimate"] == german["estimate"]
+    assert both["words"]["recall"][0].startswith("Measured on the recall set and uniform set")
+    beside = by_label(both, "recall")["de"]
+    assert beside | {"note": german["note"]} == german
     assert beside["note"].startswith("of the posts of its authors; which part of the language that is, is not known")
     # Where there is one kind only, it stands alone.
-    assert by_language(both["recall"])["en"]["estimate"]["value"] == close("28/32")
+    assert by_label(both, "recall")["en"]["value"] == close("28/32")
 
 
 # --- both kinds of sets, where it is known which posts of the uniform set the authors wrote
@@ -69,14 +75,14 @@ def test_recall_is_that_of_both_sets_within_the_reach_and_of_the_uniform_one_els
     assert found.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
     assert found.posts == 1100
     assert found.estimate.low < 0.85 < 0.9 < found.estimate.high < 0.94
-    both = frames.two_frames("de", uniform, set_of(1000, 950), reached)
+    both = metrics.two_frames("de", uniform, set_of(1000, 950), reached)
     assert (both.part.value, both.inside.value, both.outside.value) == (0.6, 0.95, 0.8)
 
 
 def test_what_nobody_knows_of_posts_out_of_reach_is_anything():
     uniform, reached = stream_of((30, 29), (0, 0))
     found = metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached})
-    part = frames.two_frames("de", uniform, set_of(1000, 950), reached).part.estimate
+    part = metrics.two_frames("de", uniform, set_of(1000, 950), reached).part.estimate
     assert part.value == 1
     assert found.estimate.low <= part.low * 0.95 + 0.001
 
@@ -96,15 +102,17 @@ def test_recall_on_both_kinds_of_sets_is_tested_for_a_difference_corrected_for_t
     english, _ = world.verify("recall", "en", [(28, "en", "en"), (4, "en", "nl")])
     french, _ = world.verify("recall", "fr", [(9, "fr", "fr")])
     report = run(world.subject(), stream, german, english, french)
-    rows = {row["language"]: row for row in report["recall_check"]}
+    rows = by_label(report, "uniform_set")
     assert set(rows) == {"de", "en"}  # the uniform set has no French
     agreed = Stratum(60, 30, 27, 27, Guess(60, 60, (Turn(-1, -1, 60, 30, 3),)))
     on_uniform = stratified([agreed, ENGLISH, Stratum(20, 20, 8, 6)])
     assert rows["de"]["p"] == difference(proportion(60, 100), on_uniform)
     assert rows["de"]["p_holm"] == 2 * rows["de"]["p"] < 0.05 < rows["en"]["p_holm"]
-    assert rows["de"]["recall_set"]["posts"] == 100
-    assert rows["de"]["uniform_set"]["posts"] == 35
-    assert run(world.subject(), german)["recall_check"] is None
+    assert (rows["de"]["note"], rows["en"]["note"]) == ("they differ", "")
+    assert "Labels that differ at the 5% level: 1 of 2." in report["words"]["recall_check"][0]
+    assert by_label(report, "recall_set")["de"]["units"] == 100
+    assert rows["de"]["units"] == 35
+    assert "recall_set" not in measures_of(run(world.subject(), german))
 
 
 # --- false Yes, by what readers said of decoys
@@ -115,7 +123,7 @@ def test_false_yes_moves_the_ends_of_recall_and_of_precision():
     share = false_among(100, 5, 1000, 500)
     rate = jeffreys(5, 100)[1]
     assert share == pytest.approx(rate / (1 - rate) / 2)
-    plain, found = (frames.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
+    plain, found = (metrics.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
     assert found.value == plain.value
     assert found.estimate.low < (0.9 - share) / (1 - share) + 0.001
     assert found.estimate.high > 0.9 / (1 - share) - 0.001 > plain.estimate.high
@@ -130,7 +138,8 @@ def test_false_yes_moves_the_ends_of_recall_and_of_precision():
 def test_the_decoys_of_an_exported_set_reach_its_figures(world, person, judged):
     table = [(60, "de", "de"), (10, "de", "nl"), (30, "not-de", "de")]
     folder, _ = world.verify("recall", "de", table)
-    plain = by_language(run(world.subject(), folder)["recall"])["de"]
+    without = run(world.subject(), folder)
+    plain = by_label(without, "recall")["de"]
     folder, keys = world.verify("recall", "de", table, name="tempted")
     task = Task.objects.get(name="tempted")
     reader = person("reader", "de")
@@ -139,44 +148,27 @@ def test_the_decoys_of_an_exported_set_reach_its_figures(world, person, judged):
         unit.save()
         judged(reader, unit, "de" if unit.item.key == keys[-1] else "not-de")
     shutil.rmtree(folder)
-    found = by_language(run(world.subject(), world.export(task))["recall"])["de"]
-    assert found["estimate"]["value"] == plain["estimate"]["value"]
-    assert found["estimate"]["low"] < plain["estimate"]["low"]
+    report = run(world.subject(), world.export(task))
+    found = by_label(report, "recall")["de"]
+    assert found["value"] == plain["value"]
+    assert found["low"] < plain["low"]
     assert "of its posts may be false Yes" in found["note"]
-    assert found["assumed"] == []
+    assert not [row for row in report["rows"] if "false_yes" in row["of"]]
     # Without decoys the same set does not seem surer: beside its interval stands what false Yes would make of it.
-    assert plain["note"].startswith("false Yes is unknown, as no decoy was answered: 2% of its posts would make it [")
-    two, five = plain["assumed"]
-    assert [each["share"] for each in (two, five)] == [0.02, 0.05]
-    assert five["low"] < two["low"] < plain["estimate"]["low"]
-    assert five["high"] > two["high"] > plain["estimate"]["high"]
+    assert plain["note"] == "false Yes is unknown, as no decoy was answered"
+    two, five = (figures(without, "recall", label="de", false_yes=share) for share in ("2%", "5%"))
+    assert five["low"] < two["low"] < plain["low"]
+    assert five["high"] > two["high"] > plain["high"]
+    assert "If readers said Yes by mistake" in as_markdown(without)
 
 
 def test_precision_of_a_set_without_decoys_says_what_false_yes_would_make_of_it(world):
     folder, _ = world.verify("precision", "de", [(57, "de", "de"), (3, "not-de", "de")])
-    row = by_language(run(world.subject("cld2", built_in=True), folder)["precision"])["de"]
-    two, five = row["assumed"]
-    assert five["low"] < two["low"] < row["with_und"]["low"]
+    report = run(world.subject("cld2", built_in=True), folder)
+    row = by_label(report, "precision")["de"]
+    two, five = (figures(report, "precision", label="de", false_yes=share) for share in ("2%", "5%"))
+    assert five["low"] < two["low"] < row["low"]
     assert "false Yes is unknown" in row["note"]
-
-
-@pytest.mark.parametrize(
-    ("table", "design", "effect"),
-    [
-        # If no post was missed, posts in another language were not missed either.
-        ([(40, "de", "de")], "recall", "2% or 5% of its posts would leave the interval as it is"),
-        ([(39, "de", "de"), (1, "de", "nl")], "recall", "2% or 5% of its posts would make it [88.9, 100.0]"),
-        ([(30, "de", "de"), (10, "de", "nl")], "recall", "2% of its posts would make it ["),
-        ([(40, "de", "de")], "precision", "2% of its posts would make it ["),
-    ],
-)
-def test_shares_of_false_yes_with_the_same_effect_are_named_together(world, table, design, effect):
-    folder, _ = world.verify(design, "de", table)
-    subject = world.subject() if design == "recall" else world.subject("cld2", built_in=True)
-    row = by_language(run(subject, folder)[design])["de"]
-    assert row["note"].startswith(f"false Yes is unknown, as no decoy was answered: {effect}")
-    made = [part.split("[")[1].split("]")[0] for part in row["note"].split("make it ")[1:]]
-    assert len(made) == len(set(made))
 
 
 # --- precision sets
@@ -187,46 +179,45 @@ def test_precision_counts_posts_that_the_predictor_labels_so_and_und_as_wrong_or
         "precision", "de", [(12, "de", "de"), (3, "not-de", "de"), (5, "und", "de"), (7, "de", "nl"), (4, "und", "nl")]
     )
     report = run(world.subject("cld2", built_in=True), folder)
-    german = by_language(report["precision"])["de"]
-    assert interval(german["with_und"]) == jeffreys(12, 20)
-    assert interval(german["without_und"]) == jeffreys(12, 15)
-    assert report["precision"]["source"] == "precision"
-    assert means(report["precision"]) == {
-        "with_und": 0.6,
-        "with_und_over": {"languages": 1, "classes": 1},
-        "without_und": 0.8,
-        "languages": 1,
-    }
-    assert report["unseen"] is None
-    assert report["accuracy"] is report["recall"] is report["confusion"] is None
+    german = by_label(report, "precision")["de"]
+    assert interval(german) == jeffreys(12, 20)
+    assert interval(by_label(report, "precision_without_und")["de"]) == jeffreys(12, 15)
+    assert report["words"]["precision"] == ["Measured on the precision set."]
+    assert means(report, "precision") == [("with und", 0.6, "1 language"), ("without und", 0.8, "1 language")]
+    assert measures_of(report) == {"precision", "precision_without_und", "mean_precision"}
+    assert report["confusion"] is None
     assert report["warnings"] == []
 
 
 def test_precision_is_pooled_with_the_uniform_set_with_a_post_counted_once(world, stream):
     shared = [("stream-0", "de"), ("stream-27", "not-de")]  # both audited: German, and English that is taken for it
     folder, _ = world.verify("precision", "de", [(12, "de", "de"), (3, "not-de", "de")], shared=shared)
-    german = by_language(run(world.subject("cld2", built_in=True), stream, folder)["precision"])["de"]
+    german = by_label(run(world.subject("cld2", built_in=True), stream, folder), "precision")["de"]
     agreed = Stratum(60, 30, 28, 26, Guess(58, 58, (Turn(0, -1, 58, 28, 2),)))
     rest = stratified([agreed, Stratum(20, 10, 0, 0), Stratum(20, 20, 6, 6)])
-    assert german["with_und"]["posts"] == 17 + 34
-    assert german["with_und"]["count"] == pytest.approx(17 + rest.count)
-    assert german["with_und"]["hits"] == pytest.approx(13 + rest.hits)
+    assert german["units"] == 17 + 34
+    assert german["count"] == pytest.approx(17 + rest.count)
+    assert german["value"] * german["count"] == pytest.approx(13 + rest.hits)
 
 
 def test_the_mean_precision_is_of_languages_that_were_found(world):
     folder, _ = world.uniform([(3, "", "disputed", "de", "de"), (1, "", "disputed", "de", "nl")])
-    precision = run(world.subject(), folder)["precision"]
-    assert values(precision, "with_und") == {"de": 1, "nl": 0}
-    assert by_language(precision)["nl"]["note"] == "no post in it was found; not in the mean"
-    assert means(precision) == {
-        "with_und": 1,
-        "with_und_over": {"languages": 1, "classes": 1},
-        "without_und": 1,
-        "languages": 1,
-    }
+    report = run(world.subject(), folder)
+    assert values(report, "precision") == {"de": 1, "nl": 0}
+    assert by_label(report, "precision")["nl"]["note"] == "no post in it was found; not in the mean"
+    assert means(report, "precision") == [("with und", 1, "1 language"), ("without und", 1, "1 language")]
 
 
 # --- a predictor that the precision set was not drawn for
+
+
+def never_shown(report):
+    """Label -> posts that it labels so, of which never shown, their share, and those outside the other's."""
+    shares, posts, outside = (by_label(report, name) for name in ("never_shown", "posts_never_shown", "outside"))
+    return {
+        label: (row["units"], posts[label]["value"], row["value"], outside[label]["value"])
+        for label, row in shares.items()
+    }
 
 
 def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_read(world, stream, monkeypatch):
@@ -237,26 +228,16 @@ def test_another_predictor_is_warned_of_and_told_how_much_of_its_own_nobody_has_
     first = world.subject("cld2", built_in=True)
     monkeypatch.setattr(unread_triggers, "of_corpus", lambda corpus, spelled: first)
     report = run(world.subject("mine", "2", said=said), stream, folder)
-    assert report["unseen"] == {
-        "over": "uniform set",
-        "languages": [
-            {
-                "language": "de",
-                "name": "German",
-                "triggers": 68,
-                "never_shown": 30,
-                "share": close("30/68"),
-                "outside": 2,
-            }
-        ],
-    }
+    assert report["words"]["unseen"][0].endswith("is counted here, over the uniform set.")
+    assert never_shown(report) == {"de": (68, 30, close("30/68"), 2)}
+    assert report["names"]["de"] == "German"
     [warning] = report["warnings"]
     assert "The precision-oriented posts of de were drawn by cld2, not by mine@2." in warning
-    note = by_language(report["precision"])["de"]["note"]
+    note = by_label(report, "precision")["de"]["note"]
     assert note.startswith("drawn by cld2; precision on other posts is unknown; false Yes is unknown")
-    assert by_language(report["precision"])["en"]["note"] == ""
+    assert by_label(report, "precision")["en"]["note"] == ""
     # The predictor that it was drawn for hears nothing of the kind.
-    assert run(first, stream, folder)["unseen"] is None
+    assert never_shown(run(first, stream, folder)) == {}
 
 
 def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_not_count(world):
@@ -266,8 +247,8 @@ def test_where_a_predictor_has_a_precision_set_of_its_own_that_of_another_does_n
     )
     for folders in ((first, second), (second, first)):
         report = run(world.subject("mine", "2"), *folders)
-        assert interval(by_language(report["precision"])["de"]["with_und"]) == jeffreys(10, 20)
-        assert "drawn by" not in by_language(report["precision"])["de"]["note"]
+        assert interval(by_label(report, "precision")["de"]) == jeffreys(10, 20)
+        assert "drawn by" not in by_label(report, "precision")["de"]["note"]
         [warning] = report["warnings"]
         assert "The posts of de in the precision-oriented set first were drawn by another predictor" in warning
 
@@ -280,14 +261,13 @@ def test_a_file_with_a_predictor_s_name_is_not_taken_for_it(world):
 
 def test_where_the_first_predictor_is_gone_what_is_outside_of_it_is_not_known(world, stream):
     folder, _ = world.verify("precision", "de", [(12, "de", "de")], predictor="old@1")
-    [row] = run(world.subject(), stream, folder)["unseen"]["languages"]
-    assert (row["triggers"], row["never_shown"], row["outside"]) == (66, 30, None)
+    assert never_shown(run(world.subject(), stream, folder)) == {"de": (66, 30, close("30/66"), None)}
 
 
 def test_without_a_corpus_or_a_uniform_set_the_unseen_cannot_be_counted_and_that_is_said(world):
     folder, _ = world.verify("precision", "de", [(12, "de", "de")])
     report = run(world.subject(), folder)
-    assert report["unseen"] is None
+    assert never_shown(report) == {}
     assert "cannot be counted here" in report["warnings"][1]
 
 
@@ -299,15 +279,14 @@ def test_precision_from_a_recall_set_is_refused_and_named_hypothetical_where_it_
     dutch, _ = world.verify("recall", "nl", [(9, "nl", "nl"), (1, "nl", "de")])
     subject = world.subject()
     report = run(subject, german, dutch)
-    assert report["precision"] is report["balanced"] is None
+    assert measures_of(report) == {"recall", "mean_recall"}
     assert "Precision is not measured: a recall-oriented set has as many posts" in report["warnings"][0]
     with pytest.raises(EvaluationError, match="--balanced-precision computes it, under that name"):
         run(subject, german, dutch, measures=["precision"])
     report = run(subject, german, dutch, measures=["precision"], balanced=True)
-    assert report["precision"] is report["recall"] is None
+    assert measures_of(report) == {"balanced_precision"}
     # As if as common: 18 of 20 are found, one of 10 Dutch is taken for it.
-    assert values(report["balanced"], "balanced") == {"de": close("9/10"), "nl": close("9/10")}
-    assert values(report["balanced"], "natural") == {"de": None, "nl": None}
+    assert values(report, "balanced_precision") == {"de": close("9/10"), "nl": close("9/10")}
 
 
 def test_reweighted_to_natural_shares_the_interval_is_as_wide_as_it_is(world):
@@ -315,15 +294,15 @@ def test_reweighted_to_natural_shares_the_interval_is_as_wide_as_it_is(world):
     dutch, _ = world.verify("recall", "nl", [(9, "nl", "nl"), (1, "nl", "de")])
     stream, _ = world.uniform([(50, "", "disputed", "de", "de"), (1, "", "disputed", "nl", "nl")])
     report = run(world.subject(), german, dutch, stream, balanced=True)
-    rows = by_language(report["balanced"])
+    rows = by_label(report, "natural_precision")
     # 50 Germans to a Dutch post: 0.9 of one is found, and a tenth of 50 is taken for it.
-    assert rows["nl"]["natural"]["value"] == close("9/59")
+    assert rows["nl"]["value"] == close("9/59")
     low, high = jeffreys(2, 20)
     by_triggers = 0.9 / (0.9 + 50 * high), 0.9 / (0.9 + 50 * low)
-    assert interval(rows["nl"]["natural"]) == pytest.approx(by_triggers, abs=0.01)
+    assert interval(rows["nl"]) == pytest.approx(by_triggers, abs=0.01)
     # Ten posts tell little of its own recall.
-    assert rows["nl"]["natural"]["low"] < by_triggers[0] < by_triggers[1] < rows["nl"]["natural"]["high"]
-    assert rows["de"]["natural"]["value"] == pytest.approx(0.9 / (0.9 + 0.1 / 50))
+    assert rows["nl"]["low"] < by_triggers[0] < by_triggers[1] < rows["nl"]["high"]
+    assert rows["de"]["value"] == pytest.approx(0.9 / (0.9 + 0.1 / 50))
 
 
 # --- two predictors
@@ -338,44 +317,47 @@ def test_two_predictors_are_compared_as_each_is_estimated_with_a_post_counted_on
     report = run(first, stream, folder, against=other)
     comparison = report["comparison"]
     assert comparison["other"]["spelled"] == "mine@2"
-    alone = [run(subject, stream)["accuracy"] for subject in (first, other)]
-    for und in ("with_und", "without_und"):
-        apart = alone[0][und]["value"] - alone[1][und]["value"]
-        assert comparison["accuracy"][und]["value"] == pytest.approx(apart, abs=0.005)
-        assert comparison["accuracy"][und]["low"] < apart < comparison["accuracy"][und]["high"]
-    rows = by_language(comparison)
+    alone = [run(subject, stream) for subject in (first, other)]
+    for posts in ("with und", "without und"):
+        apart = accuracy(alone[0], posts)["value"] - accuracy(alone[1], posts)["value"]
+        found = accuracy(comparison, posts)
+        assert found["value"] == pytest.approx(apart, abs=0.005)
+        assert found["low"] < apart < found["high"]
+    rows = by_label(comparison, "recall")
     # On the recall set: the other one alone finds six of its eleven posts.
-    assert rows["de"]["recall"]["posts"] == 11
-    assert rows["de"]["recall"]["value"] == close("-6/11")
-    assert (rows["de"]["recall"]["better"], rows["en"]["recall"]["value"]) == ("second", 0)
+    assert rows["de"]["units"] == 11
+    assert rows["de"]["value"] == close("-6/11")
+    assert (rows["de"]["better"], rows["en"]["value"]) == ("second", 0)
     # People have not read all, so the posts have not the same chance.
-    assert comparison["mcnemar"] is None
+    assert accuracy(comparison)["p"] is None
 
 
 def test_a_recall_set_alone_tells_whose_recall_is_better(world):
     folder, _ = world.verify("recall", "de", [(60, "de", "nl"), (60, "de", "de")])
     other = world.subject("mine", "2", said={f"recall-de-{n}": "de" for n in range(60)})
     comparison = run(world.subject("mine", "1"), folder, against=other)["comparison"]
-    recall = by_language(comparison)["de"]["recall"]
-    assert (recall["value"], recall["posts"], recall["better"]) == (-0.5, 120, "second")
+    recall = by_label(comparison, "recall")["de"]
+    assert (recall["value"], recall["units"], recall["better"]) == (-0.5, 120, "second")
     low, high = jeffreys(60, 120)
     assert (-high, -low) == pytest.approx((recall["low"], recall["high"]), abs=0.02)
-    assert (comparison["accuracy"], comparison["mcnemar"]) == (None, None)
+    assert measures_of(comparison) == {"recall"}
 
 
 def test_where_people_have_read_all_the_plain_test_stands_beside(world):
     folder, _ = world.uniform([(40, "", "disputed", "de", "de"), (40, "", "disputed", "en", "en")])
     other = world.subject("other", said={f"stream-{n}": "nl" for n in range(9)} | {"stream-79": "nl"})
     comparison = run(world.subject(), folder, against=other)["comparison"]
-    assert comparison["mcnemar"] == {"items": 80, "only_first": 10, "only_second": 0, "p": mcnemar(10, 0)}
-    assert comparison["accuracy"]["with_und"]["value"] == pytest.approx(10 / 80)
-    assert comparison["accuracy"]["with_und"]["better"] == "first"
+    assert accuracy(comparison)["p"] == accuracy(comparison)["p_holm"] == mcnemar(10, 0)
+    assert accuracy(comparison)["note"] == "of 80 posts, A alone is right on 10 and B alone on 0"
+    assert accuracy(comparison)["value"] == pytest.approx(10 / 80)
+    assert accuracy(comparison)["better"] == "first"
 
 
 def test_two_predictors_are_compared_by_the_classes_that_neither_splits(world):
     folder, _ = world.uniform([(5, "", "disputed", "zh-TW", "zh-TW"), (5, "", "disputed", "zh-CN", "zh-TW")])
     coarse = world.subject("coarse", said=dict.fromkeys(world.said, "zh"), mapping={"zh": ("zh-CN", "zh-TW")})
     report = run(world.subject("fine"), folder, against=coarse)
-    assert values(report["recall"], "estimate") == {"zh-CN": 0, "zh-TW": 1}
-    assert report["comparison"]["mcnemar"] == {"items": 10, "only_first": 0, "only_second": 0, "p": 1}
-    assert report["comparison"]["accuracy"]["with_und"]["value"] == 0
+    assert values(report, "recall") == {"zh-CN": 0, "zh-TW": 1}
+    found = accuracy(report["comparison"])
+    assert (found["value"], found["p"]) == (0, 1)
+    assert found["note"] == "of 10 posts, A alone is right on 0 and B alone on 0"
