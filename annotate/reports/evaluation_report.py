@@ -13,7 +13,7 @@ The report is the dict that `evaluate` writes as JSON:
     unit        optional: the noun for a unit, such as "post"
     names       optional: value of a dimension -> its name, as of a language code
     words       slug of a section -> sentences below its title
-    reading     sentences on how the numbers are to be read; those on measures are in MEASURES
+    reading     sentences on how the numbers are to be read; those on measures are in measure_names.py
     comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference. Where some
                 measures are tested and others not, the rows are laid out like the figures too. test: what p is, where
                 it is not McNemar's or a paired test
@@ -21,23 +21,22 @@ The report is the dict that `evaluate` writes as JSON:
                 threshold
     confusion   {labels, cells}; errors: {id, gold, predicted, fields}; told, warnings: sentences
 
-This module knows measures and dimensions by their names alone, so a form that brings a measure adds a line to MEASURES
-and nothing else.
+This module knows measures and dimensions by their names alone: a form that brings one adds a line to measure_names.py.
 """
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from annotate.reports.curves import Spot, curve
-from annotate.reports.evaluated import better_of, names_of, sets_of
 from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
+from annotate.reports.measure_names import DIMENSIONS, MEASURES
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points, span
 from annotate.reports.plots import Mark
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.sections import Section, by_value, dense, mark_of, pictures
-from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, beside, many, numbered, table
+from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, Table, beside, many, numbered, table
 
 KIND = "evaluation"
 COMMONEST = 25  # confusions in the table
@@ -48,146 +47,11 @@ FILTERS = 12  # pairs of gold and predicted label by which errors are filtered
 LISTED = 200  # errors in the table; the file has them all
 
 
-class Measure(NamedTuple):
-    """name: at the head of a column. about: what it is, a sentence. is_share: whether it is written in percent.
-    is_exact: whether it was counted or is a plain mean, and so has no interval; a number if it is no share."""
-
-    name: str
-    about: str = ""
-    is_share: bool = True
-    is_exact: bool = False
-
-
-MEASURES: Mapping[str, Measure] = {
-    "accuracy": Measure("accuracy", "Accuracy is the share of units whose predicted label is the gold label."),
-    "precision": Measure(
-        "precision", "The precision of a label is the share of the units predicted so whose gold label it is."
-    ),
-    "recall": Measure("recall", "The recall of a label is the share of the units with this gold label that are found."),
-    "f1": Measure("F1", "F1 is the harmonic mean of precision and recall."),
-    "macro_precision": Measure("macro precision", ""),
-    "macro_recall": Measure("macro recall", ""),
-    "macro_f1": Measure(
-        "macro F1",
-        "Macro means are plain means over the labels that occur, in gold or predicted; a label that is never predicted "
-        "counts 0. The micro means of precision, recall and F1 are all the accuracy here, as each unit has one label.",
-    ),
-    "kappa": Measure(
-        "Cohen’s kappa",
-        "Cohen’s kappa is the agreement of predicted and gold labels beyond chance, 1 at best (Cohen 1960).",
-        is_share=False,
-    ),
-    "mcc": Measure(
-        "MCC",
-        "MCC is Matthews’ correlation of predicted and gold labels, 1 at best, 0 for chance (Gorodkin 2004).",
-        is_share=False,
-    ),
-    "mae": Measure(
-        "mean absolute error", "The mean absolute error is in grades: how many grades a prediction is off.", False
-    ),
-    "weighted_kappa": Measure(
-        "weighted kappa", "Weighted kappa counts an error by the square of its distance in grades (Cohen 1968).", False
-    ),
-    "ndcg": Measure(
-        "nDCG",
-        "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades. "
-        "The gain of a page is its grade, discounted by log2(rank + 1). Pages with one prediction share ranks.",
-    ),
-    "log_loss": Measure("log loss", is_share=False),
-    "brier": Measure("Brier score", is_share=False),
-    "ece": Measure("expected calibration error"),
-    "aurc": Measure(
-        "area under risk-coverage",
-        "The area under the risk-coverage curve is the mean share of wrong answers at each confidence or above.",
-    ),
-    "macro_roc_auc": Measure("macro ROC-AUC", is_share=False),
-    "macro_average_precision": Measure("macro average precision", is_share=False),
-    "roc_auc": Measure("ROC-AUC", is_share=False),
-    "average_precision": Measure("average precision", is_share=False),
-    "cross_entropy": Measure(
-        "soft cross-entropy",
-        "The soft cross-entropy and the Manhattan distance compare the scores with the distribution of people’s "
-        "answers (LeWiDi); both are small where a system is unsure as people are.",
-        is_share=False,
-    ),
-    "manhattan": Measure("Manhattan distance", is_share=False),
-    "threshold": Measure("score from", is_share=False),
-    "reached_precision": Measure("precision"),
-    "recall_there": Measure("recall", is_exact=True),
-    "coverage_there": Measure("coverage", is_exact=True),
-    "least_score": Measure("score from", is_share=False),
-    "accuracy_there": Measure("accuracy", is_exact=True),
-    "pairwise_agreement": Measure("pairwise agreement", ""),
-    "alpha": Measure("Krippendorff’s alpha", "", False),
-    "judge_close": Measure("judge as close", is_exact=True),
-    "person_close": Measure("person as close", is_exact=True),
-    "corpus_share": Measure("share in the corpus", ""),
-    "answers_needed": Measure("further answers", is_share=False, is_exact=True),
-    "bleu4": Measure(
-        "BLEU-4",
-        "BLEU-4 is sacrebleu’s, of all texts of a test file together, in lower case: how many of their words, and runs "
-        "of up to four words, are in those of people; 100% at best.",
-    ),
-    "mean_accuracy": Measure("mean accuracy", "Mean accuracy is the mean over pairs of train and test language."),
-    "transfer": Measure("transfer", "Transfer is the mean accuracy over pairs of two different languages."),
-    "P": Measure("P@K", "P@K is the share of gold labels among the first K labels of a document’s ranking."),
-    "R": Measure("R@K", "R@K is the share of a document’s gold labels that are among its first K."),
-    "RP": Measure("RP@K", "RP@K is the number of gold labels among the first K, divided by the most there can be."),
-    "nDCG": Measure(
-        "nDCG@K", "nDCG@K is the sum of 1/log2(rank + 1) over those gold labels, divided by that of the best ranking."
-    ),
-    "micro_precision": Measure("micro precision", "Micro precision is the share of the labels given that are right."),
-    "micro_recall": Measure("micro recall", "Micro recall is the share of the gold labels that are given."),
-    "micro_f1": Measure("micro F1", "Micro F1 is the harmonic mean of micro precision and recall."),
-    "weighted_rouge": Measure("weighted ROUGE", "Weighted ROUGE is ROUGE-1/6 + ROUGE-2/3 + ROUGE-3/2."),
-    "rouge1": Measure(
-        "ROUGE-1", "ROUGE-n is the F1 of distinct n-grams of words, without full stops, in small letters."
-    ),
-    "rouge2": Measure("ROUGE-2", ""),
-    "rouge3": Measure("ROUGE-3", ""),
-    "dist1": Measure(
-        "Dist-1",
-        "Dist-1 and Dist-2 are the distinct words, and the distinct pairs of words, of the replies that counted, "
-        "divided by the number of their words. They fall as examples are added. Their intervals are somewhat too wide.",
-    ),
-    "dist2": Measure("Dist-2", ""),
-    "p1": Measure(
-        "precision at one", "Precision at one is the share of references in the response set that were suggested first."
-    ),
-    "mrr": Measure(
-        "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
-    ),
-    "naive_accuracy": Measure("naive"),
-    "mean_recall": Measure("mean recall", is_exact=True),
-    "mean_precision": Measure("mean precision", is_exact=True),
-    "precision_without_und": Measure("without und"),
-    "reach": Measure("within reach", "Within reach is the part of a label’s posts for which its recall set stands."),
-    "recall_set": Measure("recall set"),
-    "uniform_set": Measure("uniform set"),
-    "visible": Measure("would see", is_exact=True),
-    "if_wrong": Measure("if wrong", is_exact=True),
-    "if_right": Measure("if right", is_exact=True),
-    "never_shown": Measure("never shown", is_exact=True),
-    "posts_never_shown": Measure("posts never shown", is_share=False, is_exact=True),
-    "outside": Measure("outside the frame", is_share=False, is_exact=True),
-    "balanced_precision": Measure("balanced"),
-    "natural_precision": Measure("reweighted to natural shares"),
-    "vanished": Measure("vanished", is_share=False, is_exact=True),
-    "erased": Measure("erased", is_share=False, is_exact=True),
-}
-DIMENSIONS: Mapping[str, str] = {
-    "people": "agreement among people",
-    "way": "way of estimating",
-    "needed": "way",
-    "answers": "answers",
-    "wished": "wished precision",
-    "train": "trained on",
-    "test": "tested on",
-    "k": "K",
-    "false_yes": "false Yes",
-}
-# The section in which the rows of all units stand, and those of single labels.
-OVERALL, BY_LABEL = (), ("label",)
+def title(report: dict) -> str:
+    subject = report["predictor"]["spelled"]
+    if comparison := report.get("comparison"):
+        subject = f"{subject} against {comparison['other']['spelled']}"
+    return f"{subject}, measured on {many(len(report['gold']), 'gold set')}"
 
 
 def how_to_read(report: dict) -> tuple[str, ...]:
@@ -465,6 +329,16 @@ def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
 # --- two systems
 
 
+def _names_of(report: dict) -> tuple[str, str]:
+    """Of the two systems that a report compares."""
+    return report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
+
+
+def _better_of(apart: Mapping[str, Any] | None, names: tuple[str, str]) -> str:
+    """The name of the better one, if the interval of the difference says so; else nothing."""
+    return dict(zip(("first", "second"), names, strict=True)).get(apart.get("better"), "") if apart else ""
+
+
 def _difference(row: Mapping[str, Any]) -> Cell:
     if row["value"] is None or MEASURES[row["measure"]].is_share:
         return Cell(points(row), row["value"])
@@ -473,13 +347,13 @@ def _difference(row: Mapping[str, Any]) -> Cell:
 
 def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
     """A figure and a sentence: of the first row, or of how many labels each is better."""
-    first, second = names = names_of(report)
+    first, second = names = _names_of(report)
     row = rows[0] if rows else None
     if row is None or "label" in row["of"]:
-        better = [better_of(each, names) for each in rows]
+        better = [_better_of(each, names) for each in rows]
         counts = " and ".join(f"{name} in {better.count(name)}" for name in names)
         return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts} is better"
-    better = better_of(row, names)
+    better = _better_of(row, names)
     said = f"{better} is better" if better else "neither is shown to be better"
     where = ", ".join([MEASURES[row["measure"]].name, *_where(report, row)])
     return _difference(row).shown, f"{said}: {first} less {second}, in {where}"
@@ -487,7 +361,7 @@ def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str
 
 def _comparison(report: dict) -> list[Section]:
     rows = report["comparison"]["rows"]
-    first, second = names = names_of(report)
+    first, second = names = _names_of(report)
     tested = {row["measure"] for row in rows if row["p"] is not None}
     spread = {tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in tested}
     listed = [row for row in rows if tuple(row["of"]) not in spread or row["p"] is not None]
@@ -510,7 +384,7 @@ def _comparison(report: dict) -> list[Section]:
         Column("value", "A less B", NUMBER, _difference),
         numbered("units", f"{_noun(report)}s"),
         *(Column(key, TESTS[key], NUMBER, _tested(key)) for key in TESTS if tested),
-        Column("better", "better", says=lambda row: better_of(row, names)),
+        Column("better", "better", says=lambda row: _better_of(row, names)),
         NOTES,
     ]
     made = dense(table(many(len(listed), "comparison"), columns, listed))
@@ -638,9 +512,22 @@ def _table_of(rows: Iterable[dict], columns: Sequence[Column]) -> Table:
     return table(many(len(listed), "error"), columns, listed)
 
 
+def _sets_of(noun: str) -> tuple[Column, ...]:
+    """The columns of the table of sets, of which each row is a `noun`, as in "records"."""
+    return (
+        Column("name", "gold set"),
+        Column("design", "design", NAME, lambda gold: gold.get("design", "")),
+        numbered("rows", noun),
+        Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
+        Column("predictor", "drawn by", NAME, lambda gold: gold.get("predictor", "")),
+        Column("folder_name", "folder", NAME),
+        Column("digest", "SHA-256", DIGEST),
+    )
+
+
 def _gold(report: dict) -> Section:
     words = [f"Predictions: {report['predictor']['spelled']}.", *report["told"]]
     if comparison := report.get("comparison"):
         words.insert(1, f"Compared with: {comparison['other']['spelled']}.")
-    found = table(many(len(report["gold"]), "gold set"), sets_of(f"{_noun(report)}s"), report["gold"])
+    found = table(many(len(report["gold"]), "gold set"), _sets_of(f"{_noun(report)}s"), report["gold"])
     return Section("gold", "What was measured against what", tuple(words), dense(found))

@@ -6,7 +6,6 @@ evaluation_report.py decides what it says, and this module how it looks.
 from django.template.loader import render_to_string
 
 from annotate.reports import evaluation_report, latex
-from annotate.reports.evaluated import title
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.sections import Section
 from annotate.reports.tables import many
@@ -18,7 +17,7 @@ FOLDED = 12  # a table of more rows is folded in the HTML
 
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
-    written = [underlined(printable(title(report)), "="), *_warning_text(report)]
+    written = [underlined(printable(evaluation_report.title(report)), "="), *_warning_text(report)]
     if headlines := evaluation_report.headlines(report):
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
@@ -56,7 +55,7 @@ def as_markdown(report: dict) -> str:
         for section in evaluation_report.sections(report)
     ]
     context = {
-        "title": marked_down(title(report)),
+        "title": marked_down(evaluation_report.title(report)),
         "warned": _warned(report),
         "warnings": [marked_down(words) for words in report.get("warnings") or []],
         "headlines": [[marked_down(words) for words in line] for line in evaluation_report.headlines(report)],
@@ -72,7 +71,7 @@ def as_latex(report: dict) -> str:
         :MAIN_TABLES
     ]
     return "\n".join(
-        latex.as_latex(each, f"{title(report)}: {section.title}, with 95% intervals")
+        latex.as_latex(each, f"{evaluation_report.title(report)}: {section.title}, with 95% intervals")
         for section in shown
         for each in section.tables
     )
@@ -94,7 +93,7 @@ def as_context(report: dict) -> dict:
         for section in evaluation_report.sections(report)
     ]
     return {
-        "title": title(report),
+        "title": evaluation_report.title(report),
         "warned": _warned(report),
         "warnings": report.get("warnings") or [],
         "headlines": evaluation_report.headlines(report),

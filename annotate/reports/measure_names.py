@@ -1,0 +1,144 @@
+"""The measures and dimensions of reports on evaluations: their names, and a sentence on each measure that needs one."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+
+class Measure(NamedTuple):
+    """name: at the head of a column. about: what it is, a sentence. is_share: whether it is written in percent.
+    is_exact: whether it was counted or is a plain mean, and so has no interval; a number if it is no share."""
+
+    name: str
+    about: str = ""
+    is_share: bool = True
+    is_exact: bool = False
+
+
+MEASURES: Mapping[str, Measure] = {
+    "accuracy": Measure("accuracy", "Accuracy is the share of units whose predicted label is the gold label."),
+    "precision": Measure(
+        "precision", "The precision of a label is the share of the units predicted so whose gold label it is."
+    ),
+    "recall": Measure("recall", "The recall of a label is the share of the units with this gold label that are found."),
+    "f1": Measure("F1", "F1 is the harmonic mean of precision and recall."),
+    "macro_precision": Measure("macro precision", ""),
+    "macro_recall": Measure("macro recall", ""),
+    "macro_f1": Measure(
+        "macro F1",
+        "Macro means are plain means over the labels that occur, in gold or predicted; a label that is never predicted "
+        "counts 0. The micro means of precision, recall and F1 are all the accuracy here, as each unit has one label.",
+    ),
+    "kappa": Measure(
+        "Cohen’s kappa",
+        "Cohen’s kappa is the agreement of predicted and gold labels beyond chance, 1 at best (Cohen 1960).",
+        is_share=False,
+    ),
+    "mcc": Measure(
+        "MCC",
+        "MCC is Matthews’ correlation of predicted and gold labels, 1 at best, 0 for chance (Gorodkin 2004).",
+        is_share=False,
+    ),
+    "mae": Measure(
+        "mean absolute error", "The mean absolute error is in grades: how many grades a prediction is off.", False
+    ),
+    "weighted_kappa": Measure(
+        "weighted kappa", "Weighted kappa counts an error by the square of its distance in grades (Cohen 1968).", False
+    ),
+    "ndcg": Measure(
+        "nDCG",
+        "nDCG is the mean over groups of units, such as the pages of a query, ranked by their predicted grades. "
+        "The gain of a page is its grade, discounted by log2(rank + 1). Pages with one prediction share ranks.",
+    ),
+    "log_loss": Measure("log loss", is_share=False),
+    "brier": Measure("Brier score", is_share=False),
+    "ece": Measure("expected calibration error"),
+    "aurc": Measure(
+        "area under risk-coverage",
+        "The area under the risk-coverage curve is the mean share of wrong answers at each confidence or above.",
+    ),
+    "macro_roc_auc": Measure("macro ROC-AUC", is_share=False),
+    "macro_average_precision": Measure("macro average precision", is_share=False),
+    "roc_auc": Measure("ROC-AUC", is_share=False),
+    "average_precision": Measure("average precision", is_share=False),
+    "cross_entropy": Measure(
+        "soft cross-entropy",
+        "The soft cross-entropy and the Manhattan distance compare the scores with the distribution of people’s "
+        "answers (LeWiDi); both are small where a system is unsure as people are.",
+        is_share=False,
+    ),
+    "manhattan": Measure("Manhattan distance", is_share=False),
+    "threshold": Measure("score from", is_share=False),
+    "reached_precision": Measure("precision"),
+    "recall_there": Measure("recall", is_exact=True),
+    "coverage_there": Measure("coverage", is_exact=True),
+    "least_score": Measure("score from", is_share=False),
+    "accuracy_there": Measure("accuracy", is_exact=True),
+    "pairwise_agreement": Measure("pairwise agreement", ""),
+    "alpha": Measure("Krippendorff’s alpha", "", False),
+    "judge_close": Measure("judge as close", is_exact=True),
+    "person_close": Measure("person as close", is_exact=True),
+    "corpus_share": Measure("share in the corpus", ""),
+    "answers_needed": Measure("further answers", is_share=False, is_exact=True),
+    "bleu4": Measure(
+        "BLEU-4",
+        "BLEU-4 is sacrebleu’s, of all texts of a test file together, in lower case: how many of their words, and runs "
+        "of up to four words, are in those of people; 100% at best.",
+    ),
+    "mean_accuracy": Measure("mean accuracy", "Mean accuracy is the mean over pairs of train and test language."),
+    "transfer": Measure("transfer", "Transfer is the mean accuracy over pairs of two different languages."),
+    "P": Measure("P@K", "P@K is the share of gold labels among the first K labels of a document’s ranking."),
+    "R": Measure("R@K", "R@K is the share of a document’s gold labels that are among its first K."),
+    "RP": Measure("RP@K", "RP@K is the number of gold labels among the first K, divided by the most there can be."),
+    "nDCG": Measure(
+        "nDCG@K", "nDCG@K is the sum of 1/log2(rank + 1) over those gold labels, divided by that of the best ranking."
+    ),
+    "micro_precision": Measure("micro precision", "Micro precision is the share of the labels given that are right."),
+    "micro_recall": Measure("micro recall", "Micro recall is the share of the gold labels that are given."),
+    "micro_f1": Measure("micro F1", "Micro F1 is the harmonic mean of micro precision and recall."),
+    "weighted_rouge": Measure("weighted ROUGE", "Weighted ROUGE is ROUGE-1/6 + ROUGE-2/3 + ROUGE-3/2."),
+    "rouge1": Measure(
+        "ROUGE-1", "ROUGE-n is the F1 of distinct n-grams of words, without full stops, in small letters."
+    ),
+    "rouge2": Measure("ROUGE-2", ""),
+    "rouge3": Measure("ROUGE-3", ""),
+    "dist1": Measure(
+        "Dist-1",
+        "Dist-1 and Dist-2 are the distinct words, and the distinct pairs of words, of the replies that counted, "
+        "divided by the number of their words. They fall as examples are added. Their intervals are somewhat too wide.",
+    ),
+    "dist2": Measure("Dist-2", ""),
+    "p1": Measure(
+        "precision at one", "Precision at one is the share of references in the response set that were suggested first."
+    ),
+    "mrr": Measure(
+        "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
+    ),
+    "naive_accuracy": Measure("naive"),
+    "mean_recall": Measure("mean recall", is_exact=True),
+    "mean_precision": Measure("mean precision", is_exact=True),
+    "precision_without_und": Measure("without und"),
+    "reach": Measure("within reach", "Within reach is the part of a label’s posts for which its recall set stands."),
+    "recall_set": Measure("recall set"),
+    "uniform_set": Measure("uniform set"),
+    "visible": Measure("would see", is_exact=True),
+    "if_wrong": Measure("if wrong", is_exact=True),
+    "if_right": Measure("if right", is_exact=True),
+    "never_shown": Measure("never shown", is_exact=True),
+    "posts_never_shown": Measure("posts never shown", is_share=False, is_exact=True),
+    "outside": Measure("outside the frame", is_share=False, is_exact=True),
+    "balanced_precision": Measure("balanced"),
+    "natural_precision": Measure("reweighted to natural shares"),
+    "vanished": Measure("vanished", is_share=False, is_exact=True),
+    "erased": Measure("erased", is_share=False, is_exact=True),
+}
+DIMENSIONS: Mapping[str, str] = {
+    "people": "agreement among people",
+    "way": "way of estimating",
+    "needed": "way",
+    "answers": "answers",
+    "wished": "wished precision",
+    "train": "trained on",
+    "test": "tested on",
+    "k": "K",
+    "false_yes": "false Yes",
+}
