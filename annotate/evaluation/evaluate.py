@@ -141,7 +141,7 @@ def _of_posts(predictions: str, folders: Sequence[Path], against: str, options: 
 
 def _subject(sets: list[GoldSet], spelled: str, options: Mapping[str, Any]) -> Subject:
     if not is_file(spelled):
-        return of_corpus(corpus_of(sets, options.get("corpus") or ""), spelled)
+        return of_corpus(corpus_of(sets, options.get("corpus") or "", spelled), spelled)
     columns = named_columns(options.get("column") or (), FIELDS)
     return of_file(Path(spelled), read_map(options.get("map") or ()), columns, options.get("file_format"), sets)
 

@@ -177,15 +177,15 @@ def _check_uniform_of(gold: GoldSet, sets: Collection[GoldSet]) -> None:
         )
 
 
-def corpus_of(sets: Collection[GoldSet], named: str) -> str:
+def corpus_of(sets: Collection[GoldSet], named: str, spelled: str) -> str:
     """The corpus whose predictors are meant. EvaluationError if there is none, or if the sets are from another."""
     found = next((gold.corpus for gold in sets if gold.corpus), "")
     if named and found and named != found:
         raise EvaluationError(f"The gold sets are from corpus {found}, not {named}; leave --corpus out, or correct it.")
     if not (named or found):
         raise EvaluationError(
-            "The gold sets were imported and name no corpus; say with --corpus whose predictor is meant, or give a "
-            "file of its labels."
+            f"The gold sets were imported and name no corpus; say with --corpus whose predictor {spelled} is, or give "
+            f"a file of labels. There is no file {spelled}."
         )
     return found or named
 
