@@ -15,15 +15,14 @@ from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
 from annotate.evaluation.form_measures import FORMS, Choice, Row, apart, holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
-from annotate.evaluation.judge import certificate
+from annotate.evaluation.judge import certificate, frame_of
 from annotate.evaluation.prediction_files import described
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
-from corpora.core.predictions import FIELDS
-from corpora.manifest import manifest_of as corpus_manifest
+from corpora.core.predictions import EVERY_LABEL, FIELDS
 
 FEWEST = 10  # units of a slice
 HALF_WIDTH = 0.025  # of the interval of a label's share in the corpus, for which answers are counted
@@ -68,6 +67,7 @@ def evaluate_units(
     spelled = [each for each in (predictions, against) if each]
     if len(spelled) == 2 and (spelled[0] == spelled[1] or _is_same(*map(Path, spelled))):
         raise EvaluationError(f"{spelled[0]} cannot be compared with itself; name other predictions with --against.")
+    frame = frame_of(units, corpus or "") if judge else None
     said = [
         read_table(
             Path(each),
@@ -75,7 +75,7 @@ def evaluate_units(
             units.labels,
             columns=columns,
             format=file_format,
-            whole=bool(judge) and each == predictions,
+            others=(EVERY_LABEL if frame is None else frame) if judge and each == predictions else (),
         )
         if is_file(each)
         else of_predictor(corpus or units.corpus, each, units.ids, units.labels)
@@ -85,11 +85,10 @@ def evaluate_units(
     pairs = [_pairs(units, each) for each in said]
     measured = [FORMS[units.form](each, units.labels) for each in pairs]
     first = measured[0]
-    extra: dict[str, Any] = {"rows": [], "words": {}, "reading": [], "sections": []}
+    extra: dict[str, Any] = {"rows": [], "words": {}, "reading": [], "sections": [], "head": []}
     if judge:
-        size = corpus_manifest(corpus).rows if corpus else None
         extra = certificate(
-            units, said[0], corpus_size=size, half_width=half_width or HALF_WIDTH, epsilon=epsilon or EPSILON
+            units, said[0], frame=frame, half_width=half_width or HALF_WIDTH, epsilon=epsilon or EPSILON
         )
     by_scores: dict[str, Any] = {"rows": [], "sections": [], "reading": []}
     if said[0].scores is not None:
@@ -97,13 +96,13 @@ def evaluate_units(
     return {
         "kind": evaluation_report.KIND,
         "form": units.form,
-        "head": [{"measure": measure, "of": {}} for measure in first.head],
+        "head": [*extra["head"], *({"measure": measure, "of": {}} for measure in first.head)],
         "words": extra["words"],
         "sections": [*extra["sections"], *by_scores["sections"]],
         "reading": [READING, *extra["reading"], *by_scores["reading"]],
         "predictor": described(names[0]),
         "gold": [units.described()],
-        "rows": [*first.rows(), *extra["rows"], *by_scores["rows"], *_sliced(first, units)],
+        "rows": [*extra["rows"], *first.rows(), *by_scores["rows"], *_sliced(first, units)],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], units.labels),

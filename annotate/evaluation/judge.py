@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
+import pyarrow.parquet as pq
 
 from annotate.core import answers as people
 from annotate.core.alternative_annotator import LEVEL, AlternativeAnnotatorTest, alternative_annotator_test
@@ -22,36 +23,56 @@ from annotate.evaluation.form_measures import Row, row
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_table import Predictions
 from annotate.evaluation.units import Units, answers_of
+from corpora.folders import corpus_dir
+from corpora.manifest import read_manifest
 
+SHARED = "judge with people, where two answered"
 WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
 READING = (
-    "Pairwise agreement is the mean over units of how often two of their answers are the same; intervals count the "
-    "answers on a unit together.",
+    "Pairwise agreement is the mean over units of how often two of their answers are the same. It and the alternative "
+    "annotator test give each unit the same weight, however it was drawn.",
     "The alternative annotator test leaves out one person at a time: how often is the judge, and how often is that "
     "person, at least as close to the other people? The judge wins against a person if it is worse in fewer than "
     "epsilon of the units, tested with the Benjamini-Yekutieli correction. It passes if it wins against half of them "
     "(Calderon, Reichart and Dror 2025).",
     "The share of a label in the corpus is estimated from the units that people read, with the judge's labels of all "
     "other items (prediction-powered, PPI++: Angelopoulos, Duchi and Zrnic 2023), with its rates of error (Rogan and "
-    "Gladen 1978), or without it (people alone). All three are for what people would say of every item.",
+    "Gladen 1978), or without it (people alone). All three estimate what people would answer if they "
+    "read every item.",
 )
 
 
+def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
+    """The ids of the items from which the set was drawn; None where its corpus is not in this installation.
+    EvaluationError where another corpus is named."""
+    if corpus and units.corpus and corpus != units.corpus:
+        raise EvaluationError(
+            f"The gold set {units.name} was drawn from corpus {units.corpus}, not {corpus}; leave --corpus out, or "
+            "correct it."
+        )
+    name = corpus or units.corpus
+    manifest = read_manifest(name) if name else None
+    if manifest is None:
+        return None
+    wanted = {draw["language"] for draw in units.manifest["draws"]} - {""}
+    found: list[str] = []
+    for part in manifest.parts:
+        table = pq.read_table(corpus_dir(name) / "parts" / part.name, columns=["id", "language"])
+        rows = zip(table["id"].to_pylist(), table["language"].to_pylist(), strict=True)
+        found += [key for key, language in rows if not wanted or language in wanted]
+    return frozenset(found)
+
+
 def certificate(
-    units: Units, said: Predictions, *, corpus_size: int | None, half_width: float, epsilon: float
+    units: Units, said: Predictions, *, frame: frozenset[str] | None, half_width: float, epsilon: float
 ) -> dict[str, Any]:
     """What a report has of a judge besides the measures of any system: rows, words and headlines.
 
-    said: what the judge says of the units, and how often it gives each label to other items. corpus_size: items that it
-    must have labelled, None if that is not known. half_width: the wished half-width of a share's interval, a fraction.
-    EvaluationError if the judge did not label the whole corpus.
+    said: what the judge says of the units, and how often it gives each label to other items of the frame. frame: see
+    `frame_of`. half_width: the wished half-width of a share's interval, a fraction. EvaluationError if the judge did
+    not label the whole frame.
     """
     labelled = len(units.ids) + said.others.total()
-    if corpus_size is not None and labelled != corpus_size:
-        raise EvaluationError(
-            f"{said.name} has labels for {labelled:,} items, and the corpus has {corpus_size:,}; a judge's certificate "
-            "needs its label of every item of the corpus, once."
-        )
     if not said.others:
         raise EvaluationError(
             f"{said.name} has labels for the {labelled:,} units of the set alone; a judge's certificate needs its "
@@ -62,24 +83,40 @@ def certificate(
             f"All units of the gold set {units.name} have the chance 1, so they are no sample of the {labelled:,} "
             f"items that {said.name} labels; draw a sample with open_task --size, and export that."
         )
+    size = sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame)
+    if labelled != size:
+        raise EvaluationError(
+            f"{said.name} has labels for {labelled:,} of the {size:,} items from which the gold set {units.name} was "
+            "drawn; a judge's certificate needs its label of each of them, once."
+        )
     tested, verdict = _tested(units, said, epsilon)
     return {
         "rows": [*_agreement(units, said), *tested, *_shares(units, said, half_width)],
         "words": {
-            "by-person" if tested else "by-label-way": [verdict],
+            "by-person" if tested else "agreement": [verdict],
+            "by-label-way": [f"Of the {labelled:,} items from which the units were drawn."],
             "by-label-needed": [
                 f"How many more units people have to label for an interval of ±{100 * half_width:g} points."
             ],
         },
         "reading": list(READING),
         "sections": [
-            {"slug": slug, "title": title, "of": ["answers"], "measures": [measure]}
-            for slug, title, measure in (
-                ("agreement", "Agreement with people", "pairwise_agreement"),
-                ("alpha", "Krippendorff’s alpha", "alpha"),
-            )
+            {
+                "slug": "agreement",
+                "title": "Agreement with people",
+                "of": ["answers"],
+                "measures": ["pairwise_agreement", "agreement_difference"],
+                "plotted": ["pairwise_agreement"],
+            },
+            {
+                "slug": "alpha",
+                "title": "Krippendorff’s alpha",
+                "of": ["answers"],
+                "measures": ["alpha"],
+                "plotted": [],
+            },
         ],
-        "verdict": verdict,
+        "head": [{"measure": "winning_rate", "of": {}}] if tested else [],
     }
 
 
@@ -113,11 +150,11 @@ def _agreement(units: Units, said: Predictions) -> Iterator[Row]:
     found = judge_agreement(answers, _judged(answers, units, said), seed=int(units.digest[:8], 16))
     for who, estimate, number in (
         ("judge with people", found.judge, found.units),
-        ("judge with people, where two answered", found.judge_shared, found.units_shared),
+        (SHARED, found.judge_shared, found.units_shared),
         ("people with each other", found.people, found.units_shared),
     ):
         yield row("pairwise_agreement", {"answers": who}, estimate, number)
-    yield row("pairwise_agreement", {"answers": "judge less people"}, found.difference, found.units_shared)
+    yield row("agreement_difference", {"answers": SHARED}, found.difference, found.units_shared)
     for who, measure in (("judge and people", found.judge_alpha), ("people with each other", found.people_alpha)):
         told = None if measure.value is None else Difference(measure.value, *_ends(measure.low, measure.high))
         yield row("alpha", {"answers": who}, told, measure.units, "" if told else "all answers are the same")
@@ -142,7 +179,9 @@ def _tested(units: Units, said: Predictions, epsilon: float) -> tuple[list[Row],
         note = "the judge wins" if person.judge_wins else "" if person.p is not None else "too few units"
         rows.append(_plain("judge_close", of, person.judge, person.units, note) | {"p": person.adjusted})
         rows.append(_plain("person_close", of, person.own, person.units, note))
-    return rows, _verdict(test, epsilon)
+    passed = "no verdict" if test.passed is None else "passes the test" if test.passed else "fails the test"
+    whole = row("winning_rate", {}, None, None, f"alternative annotator test: {passed}") | {"value": test.winning_rate}
+    return [whole, *rows], _verdict(test, epsilon)
 
 
 def _plain(measure: str, of: Mapping[str, str], value: float | None, units: int, note: str) -> Row:

@@ -5,7 +5,7 @@ TSV, CSV, JSONL and Parquet, plain or packed. A TSV file may lack a header; its 
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -25,7 +25,7 @@ from corpora.prediction_files import repeat_told, repeats_told
 from corpora.predictors import find_predictor, predicted_labels
 from corpora.readers import header_of, read_rows
 
-SUM_SLACK = 1e-3  # by which the scores of a unit may miss the sum 1
+ROUNDED = 0.005  # by which a score with two decimals may be off
 
 
 @dataclass(frozen=True)
@@ -64,21 +64,27 @@ def read_table(
     *,
     columns: Mapping[str, str],
     format: str | None,
-    whole: bool = False,
+    others: Container[str] = frozenset(),
 ) -> Predictions:
     """Predictions for units. ids: those of the units, (n,); labels: those of the set, (K,). columns: field -> the
-    column of the file; format: where the file's name does not tell it; whole: whether other rows count too.
+    column of the file; format: where the file's name does not tell it; others: ids
+    of further items whose labels are counted.
 
     EvaluationError, a sentence, if the file lacks a unit, has one twice, or says what cannot be.
     """
     try:
-        return _read(path, ids, labels, columns, format, whole)
+        return _read(path, ids, labels, columns, format, others)
     except (CorpusError, RecordError) as error:
-        raise EvaluationError(str(error)) from error
+        raise EvaluationError(str(error).replace("--format ", "--file-format ")) from error
 
 
 def _read(
-    path: Path, ids: Sequence[str], labels: Sequence[str], own: Mapping[str, str], format: str | None, whole: bool
+    path: Path,
+    ids: Sequence[str],
+    labels: Sequence[str],
+    own: Mapping[str, str],
+    format: str | None,
+    further: Container[str],
 ) -> Predictions:
     check_file(path, format)
     format = format or format_of(path) or ""
@@ -99,7 +105,7 @@ def _read(
     lines: dict[str, int] = {}
     repeated, repeats, outside, strange = [], 0, 0, {}
     others: Counter[str] = Counter()
-    first_id = ""
+    first_id, swapped = "", False
     for line, raw in read_rows(path, format, columns, MAX_LINE, lambda count: None):
         if isinstance(raw, Fault):
             raise EvaluationError(f"{path}, line {line:,}: {raw.reason}")
@@ -108,8 +114,9 @@ def _read(
         except RecordError as error:
             raise EvaluationError(f"{path}, line {line:,}: {error}") from error
         first_id = first_id or key
-        if key not in place and not whole:
+        if key not in place and key not in further:
             outside += 1
+            swapped = swapped or str(raw.get("label", "")).strip() in place
             continue
         if key in lines:
             repeats += 1
@@ -127,10 +134,17 @@ def _read(
         if scores is not None:
             scores[place[key]] = found
     if repeats:
-        raise EvaluationError(repeats_told(path, repeated, repeats))
+        raise EvaluationError(repeats_told(path, repeated, repeats).replace("each post", "each unit"))
     if strange:
         raise EvaluationError(_strange(str(path), strange, labels))
+    if not first_id:
+        raise EvaluationError(f"{path} holds no rows.")
     if lines.keys().isdisjoint(place):
+        if swapped:
+            raise EvaluationError(
+                f"{path}: the columns seem to be swapped, as ids of the set stand in the place of labels; put the id "
+                "first, or name the columns with --column id=COLUMN and --column label=COLUMN."
+            )
         raise EvaluationError(
             f"{path} predicts none of the {len(ids):,} units of the set: its first id is {first_id}, and the set's is "
             f"{ids[0]}. Give the predictions of these units, with their ids."
@@ -144,6 +158,13 @@ def _read(
     if outside:
         rows = "1 row is about a unit" if outside == 1 else f"{outside:,} rows are about units"
         notes.append(f"{path.name}: {rows} outside the set, without effect on any figure.")
+    if scores is not None and says_label:
+        unlike = sum(labels[best] != label for best, label in zip(scores.argmax(axis=1), said, strict=True))
+        if unlike:
+            notes.append(
+                f"{path.name}: in {unlike:,} rows the label is not the one with the highest score. Accuracy and the "
+                "like go by the label; calibration, thresholds and coverage by the scores."
+            )
     if scores is not None and not says_label and (ties := _ties(scores)):
         notes.append(
             f"{path.name}: in {ties:,} rows several labels have the highest score; the first of them in the task's "
@@ -216,9 +237,9 @@ def _scores(path: Path, line: int, raw: Mapping[str, Any], labels: Sequence[str]
                 "to 1."
             )
         found.append(score)
-    if abs(math.fsum(found) - 1) > SUM_SLACK:
+    total = math.fsum(found)
+    if abs(total - 1) > ROUNDED * len(found) + 1e-9:
         raise EvaluationError(
-            f"{path}, line {line:,}: the scores add up to {math.fsum(found):.4g}, not 1; give a probability for each "
-            "label."
+            f"{path}, line {line:,}: the scores add up to {total:.4g}, not 1; give a probability for each label."
         )
-    return found
+    return [score / total for score in found]

@@ -75,11 +75,14 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
     ids = {row["id"] for row in rows_of(gold)}
     some = tmp_path / "some.tsv"
     some.write_text("".join(line for line in lines if line.split("\t")[0] in ids or line < "r2"))
-    assert "and the corpus has 240; a judge's certificate needs" in refusal(
+    assert "of the 240 items from which the gold set mood was drawn" in refusal(
         "--judge", some, "--gold", gold, "--corpus", "reviews"
     )
     some.write_text("".join(line for line in lines if line.split("\t")[0] in ids))
     assert f"for the {len(ids)} units of the set alone" in refusal("--judge", some, "--gold", gold)
+    some.write_text("".join(lines[:-1]) + "invented\t1\n")
+    assert "has labels for 239 of the 240 items" in refusal("--judge", some, "--gold", gold)
+    assert "was drawn from corpus reviews, not other" in refusal("--judge", judge, "--gold", gold, "--corpus", "other")
     assert refusal(judge, "--judge", judge, "--gold", gold).startswith("Name the predictions that are measured, or")
     assert refusal("--gold", gold).startswith("Name the predictions that are measured, or")
 
