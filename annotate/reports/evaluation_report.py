@@ -30,13 +30,15 @@ from dataclasses import replace
 from typing import Any
 
 from annotate.reports.curves import Spot, curve
-from annotate.reports.heat_map import confused_labels, heat_map, top_confusions
+from annotate.reports.heat_map import Cell as Confusion
+from annotate.reports.heat_map import heat_map
 from annotate.reports.measure_names import DIMENSIONS, MEASURES
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points, span
 from annotate.reports.plots import Mark
 from annotate.reports.plots import Row as PlotRow
-from annotate.reports.sections import Section, by_value, dense, mark_of, pictures
-from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, Table, beside, many, numbered, table
+from annotate.reports.sections import Section, by_value, mark_of, pictures
+from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, beside, dense, many, numbered, table
+from corpora.core.languages import UND
 
 KIND = "evaluation"
 COMMONEST = 25  # confusions in the table
@@ -61,7 +63,13 @@ def how_to_read(report: dict) -> tuple[str, ...]:
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
     found = [
-        (_capital(MEASURES[row["measure"]].name), _written(row), _rests_on(report, row))
+        (
+            _capital(MEASURES[row["measure"]].name),
+            _cell(row).shown,
+            ", ".join(
+                [*_where(report, row), row["note"] if row["units"] is None else many(row["units"], _noun(report))]
+            ),
+        )
         for head in report["head"]
         for row in report["rows"]
         if (row["measure"], row["of"]) == (head["measure"], head["of"])
@@ -72,11 +80,6 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
         first = [row for row in measured if {"measure": row["measure"], "of": row["of"]} in heads]
         found.append(("Comparison", *_who_is_better(report, first or measured or comparison["rows"])))
     return found
-
-
-def _rests_on(report: dict, row: Mapping[str, Any]) -> str:
-    words = row["note"] if row["units"] is None else many(row["units"], _noun(report))
-    return ", ".join([*_where(report, row), words])
 
 
 def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
@@ -106,7 +109,10 @@ def sections(report: dict) -> list[Section]:
         found.append(_confusion(report))
     if "errors" in report:
         found.append(_errors(report))
-    return [_with_words(section, report["words"].get(section.slug, ())) for section in [*found, _gold(report)]]
+    words = report["words"]
+    return [
+        replace(section, words=(*words.get(section.slug, ()), *section.words)) for section in [*found, _gold(report)]
+    ]
 
 
 def _measured_sections(report: dict, rows: Iterable[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> list[Section]:
@@ -123,18 +129,16 @@ def _measured_sections(report: dict, rows: Iterable[dict], cell: Callable[[Mappi
             title = _capital(report.get("names", {}).get(value, value))
             part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": of}
         grouped.setdefault(part["slug"], (part, []))[1].append(row)
-    return [_made(report, part, rows, cell) for part, rows in grouped.values()]
-
-
-def _made(
-    report: dict, part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]
-) -> Section:
-    if not part["of"]:
-        return _overall(report, rows, cell)
-    is_one = len({row["measure"] for row in rows}) == 1
-    if "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
-        return _crossed(part, rows, cell)
-    return _sliced(report, part, rows, cell)
+    found = []
+    for part, rows in grouped.values():
+        is_one = len({row["measure"] for row in rows}) == 1
+        if not part["of"]:
+            found.append(_overall(report, rows, cell))
+        elif "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
+            found.append(_crossed(part, rows, cell))
+        else:
+            found.append(_sliced(report, part, rows, cell))
+    return found
 
 
 def _by(of: Mapping[str, str]) -> dict[str, Any]:
@@ -145,22 +149,14 @@ def _by(of: Mapping[str, str]) -> dict[str, Any]:
     return {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": tuple(of)}
 
 
-def _with_words(section: Section, words: Sequence[str]) -> Section:
-    return replace(section, words=(*words, *section.words))
-
-
 # --- figures
 
 
-def _written(row: Mapping[str, Any]) -> str:
-    measure = MEASURES[row["measure"]]
-    if measure.is_exact:
-        return percent(row["value"]) if measure.is_share else count(row["value"])
-    return estimate(row) if measure.is_share else coefficient(row)
-
-
 def _cell(row: Mapping[str, Any]) -> Cell:
-    return Cell(_written(row), row["value"])
+    measure, value = MEASURES[row["measure"]], row["value"]
+    if measure.is_exact:
+        return Cell(percent(value) if measure.is_share else count(value), value)
+    return Cell(estimate(row) if measure.is_share else coefficient(row), value)
 
 
 NOTES = Column("note", "note", NOTE)
@@ -198,28 +194,27 @@ def _sliced(
     # A table that all rests on the same units says it once.
     units = {row["units"] for row in rows}
     common = many(*units, _noun(report)) if part.get("apart") and len(units) == 1 else ""
-    listed = [{"of": values, **found, "note": _notes(found)} for values, found in slices.items()]
     names = report.get("names", {})
     columns: list[Column] = []
     for place, name in enumerate(of):
         named = names or name in NAMED
-        columns.append(Column(f"of{place}", DIMENSIONS.get(name, name), says=_value(place)))
-        columns += [Column(f"name{place}", "name", NAME, _name(place, names))] if named else []
+        columns.append(Column(f"of{place}", DIMENSIONS.get(name, name)))
+        columns += [Column(f"name{place}", "name", NAME)] if named else []
     for measure in measures:
-        columns.append(Column(measure, MEASURES[measure].name, NUMBER, _measured(measure, cell)))
+        columns.append(Column(measure, MEASURES[measure].name, NUMBER))
         for key, heading in (("units", f"{_noun(report)}s"), ("count", "counts as")):
             if not common and _is_shown(key, measure, measures, slices.values()):
-                columns.append(numbered(f"{measure}_{key}", heading, _figure(measure, key)))
+                columns.append(numbered(f"{measure}_{key}", heading))
         of_measure = [row for row in rows if row["measure"] == measure and cell is _cell]
         tested = [key for key in TESTS if any(key in row for row in of_measure)]
-        columns += [Column(key, TESTS[key], NUMBER, _p(measure, key)) for key in tested]
+        columns += [Column(f"{measure}_{key}", TESTS[key], NUMBER) for key in tested]
     plotted = part.get("plotted", measures[:1])
 
     def plots() -> list:
         drawn = [
-            PlotRow(" ".join(each["of"]), names.get(each["of"][0], ""), tuple(map(_mark, map(each.get, plotted))))
-            for each in listed
-            if any(measure in each for measure in plotted)
+            PlotRow(" ".join(values), names.get(values[0], ""), tuple(map(_mark, map(found.get, plotted))))
+            for values, found in slices.items()
+            if any(measure in found for measure in plotted)
         ]
         if not drawn:
             return []
@@ -230,9 +225,29 @@ def _sliced(
         ordered = drawn if all(row.label.isdigit() for row in drawn) else by_value(drawn)
         return pictures(ordered, title, series, counted=f"{_noun(report)}s")
 
-    tables = dense(table(many(len(listed), "row"), [*columns, NOTES], listed))
+    shown = [_slice_cells(values, measures, slices[values], names, cell) for values in slices]
+    tables = dense(table(many(len(shown), "row"), [*columns, NOTES], shown))
     words = (f"{common}.",) if common else ()
     return Section(part["slug"], part["title"], words, tables, part.get("loud", ""), plots=plots)
+
+
+def _slice_cells(
+    values: tuple[str, ...],
+    measures: Sequence[str],
+    found: Mapping[str, dict],
+    names: Mapping[str, str],
+    cell: Callable[[Mapping[str, Any]], Cell],
+) -> dict[str, Any]:
+    """The row of a slice by the keys of all columns that its table may have. found: measure -> its figure there."""
+    cells: dict[str, Any] = {"note": _notes(found)}
+    for place, value in enumerate(values):
+        cells |= {f"of{place}": value, f"name{place}": names.get(value, "") if names else beside(value)}
+    for measure in measures:
+        row = found.get(measure, {})
+        cells[measure] = cell(row) if row else Cell("")
+        cells |= {f"{measure}_{key}": row.get(key) for key in ("units", "count")}
+        cells |= {f"{measure}_{key}": p_value(row.get(key)) for key in TESTS}
+    return cells
 
 
 def _crossed(part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
@@ -246,7 +261,8 @@ def _crossed(part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[
     heads = list(part.get("across") or dict.fromkeys(row["of"][last] for row in rows))
     for each in listed.values():
         each["note"] = _notes({head: each[head] for head in heads if head in each}, heads)
-    down = [Column(f"of{n}", DIMENSIONS.get(name, name), says=_value(n)) for n, name in enumerate(names)]
+        each |= {f"of{n}": value for n, value in enumerate(each["of"])}
+    down = [Column(f"of{n}", DIMENSIONS.get(name, name)) for n, name in enumerate(names)]
     is_matrix = any(values[0] in heads for values in listed)
     across = [Column(head, head, NUMBER, _crossing(head, is_matrix, cell)) for head in heads]
     step = ACROSS if is_matrix else WIDE - len(down)
@@ -293,26 +309,6 @@ def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collectio
 
 def _mark(row: Mapping[str, Any] | None) -> Mark | None:
     return mark_of(row, row["units"]) if row else None
-
-
-def _value(place: int) -> Callable[[dict], str]:
-    return lambda row: row["of"][place]
-
-
-def _name(place: int, names: Mapping[str, str]) -> Callable[[dict], str]:
-    return lambda row: names.get(row["of"][place], "") if names else beside(row["of"][place])
-
-
-def _measured(measure: str, cell: Callable[[Mapping[str, Any]], Cell]) -> Callable[[dict], Cell]:
-    return lambda row: cell(row[measure]) if measure in row else Cell("")
-
-
-def _figure(measure: str, key: str) -> Callable[[dict], float | None]:
-    return lambda row: row[measure][key] if measure in row else None
-
-
-def _p(measure: str, key: str) -> Callable[[dict], str]:
-    return lambda row: p_value(row.get(measure, {}).get(key))
 
 
 def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
@@ -469,6 +465,21 @@ def _confusion(report: dict) -> Section:
     return Section("confusion", "Confusions", (), dense(found), plots=lambda: _heat_maps(report))
 
 
+def top_confusions(cells: Iterable[Confusion], most: int) -> list[Confusion]:
+    """The commonest errors; those with the most posts come first."""
+    wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
+    return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:most]
+
+
+def confused_labels(cells: Sequence[Confusion], most: int) -> list[str]:
+    """The labels of the commonest errors, `most` of them at most, in order of their code, und at the end."""
+    chosen: dict[str, None] = {}
+    for gold, predicted, _ in top_confusions(cells, len(cells)):
+        if len(chosen.keys() | {gold, predicted}) <= most:
+            chosen |= dict.fromkeys((gold, predicted))
+    return sorted(chosen, key=lambda label: (label == UND, label))
+
+
 def _heat_maps(report: dict) -> list:
     labels, cells = report["confusion"]["labels"], report["confusion"]["cells"]
     predicted = f"{report['predictor']['spelled']} says"
@@ -501,27 +512,9 @@ def _errors(report: dict) -> Section:
         "errors",
         "Errors",
         words,
-        dense(_table_of(errors[:LISTED], columns)),
+        dense(table(many(len(errors[:LISTED]), "error"), columns, errors[:LISTED])),
         paged=True,
         filters=filters if len(filters) > 1 else {},
-    )
-
-
-def _table_of(rows: Iterable[dict], columns: Sequence[Column]) -> Table:
-    listed = list(rows)
-    return table(many(len(listed), "error"), columns, listed)
-
-
-def _sets_of(noun: str) -> tuple[Column, ...]:
-    """The columns of the table of sets, of which each row is a `noun`, as in "records"."""
-    return (
-        Column("name", "gold set"),
-        Column("design", "design", NAME, lambda gold: gold.get("design", "")),
-        numbered("rows", noun),
-        Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
-        Column("predictor", "drawn by", NAME, lambda gold: gold.get("predictor", "")),
-        Column("folder_name", "folder", NAME),
-        Column("digest", "SHA-256", DIGEST),
     )
 
 
@@ -529,5 +522,14 @@ def _gold(report: dict) -> Section:
     words = [f"Predictions: {report['predictor']['spelled']}.", *report["told"]]
     if comparison := report.get("comparison"):
         words.insert(1, f"Compared with: {comparison['other']['spelled']}.")
-    found = table(many(len(report["gold"]), "gold set"), _sets_of(f"{_noun(report)}s"), report["gold"])
+    columns = (
+        Column("name", "gold set"),
+        Column("design", "design", NAME, lambda gold: gold.get("design", "")),
+        numbered("rows", f"{_noun(report)}s"),
+        Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
+        Column("predictor", "drawn by", NAME, lambda gold: gold.get("predictor", "")),
+        Column("folder_name", "folder", NAME),
+        Column("digest", "SHA-256", DIGEST),
+    )
+    found = table(many(len(report["gold"]), "gold set"), columns, report["gold"])
     return Section("gold", "What was measured against what", tuple(words), dense(found))

@@ -8,7 +8,6 @@ from django.utils.safestring import SafeString
 
 from annotate.reports.numbers import count, percent
 from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, escaped, picture, text
-from corpora.core.languages import UND
 
 Cell = tuple[str, str, float]  # gold label, predicted label, posts (estimated numbers of them are fractional)
 
@@ -23,21 +22,6 @@ SHADES = (
 )
 NUMBERED = 26  # labels up to which a heat map has its numbers in the cells
 OTHERS = "others"
-
-
-def top_confusions(cells: Iterable[Cell], most: int) -> list[Cell]:
-    """The commonest errors; those with the most posts come first."""
-    wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
-    return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:most]
-
-
-def confused_labels(cells: Sequence[Cell], most: int) -> list[str]:
-    """The labels of the commonest errors, `most` of them at most, in order of their code, und at the end."""
-    chosen: dict[str, None] = {}
-    for gold, predicted, _ in top_confusions(cells, len(cells)):
-        if len(chosen.keys() | {gold, predicted}) <= most:
-            chosen |= dict.fromkeys((gold, predicted))
-    return sorted(chosen, key=lambda label: (label == UND, label))
 
 
 def heat_map(

@@ -26,13 +26,6 @@ def span(low: float, high: float) -> str:
     return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
-def with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    """97.1% [95.8, 98.2]; without a value the interval says nothing either, and there may be none."""
-    if value is None or low is None or high is None:
-        return percent(value)
-    return f"{percent(value)} {span(low, high)}"
-
-
 def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
     """0.158 [0.140, 0.173], and never -0.000, of a measure as core/agreement.py makes it; there may be no interval, or
     no value."""
@@ -43,11 +36,11 @@ def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
 
 
 def estimate(made: Mapping[str, Any] | None) -> str:
-    """An estimate as a report holds it: {"value", "low", "high", ...}, or None."""
+    """97.1% [95.8, 98.2], of an estimate as a report holds it: {"value", "low", "high", ...}, or None."""
     if made is None or made["value"] is None:
         return NOT_MEASURED
-    written = with_interval(made["value"], made["low"], made["high"])
-    return f"{written}, no interval" if made["low"] is None else written
+    interval = ", no interval" if made["low"] is None else f" {span(made['low'], made['high'])}"
+    return f"{percent(made['value'])}{interval}"
 
 
 def points(made: Mapping[str, Any] | None) -> str:

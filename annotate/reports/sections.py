@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotate.reports.plots import Mark, Row, axis_of, forest
-from annotate.reports.tables import NAME, NOTE, Table
+from annotate.reports.tables import Table
 
 # Rows of one picture at most, so that it fits on a printed page. Longer lists go on in the next picture, on the same
 # axis.
@@ -29,20 +29,6 @@ class Section:
     plots: Callable[[], list[SafeString]] = list
     paged: bool = False
     filters: Mapping[str, str] = field(default_factory=dict)
-
-
-# --- tables
-
-
-def dense(table: Table) -> tuple[Table, ...]:
-    """The table without its empty columns, such as notes, names or effective counts; no table without rows."""
-    empty = set()
-    for n, column in enumerate(table.columns):
-        noteless = column.kind in (NAME, NOTE) and not any(row[n].shown for row in table.rows)
-        as_posts = column.heading == "counts as" and all(row[n].shown == row[n - 1].shown for row in table.rows)
-        if noteless or as_posts:
-            empty.add(column.key)
-    return (table.without(empty),) if table.rows else ()
 
 
 # --- plots

@@ -110,6 +110,8 @@ class Table:
 
     @property
     def rows(self) -> list[tuple[Cell, ...]]:
+        if not self.slug and not self.given:
+            return [*self.body, *self.total]
         place, down = self._order()
         found = self.found
         if place is None:
@@ -181,6 +183,18 @@ def table(
     listed = tuple(columns)
     body, below = (tuple(tuple(column.cell(row) for column in listed) for row in part) for part in (rows, total))
     return Table(caption, listed, body, below, slug, asked)
+
+
+def dense(table: Table) -> tuple[Table, ...]:
+    """The table without its empty columns, such as notes, names or effective counts; no table without rows."""
+    rows = table.rows
+    empty = set()
+    for n, column in enumerate(table.columns):
+        noteless = column.kind in (NAME, NOTE) and not any(row[n].shown for row in rows)
+        as_posts = column.heading == "counts as" and all(row[n].shown == row[n - 1].shown for row in rows)
+        if noteless or as_posts:
+            empty.add(column.key)
+    return (table.without(empty),) if rows else ()
 
 
 # --- what a cell says

@@ -41,33 +41,22 @@ def as_lines(table: Table) -> str:
     for n, column in enumerate(table.columns):
         if column.kind == DIGEST:
             cells = [[*row[:n], row[n][:SHORT_DIGEST], *row[n + 1 :]] for row in cells]
-    kept = [n for n, column in enumerate(table.columns) if column.kind != NOTE]
-    if _sum(_widths(table.columns, cells, kept)) > WIDTH:
-        kept = [n for n in kept if table.columns[n].kind != NAME]
-    widths = _fitting(table.columns, kept, _widths(table.columns, cells, kept))
+    room = {
+        n: max(map(_wide, (column.heading, *(row[n] for row in cells))))
+        for n, column in enumerate(table.columns)
+        if column.kind != NOTE
+    }
+    if sum(room.values()) + len(GAP) * (len(room) - 1) > WIDTH:
+        room = {n: width for n, width in room.items() if table.columns[n].kind != NAME}
+    wordy = [n for n in room if table.columns[n].kind != NUMBER]
+    # Shortened where it is widest, as long as it does not fit.
+    while sum(room.values()) + len(GAP) * (len(room) - 1) > WIDTH and any(room[n] > LEAST for n in wordy):
+        room[max(wordy, key=room.__getitem__)] -= 1
     lines = []
     for row in ([column.heading for column in table.columns], *cells):
-        padded = [_padded(row[n], width, table.columns[n].kind) for n, width in zip(kept, widths, strict=True)]
+        padded = [_padded(row[n], width, table.columns[n].kind) for n, width in room.items()]
         lines.append(GAP.join(padded).rstrip())
     return "\n".join([*lines, *notes])
-
-
-def _fitting(columns: tuple[Column, ...], kept: list[int], widths: list[int]) -> list[int]:
-    """Shortened where it is widest, as long as it does not fit."""
-    while _sum(widths) > WIDTH:
-        wordy = [i for i, n in enumerate(kept) if columns[n].kind != NUMBER and widths[i] > LEAST]
-        if not wordy:
-            break
-        widths[max(wordy, key=lambda i: widths[i])] -= 1
-    return widths
-
-
-def _sum(widths: list[int]) -> int:
-    return sum(widths) + len(GAP) * (len(widths) - 1)
-
-
-def _widths(columns: tuple[Column, ...], cells: list[list[str]], kept: list[int]) -> list[int]:
-    return [max(map(_wide, (columns[n].heading, *(row[n] for row in cells)))) for n in kept]
 
 
 def _wide(words: str) -> int:

@@ -17,7 +17,10 @@ FOLDED = 12  # a table of more rows is folded in the HTML
 
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
-    written = [underlined(printable(evaluation_report.title(report)), "="), *_warning_text(report)]
+    written = [underlined(printable(evaluation_report.title(report)), "=")]
+    if warnings := report.get("warnings"):
+        lines = [wrapped(printable(words), "!! ", "!!   ") for words in warnings]
+        written.append("\n".join([f"!! {_warned(report).upper()}", *lines]))
     if headlines := evaluation_report.headlines(report):
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
@@ -27,12 +30,6 @@ def as_text(report: dict) -> str:
         written += _section_text(section)
     written.append("\n".join(wrapped(words) for words in evaluation_report.how_to_read(report)))
     return "\n\n".join(written) + "\n"
-
-
-def _warning_text(report: dict) -> list[str]:
-    warnings = report.get("warnings") or []
-    lines = [wrapped(printable(words), "!! ", "!!   ") for words in warnings]
-    return ["\n".join([f"!! {_warned(report).upper()}", *lines])] if warnings else []
 
 
 def _section_text(section: Section) -> list[str]:

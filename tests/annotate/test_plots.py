@@ -8,7 +8,8 @@ from xml.etree import ElementTree
 
 import pytest
 
-from annotate.reports.heat_map import SHADES, confused_labels, heat_map, top_confusions
+from annotate.reports.evaluation_report import confused_labels, top_confusions
+from annotate.reports.heat_map import SHADES, heat_map
 from annotate.reports.numbers import count, estimate, p_value, percent
 from annotate.reports.plots import Mark, Moment, Parts, Row, Span, axis_of, columns, forest, ranges, stacked
 from annotate.reports.progress import since_plot
