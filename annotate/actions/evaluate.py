@@ -129,7 +129,6 @@ OF_RANKED = (
 
 def run(values, progress) -> Outcome:
     options = {name: value for name, value in values.items() if name not in OF_COMMAND}
-    options["half_width"] = values["half_width"] and values["half_width"] / 100
     report = evaluate(values["predictions"], values["gold"], against=values["against"] or "", **options)
     out = values["out"]
     if out:

@@ -170,11 +170,16 @@ class Paired:
 
     # --- what is no share
 
-    def estimate(self, measure: Measure) -> Estimate:
-        """A measure between 0 and 1 with the interval of its jackknife variance, in effective counts."""
+    def estimate(self, measure: Measure, of_labels: Sequence[int] = ()) -> Estimate:
+        """A measure between 0 and 1 with the interval of its jackknife variance, in effective counts.
+
+        of_labels: how many units each label has of which it is the mean, by default one that all have. Where nothing
+        varies, the effective count is that of a mean of as many shares of so many units.
+        """
         value = min(1.0, max(0.0, float(measure(self.margins))))
         units, spread = self._jackknife(measure)
-        count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else float(units)
+        alike = len(of_labels) ** 2 / sum(1 / each for each in of_labels) if of_labels else float(units)
+        count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else min(units, alike)
         if units < LEAST_LEFT_OUT:
             return Estimate(value, 0.0, 1.0, value * count, count)
         return Estimate(value, *jeffreys(value * count, count), value * count, count)

@@ -26,11 +26,14 @@ class Reason(Enum):
 
     WEAK = "The judge's labels correlate too weakly with people's to help; these are the figures of people alone."
     UNRELATED = (
-        "Too few items were read to relate the judge's label to people's; these are the figures of people alone."
+        "Among the items read, the judge or people always or never give this label, so the judge cannot help; these "
+        "are the figures of people alone."
     )
-    UNINFORMATIVE = "The judge gives the label no more often where people do; these are the figures of people alone."
+    UNINFORMATIVE = (
+        "The judge gives this label no more often where people give it; these are the figures of people alone."
+    )
     INCONSISTENT = "The judge's share is below its rate of false positives; these are the figures of people alone."
-    FEW_DISAGREEMENTS = "Judge and people disagree on fewer than five items; the interval is wider than 95% needs."
+    FEW_DISAGREEMENTS = "Judge and people disagree on fewer than five items, so the interval is too wide."
 
     @property
     def is_fallback(self) -> bool:

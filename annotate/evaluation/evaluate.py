@@ -55,6 +55,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("half_width", "epsilon"), (UNITS,)),
 }
 OF_RANKED = ("split", "first", "threshold", "frequent_over")
+HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 OF_UNITS = ("unfinished", "split", "corpus", "column", "file_format", "half_width", "epsilon")
 
 
@@ -72,6 +73,10 @@ def evaluate(
             "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; one "
             "of the two."
         )
+    if not judge and (alone := [name for name in ("half_width", "epsilon") if options.get(name)]):
+        raise EvaluationError(f"--{alone[0].replace('_', '-')} is for a machine judge; name its file with --judge.")
+    if judge and not is_file(str(judge)):
+        raise EvaluationError(f"There is no file {judge}; --judge takes the file of a judge's labels.")
     predictions = predictions or str(judge)
     what = kind_of(gold[0], predictions)
     if judge and what != UNITS:
@@ -93,6 +98,7 @@ def evaluate(
         return _of_posts(predictions, gold, against, options)
     if what == UNITS:
         chosen = {name: options.get(name) for name in OF_UNITS}
+        chosen["half_width"] = (options.get("half_width") or HALF_WIDTH) / 100
         return evaluate_units(predictions, gold, against=against, judge=bool(judge), **chosen)
     chosen = {name: options[name] for name in OF_RANKED if what == RANKED and options.get(name) is not None}
     sets = read_published_sets(gold, unfinished=bool(options.get("unfinished")))

@@ -25,7 +25,6 @@ from corpora.columns import named_columns
 from corpora.core.predictions import EVERY_LABEL, FIELDS
 
 FEWEST = 10  # units of a slice
-HALF_WIDTH = 0.025  # of the interval of a label's share in the corpus, for which answers are counted
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
     "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
@@ -44,7 +43,7 @@ def evaluate_units(
     column: Sequence[str] | None = (),
     file_format: str | None = None,
     judge: bool | None = False,
-    half_width: float | None = None,
+    half_width: float = 0.025,
     epsilon: float | None = None,
 ) -> dict[str, Any]:
     """The report.
@@ -87,9 +86,7 @@ def evaluate_units(
     first = measured[0]
     extra: dict[str, Any] = {"rows": [], "words": {}, "reading": [], "sections": [], "head": []}
     if judge:
-        extra = certificate(
-            units, said[0], frame=frame, half_width=half_width or HALF_WIDTH, epsilon=epsilon or EPSILON
-        )
+        extra = certificate(units, said[0], frame=frame, half_width=half_width, epsilon=epsilon or EPSILON)
     by_scores: dict[str, Any] = {"rows": [], "sections": [], "reading": []}
     if said[0].scores is not None:
         by_scores = scored(pairs[0], said[0].scores, units.votes, units.labels, units.digest)
@@ -123,9 +120,20 @@ def _pairs(units: Units, said: Predictions) -> Paired:
 
 
 def _warnings(units: Units) -> list[str]:
-    if units.finished:
-        return []
-    return [f"The gold set {units.name} is unfinished: records that still wait for people are missing from it."]
+    found = []
+    if not units.finished:
+        found.append(
+            f"The gold set {units.name} is unfinished: records that still wait for people are missing from it."
+        )
+    counts = units.manifest.get("counts") or {}
+    left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
+    if left_out:
+        whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())
+        found.append(
+            f"{sum(left_out.values()):,} of {counts.get('records', 0):,} units of {units.name} have no label ({whys}). "
+            "They are harder than the others, and no figure here covers them."
+        )
+    return found
 
 
 # --- slices

@@ -65,9 +65,9 @@ class Choice:
         every = np.ones(units, dtype=np.bool_)
         yield row("accuracy", {}, pairs.share(pairs.right, every), units)
         for name, measure in self.macros.items():
-            yield row(name, {}, pairs.estimate(measure), units)
-        yield row("kappa", {}, pairs.coefficient(classes.kappa), units)
-        yield row("mcc", {}, pairs.coefficient(classes.matthews), units)
+            yield row(name, {}, pairs.estimate(measure, self.units_of_labels), units)
+        yield self._coefficient("kappa", classes.kappa)
+        yield self._coefficient("mcc", classes.matthews)
         for place, label in enumerate(self.labels):
             of, is_gold, is_said = {"label": label}, pairs.gold == place, pairs.said == place
             if self.occurring[place]:
@@ -75,7 +75,19 @@ class Choice:
                     "precision", of, pairs.share(is_gold, is_said), int(is_said.sum()), _none(is_said, "predicted")
                 )
                 yield row("recall", of, pairs.share(is_said, is_gold), int(is_gold.sum()), _none(is_gold, "in gold"))
-                yield row("f1", of, pairs.estimate(self._f1_of(place)), int((is_gold | is_said).sum()))
+                either = int((is_gold | is_said).sum())
+                yield row("f1", of, pairs.estimate(self._f1_of(place), [either]), either)
+
+    def _coefficient(self, name: str, measure: Measure) -> Row:
+        found, units = self.pairs.coefficient(measure), len(self.pairs.gold)
+        alike = units >= LEAST_UNITS and not found.has_interval
+        return row(name, {}, found, units, "no variation among the units" if alike else "")
+
+    @property
+    def units_of_labels(self) -> list[int]:
+        """How many units have each label that occurs, in gold or predicted."""
+        gold, said = self.pairs.gold, self.pairs.said
+        return [int(((gold == place) | (said == place)).sum()) for place in np.flatnonzero(self.occurring)]
 
     @property
     def macros(self) -> dict[str, Measure]:
@@ -87,10 +99,11 @@ class Choice:
         return lambda of: classes.f1s(of)[..., place]
 
     def sliced(self, of: Mapping[str, str], kept: Bools) -> Iterator[Row]:
-        """The first measures of some of the units."""
-        pairs = self.pairs.where(kept)
-        yield row("accuracy", of, pairs.share(pairs.right, np.ones(len(pairs.gold), dtype=np.bool_)), len(pairs.gold))
-        yield row("macro_f1", of, pairs.estimate(self.macro_f1), len(pairs.gold))
+        """The first measures of some of the units; macro F1 over the labels that occur there."""
+        part = Choice(self.pairs.where(kept), self.labels)
+        pairs, units = part.pairs, len(part.pairs.gold)
+        yield row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
+        yield row("macro_f1", of, pairs.estimate(part.macro_f1, part.units_of_labels), units)
 
     @property
     def macro_f1(self) -> Measure:
@@ -98,7 +111,7 @@ class Choice:
 
     def compared(self) -> dict[str, Measure]:
         """The measures in which two systems are compared."""
-        return {"accuracy": classes.accuracy, "macro_f1": self.macro_f1, "kappa": classes.kappa}
+        return {"accuracy": classes.accuracy, **self.macros, "kappa": classes.kappa, "mcc": classes.matthews}
 
 
 def _none(domain: Bools, words: str) -> str:
@@ -114,12 +127,15 @@ class Grades(Choice):
         yield from super().rows()
         pairs, units = self.pairs, len(self.pairs.gold)
         yield row("mae", {}, pairs.mean(np.abs(pairs.gold - pairs.said).astype(np.float64)), units)
-        yield row("weighted_kappa", {}, pairs.coefficient(classes.weighted_kappa), units)
+        yield self._coefficient("weighted_kappa", classes.weighted_kappa)
         if pairs.groups is not None:
             grade = len(self.labels) - 1
             pages = sorted(zip(pairs.groups.tolist(), grade - pairs.gold, grade - pairs.said, strict=True))
             found = mean_ndcg(((str(group), float(true), float(said)) for group, true, said in pages), seed="ndcg")
             yield row("ndcg", {}, resampled(found), found.queries, "" if found.queries else "no group has two units")
+
+    def compared(self) -> dict[str, Measure]:
+        return super().compared() | {"weighted_kappa": classes.weighted_kappa}
 
 
 def apart(measure: str, of: Mapping[str, str], first: Paired, second: Paired, function: Measure) -> Row:

@@ -43,7 +43,8 @@ SECTIONS = (
 READING = (
     "Log loss is the mean of minus the natural logarithm of the score of the gold label; the Brier score is the mean "
     "squared difference of scores and truth, added up over labels, from 0 to 2; the expected calibration error is the "
-    "mean distance of confidence and accuracy over 15 bins (Guo et al. 2017). All three are 0 at best.",
+    "mean distance of confidence and accuracy over 15 bins (Guo et al. 2017). All three are 0 at best. A score of 0 "
+    "for the gold label counts as the smallest number that a computer tells from 0, as in scikit-learn.",
     "ROC-AUC is the chance that a unit with the label has a higher score for it than one without. Average precision "
     "is the mean of the precision at each unit that has the label, ranked by its scores.",
     "A threshold is the lowest score from which on answers are as precise as wished, with 95% confidence although it "
@@ -125,7 +126,9 @@ def _thresholds(units: ScoredUnits, labels: Sequence[str]) -> Iterator[Row]:
     for name, place in answers.items():
         for wish in WISHES:
             found, of = precision_threshold(units, wish, place), {"answers": name, "wished": f"{wish:.0%}"}
-            yield of_figure("threshold", of, Figure(found.value), len(units.rows), found.reason)
+            yield of_figure(
+                "threshold", of, Figure(found.value), len(units.rows), found.reason and f"at {wish:.0%}: {found.reason}"
+            )
             if found.value is not None:
                 yield of_figure("reached_precision", of, found.precision, len(units.rows))
                 yield of_figure("recall_there", of, Figure(found.recall), len(units.rows))

@@ -25,15 +25,16 @@ if TYPE_CHECKING:
 Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 # The options of the command that are named arguments here, or that a notebook has no use for.
-OWN = ("predictions", "gold", "against", "out", "format")
+OWN = ("predictions", "gold", "against", "judge", "out", "format")
 COLUMNS = ("measure", "of", "value", "low", "high", "units", "note")
 
 
 def evaluate(
-    predictions: Given,
+    predictions: Given | None,
     gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
     against: Given | None = None,
+    judge: Given | None = None,
     name: str = "This classifier",
     **options: Any,
 ) -> "Evaluation":
@@ -41,7 +42,8 @@ def evaluate(
 
     predictions: the path of a file or folder, as the command takes it; id -> label; a DataFrame with the columns id and
     label, or id and a column of scores for each label; or the name of a predictor of the corpus, such as "fasttext" or
-    "ours@2". gold: the folder of a set, or several. against: other predictions, compared unit by unit. name: what the
+    "ours@2". gold: the folder of a set, or several. against: other predictions, compared unit by unit. judge: in
+    place of predictions, which are None then, a machine judge's labels of every item of the corpus. name: what the
     report calls predictions that come neither from a file nor from the corpus. options: those of the command
     `evaluate`, with _ for -, such as unfinished=True, split="test" or map={"zh": ["zh-CN", "zh-TW"]}.
 
@@ -60,7 +62,9 @@ def evaluate(
 
         try:
             other = "" if against is None else spelled(against, "The other one")
-            report = measured(spelled(predictions, name), folders, against=other, **_values(options))
+            said = "" if predictions is None else spelled(predictions, name)
+            machine = None if judge is None else Path(spelled(judge, name))
+            report = measured(said, folders, against=other, judge=machine, **_values(options))
         except SAID as error:
             raise AssayError(OPTION.sub(lambda option: option[1].replace("-", "_"), as_named(str(error)))) from None
         return Evaluation(json.loads(as_named(json.dumps(report))))

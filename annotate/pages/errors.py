@@ -5,7 +5,8 @@ Operations raise what is in annotate/core/refusals.py; the middleware and the AP
 
 import sys
 
-from django.http import Http404, JsonResponse
+from django.core.exceptions import DisallowedHost
+from django.http import Http404, HttpResponse, JsonResponse
 from django.shortcuts import render
 from django.utils.translation import get_language_from_request, override
 from django.utils.translation import gettext as _
@@ -86,7 +87,10 @@ def status_of(refusal: Refusal) -> int:
 
 
 def bad_request(request, exception):
-    """The answer to a form that Django does not read, such as one of thousands of fields."""
+    """The answer to a form that Django does not read, such as one of thousands of fields, and to a foreign Host."""
+    if isinstance(exception, DisallowedHost):
+        said = "This site is not served under this name. Use the address that you were given.\n"
+        return HttpResponse(said, content_type="text/plain", status=400)
     if request.path.startswith(API):
         detail = "The body of the request holds more than the site takes, so nothing was done. Send less."
         return JsonResponse({"code": InvalidAnswer.code, "detail": detail}, status=400)

@@ -41,10 +41,12 @@ from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, be
 from corpora.core.languages import UND
 
 KIND = "evaluation"
+TITLE = 30  # letters of the names of sets in the title
 COMMONEST = 25  # confusions in the table
 CONFUSED = 20  # labels in the heat map that has its numbers in the cells
 # Columns side by side on a terminal: of figures without intervals; and of values down and figures with intervals.
 ACROSS, WIDE = 8, 5
+MOST_FIELDS = 4  # of a record, beside an error
 FILTERS = 12  # pairs of gold and predicted label by which errors are filtered
 LISTED = 200  # errors in the table; the file has them all
 
@@ -53,7 +55,8 @@ def title(report: dict) -> str:
     subject = report["predictor"]["spelled"]
     if comparison := report.get("comparison"):
         subject = f"{subject} against {comparison['other']['spelled']}"
-    return f"{subject}, measured on {many(len(report['gold']), 'gold set')}"
+    names = ", ".join(gold["name"] for gold in report["gold"])
+    return f"{subject}, measured on {names if len(names) <= TITLE else many(len(report['gold']), 'gold set')}"
 
 
 def how_to_read(report: dict) -> tuple[str, ...]:
@@ -218,7 +221,7 @@ def _sliced(
         ]
         if not drawn:
             return []
-        series = tuple(MEASURES[measure].name for measure in plotted) if len(plotted) > 1 else ()
+        series = tuple(MEASURES[measure].name for measure in plotted)
         title = str(part["title"])
         if "measures" not in part:
             title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
@@ -316,7 +319,7 @@ def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
     notes: dict[str, list[str]] = {}
     for name, row in found.items():
         if row["note"]:
-            notes.setdefault(row["note"], []).append(name if name in heads else MEASURES[name].name)
+            notes.setdefault(row["note"].rstrip("."), []).append(name if name in heads else MEASURES[name].name)
     if len(notes) == 1 and len(next(iter(notes.values()))) == len(found):
         return next(iter(notes))
     return "; ".join(f"{', '.join(names)}: {note}" for note, names in notes.items())
@@ -495,18 +498,19 @@ def _heat_maps(report: dict) -> list:
 def _errors(report: dict) -> Section:
     errors = report["errors"]
     words = (
-        f"{count(len(errors))} of {many(report['gold'][0]['rows'], 'unit')} have another predicted label than their "
-        "gold label. With --out, errors.jsonl has them all"
-        + (f", and the page the first {LISTED}." if len(errors) > LISTED else "."),
+        f"In {count(len(errors))} of {many(report['gold'][0]['rows'], 'unit')} the prediction differs from the gold "
+        "label. errors.jsonl, which --out writes, lists them all"
+        + (f"; this page has the first {LISTED}, and counts only these." if len(errors) > LISTED else "."),
     )
     pairs = Counter((each["gold"], each["predicted"]) for each in errors[:LISTED])
+    fields = list(dict.fromkeys(name for each in errors[:LISTED] for name in each.get("fields") or ()))[:MOST_FIELDS]
     marks = {pair: f"pair-{place}" for place, (pair, _) in enumerate(pairs.most_common(FILTERS))}
     filters = {mark: f"{gold} taken for {said} ({pairs[gold, said]})" for (gold, said), mark in marks.items()}
     columns = (
         Column("id", "id", says=lambda row: Cell(row["id"], mark=marks.get((row["gold"], row["predicted"]), ""))),
         Column("gold", "gold"),
         Column("predicted", "predicted"),
-        Column("text", "text", NOTE, lambda row: "\n".join((row.get("fields") or {}).values())),
+        *(Column(f"field {name}", name, NOTE, _field(name)) for name in fields),
     )
     return Section(
         "errors",
@@ -516,6 +520,10 @@ def _errors(report: dict) -> Section:
         paged=True,
         filters=filters if len(filters) > 1 else {},
     )
+
+
+def _field(name: str) -> Callable[[dict], str]:
+    return lambda row: (row.get("fields") or {}).get(name, "")
 
 
 def _gold(report: dict) -> Section:

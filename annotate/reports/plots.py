@@ -133,7 +133,7 @@ def forest(
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
     """A line each: the names of the series, that the axis is not the whole one, what the limit is."""
     parts: list[SafeString] = []
-    for name, fill in zip(series, FILLS, strict=False) if len(series) > 1 else ():
+    for name, fill in zip(series, FILLS, strict=False):
         top = LINE_HEIGHT * len(parts)
         dot = element("circle", cx=5, cy=top + 9, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)
         parts.append(legend(dot, name, top, room=16))

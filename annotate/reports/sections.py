@@ -63,7 +63,7 @@ def pictures(rows: list[Row], title: str, series: tuple[str, ...] = (), counted:
     axis = axis_of(rows)
     return [
         forest(part, title=title if number == 1 else f"{title}, part {number}", axis=axis, **named)
-        for number, part in enumerate(_split(rows, PAIRS if series else SINGLES), 1)
+        for number, part in enumerate(_split(rows, PAIRS if len(series) > 1 else SINGLES), 1)
         if _measured(part)
     ]
 

@@ -11,7 +11,9 @@ from annotate.reports.sections import Section
 from annotate.reports.tables import many
 from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
 
-MAIN_TABLES = 2  # sections in LaTeX
+NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # sections
+PAPER_ROWS = 40  # of a table in LaTeX
+LATEX_NEEDS = "% \\usepackage{booktabs}; labels in other scripts than Latin need XeLaTeX or LuaLaTeX.\n"
 FOLDED = 12  # a table of more rows is folded in the HTML
 
 
@@ -63,14 +65,13 @@ def as_markdown(report: dict) -> str:
 
 
 def as_latex(report: dict) -> str:
-    """The first tables, of all units and by label, for a paper."""
-    shown = [section for section in evaluation_report.sections(report) if section.tables and not section.paged][
-        :MAIN_TABLES
-    ]
-    return "\n".join(
+    """The tables of figures, for a paper; those of many rows are left out."""
+    shown = [each for each in evaluation_report.sections(report) if not each.paged and each.slug not in NOT_IN_PAPERS]
+    return LATEX_NEEDS + "\n".join(
         latex.as_latex(each, f"{evaluation_report.title(report)}: {section.title}, with 95% intervals")
         for section in shown
         for each in section.tables
+        if len(each.rows) <= PAPER_ROWS
     )
 
 

