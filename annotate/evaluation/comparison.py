@@ -44,19 +44,9 @@ def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[G
     fold = sides[0].fold
     together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
     return {
-        "other": described(second, any(second.voted_in(gold) for gold, _ in read)),
+        "other": second.described(any(second.voted_in(gold) for gold, _ in read)),
         "rows": rows,
         "together": together,
-    }
-
-
-def described(subject: Subject, voted: bool) -> dict[str, Any]:
-    return {
-        "name": subject.name,
-        "version": subject.version,
-        "spelled": subject.spelled,
-        "voted": voted,
-        "mapping": {coarse: list(labels) for coarse, labels in subject.mapping.items()},
     }
 
 

@@ -13,7 +13,6 @@ from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.given import (
     EvaluationError,
     Subject,
-    check_for_files,
     corpus_of,
     is_file,
     of_corpus,
@@ -130,7 +129,11 @@ def kind_of(folder: Path, predictions: str) -> str:
 def _of_posts(predictions: str, folders: Sequence[Path], against: str, options: Mapping[str, Any]) -> dict[str, Any]:
     every = [each for each in (predictions, against) if each]
     read_so = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if options.get(name)]
-    check_for_files(read_so, files=any(map(is_file, every)))
+    if read_so and not any(map(is_file, every)):
+        raise EvaluationError(
+            f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
+            "labels mean was said with import_predictions."
+        )
     sets = read_sets(
         folders, allow_erased=options.get("allow_erased", False), unfinished=options.get("unfinished", False)
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate.goldsets.reading import GoldRow, GoldSet, read_gold_set
+from annotate.goldsets.reading import GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import negative
 from corpora.core.languages import LANGUAGES
@@ -44,6 +44,16 @@ class Subject:
     @property
     def spelled(self) -> str:
         return f"{self.name}@{self.version}" if self.version else self.name
+
+    def described(self, voted: bool) -> dict[str, Any]:
+        """What a report says of it. voted: whether its answers are among the labels of the sets."""
+        return {
+            "name": self.name,
+            "version": self.version,
+            "spelled": self.spelled,
+            "voted": voted,
+            "mapping": {coarse: list(labels) for coarse, labels in self.mapping.items()},
+        }
 
     def is_same(self, other: "Subject") -> bool:
         """Whether it is the very predictor that the other one is."""
@@ -80,7 +90,11 @@ def of_file(
     ar-Latn there. CorpusError if the file has no right predictions."""
     own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
     own = {label for label in own if label not in LANGUAGES}
-    spelled = {way: label for label in own for way in (label, _with_underscores(label))}
+    spelled = {label: label for label in own}
+    for label in own:
+        language, _, rest = label.partition("-")
+        if rest:
+            spelled[f"{language}_{rest.upper().replace('-', '_')}"] = label
     ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.unresolved_ids)}
     found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=ids)
     found = {key: spelled.get(label, label) for key, label in found.items()}
@@ -105,22 +119,6 @@ def is_file(spelled: str) -> bool:
     """Whether what was given is a file, and no predictor's name: it is there, or is written as the path of one."""
     path = Path(spelled)
     return path.exists() or len(path.parts) > 1 or format_of(path) is not None
-
-
-def check_for_files(given: Collection[str], *, files: bool) -> None:
-    """given: the options that say how files are read, as they are spelled; files: whether there are any.
-    EvaluationError if there is none that they could be for."""
-    if given and not files:
-        raise EvaluationError(
-            f"{' and '.join(given)}: for files of predictions, and none is given; what an imported predictor's labels "
-            "mean was said with import_predictions."
-        )
-
-
-def _with_underscores(label: str) -> str:
-    """ar_LATN for ar-Latn, as published sets spell it."""
-    language, _, rest = label.partition("-")
-    return f"{language}_{rest.upper().replace('-', '_')}" if rest else label
 
 
 def first_of(ids: list[str]) -> str:
@@ -150,7 +148,11 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
             )
         sets.append(gold)
     for gold in sets:
-        _check_uniform_of(gold, sets)
+        if gold.of and not any(DESIGNS[other.design].of_stream and other.name == gold.of for other in sets):
+            raise EvaluationError(
+                f"{gold.folder} holds the posts of the uniform set {gold.of} that a predictor labels otherwise than "
+                "the detectors, and by themselves they tell nothing of any stream; give that set too, with --gold."
+            )
     return sets
 
 
@@ -169,14 +171,6 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
         )
 
 
-def _check_uniform_of(gold: GoldSet, sets: Collection[GoldSet]) -> None:
-    if gold.of and not any(DESIGNS[other.design].of_stream and other.name == gold.of for other in sets):
-        raise EvaluationError(
-            f"{gold.folder} holds the posts of the uniform set {gold.of} that a predictor labels otherwise than the "
-            "detectors, and by themselves they tell nothing of any stream; give that set too, with --gold."
-        )
-
-
 def corpus_of(sets: Collection[GoldSet], named: str, spelled: str) -> str:
     """The corpus whose predictors are meant. EvaluationError if there is none, or if the sets are from another."""
     found = next((gold.corpus for gold in sets if gold.corpus), "")
@@ -190,24 +184,15 @@ def corpus_of(sets: Collection[GoldSet], named: str, spelled: str) -> str:
     return found or named
 
 
-def rows_of(sets: Collection[GoldSet], vanished: Collection[str]) -> list[tuple[GoldSet, list[GoldRow]]]:
-    """The remaining rows of each set."""
-    return [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
-
-
-def gone(sets: Collection[GoldSet], vanished: Collection[str]) -> dict[str, Any]:
-    """Posts of the sets on a list, counted once, and by label; a post may bear `de` in one set and `not-en` in one."""
+def left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> dict[str, dict[str, Any]]:
+    """Posts that no measure counts: why -> how many, each post counted once, and by label. A post may have the label
+    `de` in one set and `not-en` in another. vanished: ids of posts that are gone from their source."""
     rows = {(row.id, row.label) for gold in sets for row in gold.rows if row.id in vanished}
-    return {"posts": len({key for key, _ in rows}), "by_label": _sorted(Counter(label for _, label in rows))}
-
-
-def erased(sets: Collection[GoldSet]) -> dict[str, Any]:
-    total = sum((gold.erased for gold in sets), Counter[str]())
-    return {"posts": total.total(), "by_label": _sorted(total)}
-
-
-def _sorted(counter: Counter[str]) -> dict[str, int]:
-    return dict(sorted(counter.items()))
+    erased = sum((gold.erased for gold in sets), Counter[str]())
+    return {
+        "vanished": {"posts": len({key for key, _ in rows}), "by_label": Counter(label for _, label in rows)},
+        "erased": {"posts": erased.total(), "by_label": erased},
+    }
 
 
 # --- classes

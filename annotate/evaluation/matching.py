@@ -4,7 +4,7 @@ What is given is read in given.py; what is computed of it is in measures.py.
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,7 +52,8 @@ class Joined:
     unbounded: set[str] = field(default_factory=set)
     verified: dict[str, dict[str, str]] = field(default_factory=dict)
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
-    drawn_by: dict[str, set[str]] = field(default_factory=dict)  # language -> the predictors of its precision sets
+    # Language -> the other predictors by which its precision sets were drawn; "" for one that they do not name.
+    strangers: dict[str, set[str]] = field(default_factory=dict)
     undecided: dict[str, set[str]] = field(default_factory=dict)
     tells_read: bool = False  # whether the uniform set tells which of its posts people have read
     warnings: list[str] = field(default_factory=list)
@@ -95,11 +96,16 @@ def join(
     precise = [gold for gold, _ in left if DESIGNS[gold.design].by_trigger and not gold.of]
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
-        _joining(DESIGNS[gold.design])(joined, gold, rows, subject)
-    for gold, rows in left:
-        _bound(joined, gold, rows)
+        design = DESIGNS[gold.design]
+        if design.of_stream:
+            _join_uniform(joined, gold, rows, subject)
+        elif design.of_uniform:
+            _join_triggers(joined, gold, rows, subject)
+        else:
+            (_join_recall if design.by_author else _join_precision)(joined, gold, rows, subject)
+            _bound(joined, gold, rows)
     if joined.labelled:
-        for gold, _ in left:
+        for gold in (gold for gold, _ in left if gold.frames):
             joined.reach |= _reach(gold, [*joined.labelled.posts, *joined.labelled.missing.keys() & joined.said.keys()])
     if joined.verified and joined.uniform is not joined.labelled:
         joined.warnings.append("So the unread triggers that people verified do not count either.")
@@ -116,10 +122,8 @@ def join(
 
 def _bound(joined: Joined, gold: GoldSet, rows: list[GoldRow]) -> None:
     """How many of the posts of a set that asks about one language at a time may be false Yes."""
-    design = DESIGNS[gold.design]
-    if design.of_stream or design.of_uniform:
-        return
-    labels = {row.label if design.by_author else _asked(row) for row in rows if row.label != UND}
+    by_author = DESIGNS[gold.design].by_author
+    labels = {row.label if by_author else _asked(row) for row in rows if row.label != UND}
     for language in sorted(label for label in labels if label and not is_negative(label)):
         label = joined.fold.get(language, language)
         counts = gold.decoys.get(language, (0, 0, 0, 0))
@@ -144,30 +148,11 @@ def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
     return found
 
 
-def _joining(design: Design) -> Callable[[Joined, GoldSet, list[GoldRow], Subject], None]:
-    if design.of_stream:
-        return _join_uniform
-    if design.of_uniform:
-        return _join_triggers
-    return _join_recall if design.by_author else _join_precision
-
-
 def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
-    fold = joined.fold
-    cells = {
-        row.id: Cell(
-            stratum=row.agreed,
-            agreed=fold.get(row.agreed, row.agreed),
-            read=row.stratum != "agreed",
-            truth=fold.get(row.label, row.label),
-            said=joined.within(joined.said[row.id], row.label),
-            word=_word(row),
-            first=fold.get(row.first_label, row.first_label) if row.stratum != "agreed" else "",
-            chance=row.check_chance,
-        )
-        for row in rows
-        if row.stratum != UNCONFIRMED
-    }
+    cells: dict[str, Cell] = {}
+    unconfirmed: dict[str, Cell] = {}  # posts whose label is not confirmed, as posts without a label
+    for row in rows:
+        (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = _cell(joined, row)
     if gold.frame_size is not None and gold.frame_size < len(gold.rows):
         raise EvaluationError(
             f"{gold.folder / 'manifest.json'} says that the {len(gold.rows):,} posts were drawn from "
@@ -181,7 +166,6 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The detectors may "
             "be right or wrong there, and the intervals allow for both."
         )
-    unconfirmed = _unconfirmed(joined, rows)
     if unconfirmed:
         joined.warnings.append(
             f"{len(unconfirmed):,} labels of the gold set {gold.name} are not confirmed: one reader named another "
@@ -213,11 +197,27 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
         )
 
 
+def _cell(joined: Joined, row: GoldRow) -> Cell:
+    """What is known of a post of a uniform set; a label that is not confirmed is taken for the detectors' guess."""
+    label, agreed, first = (joined.fold.get(each, each) for each in (row.label, row.agreed, row.first_label))
+    said = joined.within(joined.said[row.id], row.label)
+    if row.stratum == UNCONFIRMED:
+        return Cell(row.agreed, label, False, label, said)
+    # The label is nobody's word where the detectors agree, even if a post with the same text was audited.
+    if row.stratum == "agreed":
+        return Cell(row.agreed, agreed, False, label, said, chance=row.check_chance)
+    word = ADJUDICATED if row.decided_by == "adjudicator" else ""
+    if row.decided_by == "one" or row.checked:
+        word = AUDITED if row.stratum == "audited" else READ
+    return Cell(row.agreed, agreed, True, label, said, word=word, first=first, chance=row.check_chance)
+
+
 def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[str, Cell]:
     """The posts of the audit that nobody could label, by id; made up where the set counts more than it names."""
     found = {}
     for label, posts in gold.unresolved.items():
-        if not _is_audited(label, cells):
+        # Where all posts on which the detectors agree were read, there was no audit.
+        if not any(cell.stratum == label and not cell.read for cell in cells.values()):
             continue
         agreed = joined.fold.get(label, label)
         named = [key for key, stratum in gold.unresolved_ids.items() if stratum == label]
@@ -225,21 +225,6 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[s
         for key in [*named, *(f"{label}\n{number}" for number in range(len(named), posts))]:
             found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
     return found
-
-
-def _unconfirmed(joined: Joined, rows: Iterable[GoldRow]) -> dict[str, Cell]:
-    """The posts whose label is not confirmed, by id, as posts without a label."""
-    return {
-        row.id: Cell(
-            stratum=row.agreed,
-            agreed=joined.fold.get(row.label, row.label),
-            read=False,
-            truth=joined.fold.get(row.label, row.label),
-            said=joined.within(joined.said[row.id], row.label),
-        )
-        for row in rows
-        if row.stratum == UNCONFIRMED
-    }
 
 
 def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
@@ -261,21 +246,6 @@ def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
             "decided what the first had (open_task --second-share, and two adjudicators at least)."
         )
     return told
-
-
-def _word(row: GoldRow) -> str:
-    """Whose word the label is, or was before it was checked: of which pool (cells.py). None of a post on which the
-    detectors agree, although one with the same text was audited."""
-    if row.stratum == "agreed":
-        return ""
-    if row.decided_by == "one" or row.checked:
-        return AUDITED if row.stratum == "audited" else READ
-    return ADJUDICATED if row.decided_by == "adjudicator" else ""
-
-
-def _is_audited(label: str, cells: Mapping[str, Cell]) -> bool:
-    """Whether posts on which the detectors agree with a label are known through an audit, and not all read."""
-    return any(cell.stratum == label and not cell.read for cell in cells.values())
 
 
 def too_little_read(uniform: Uniform) -> str:
@@ -327,7 +297,8 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             # Posts that both predictors label so would be twice as many as in the predictor's own sample.
             others.add(language)
             continue
-        joined.drawn_by.setdefault(language, set()).add(by)
+        if not subject.drew(by):
+            joined.strangers.setdefault(language, set()).add(by)
         shown = joined.precision.setdefault(language, {})
         if joined.within(said, language) == language:
             shown[row.id] = joined.fold.get(row.label, row.label)

@@ -3,6 +3,7 @@
 given.py reads what is given, matching.py joins it; metrics.py estimates the numbers.
 """
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
@@ -11,9 +12,8 @@ from annotate.core.comparing import difference, holm, visible
 from annotate.core.false_yes import ASSUMED
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.form_measures import Row, row
-from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined
-from annotate.evaluation.uniform import Measured, lone_triggers
+from annotate.evaluation.uniform import Measured, counted, lone_triggers
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.reports.tables import many
 from corpora.core.languages import UND
@@ -48,7 +48,10 @@ def accuracy(joined: Joined) -> Iterator[Row]:
     uniform = joined.uniform.with_verified(joined.verified)
     for posts, with_und in POSTS.items():
         yield _row("accuracy", {"posts": posts}, metrics.accuracy(uniform, with_und=with_und))
-        yield _row("naive_accuracy", {"posts": posts}, metrics.naive_accuracy(joined.labelled, with_und=with_und))
+        # With the detectors' labels taken for the truth, as they stand in the set.
+        cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
+        naive = counted(sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values()))
+        yield _row("naive_accuracy", {"posts": posts}, naive)
 
 
 def recall(joined: Joined) -> Iterator[Row]:
@@ -66,25 +69,17 @@ def recall(joined: Joined) -> Iterator[Row]:
         part = {label: value for label, value in values.items() if label in over}
         yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part})
     for label, each in found.items():
-        own = bool(joined.recall.get(label))
-        notes = _note(label, found, joined), _of_authors(label, joined), _false_yes(label, joined) if own else ""
+        if not joined.recall.get(label):
+            yield _row("recall", {"label": label}, each, _note(label, found, joined))
+            continue
+        both = _frames(label, joined)
+        notes = _note(label, found, joined), _of_authors(both, joined), _false_yes(label, joined)
         yield _row("recall", {"label": label}, each, *notes)
-        if both := _frames(label, joined):
+        if both:
             yield _row("reach", {"label": label}, both.part)
     for label in found:
         if joined.recall.get(label):
             yield from _assumed("recall", label, joined, partial(measured, label))
-
-
-def hiding(joined: Joined) -> list[str]:
-    """The labels on which the detectors agree where posts in other languages may hide most, as each that was read there
-    stands for many others; at most three, and none where all was read."""
-    uniform = joined.uniform
-    if uniform is None:
-        return []
-    unread = {label: posts for label, posts in uniform.drawn.items() if label and uniform.read[label] < posts}
-    by_spread = sorted(unread, key=lambda label: (-(unread[label] ** 2) / max(1, uniform.read[label]), label))
-    return by_spread[:3]
 
 
 def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
@@ -95,10 +90,7 @@ def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
     return metrics.two_frames(label, uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
 
 
-def _of_authors(label: str, joined: Joined) -> str:
-    if not joined.recall.get(label):
-        return ""
-    both = _frames(label, joined)
+def _of_authors(both: metrics.TwoFrames | None, joined: Joined) -> str:
     if both is None:
         return "of the posts of its authors; which part of the language that is, is not known" if joined.uniform else ""
     return "not estimated, since the two kinds of sets differ: see the check" if both.differ else ""
@@ -133,7 +125,7 @@ def _means(measure: str, labels: str, values: Mapping[str, Values]) -> Iterator[
         if languages := known.keys() - {UND}:
             over = f"mean over {many(len(languages), 'language')}{' and und' if UND in known else ''}"
             of = {"posts": posts, "labels": labels}
-            yield plain(f"mean_{measure}", of, metrics.mean(known.values()), None, over)
+            yield plain(f"mean_{measure}", of, sum(known.values()) / len(known), None, over)
 
 
 def _twice(label: str, found: Collection[str], joined: Joined) -> bool:
@@ -150,7 +142,7 @@ def _note(label: str, found: Collection[str], joined: Joined) -> str:
     return f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
 
 
-def precision(subject: Subject, joined: Joined) -> Iterator[Row]:
+def precision(joined: Joined) -> Iterator[Row]:
     def measured(label: str, und: bool, false_yes: float) -> Measured:
         return metrics.precision(label, joined.about(label), joined.precision, with_und=und, false_yes=false_yes)
 
@@ -168,12 +160,13 @@ def precision(subject: Subject, joined: Joined) -> Iterator[Row]:
             "precision", labels, {posts: {label: found[label][posts].value for label in over} for posts in POSTS}
         )
     for label, each in found.items():
+        others = unread_triggers.spelled(joined.strangers[label]) if label in joined.strangers else ""
         yield _row(
             "precision",
             {"label": label},
             each[WITH_UND],
             _note(label, found, joined),
-            _foreign(label, subject, joined),
+            f"drawn by {others}; precision on other posts is unknown" if others else "",
             "" if label in there else "no post in it was found; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
         )
@@ -194,11 +187,6 @@ def _lone(label: str, joined: Joined) -> Iterator[Row]:
     if found and found.bounds[1] - found.bounds[0] > FAR:
         for measure, bound in zip(("if_wrong", "if_right"), found.bounds, strict=True):
             yield plain(measure, {"label": label}, bound, found.posts)
-
-
-def _foreign(label: str, subject: Subject, joined: Joined) -> str:
-    others = unread_triggers.strangers(subject, joined).get(label)
-    return f"drawn by {unread_triggers.spelled(others)}; precision on other posts is unknown" if others else ""
 
 
 def recall_check(joined: Joined) -> list[Row]:
@@ -244,15 +232,26 @@ def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
 
 
 def gone(counts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
-    """How many posts are left out, by label. counts: why -> how many, as given.gone and given.erased have it."""
+    """How many posts are left out, by label. counts: as given.left_out has them."""
     for label in metrics.und_last({label for each in counts.values() for label in each["by_label"]}):
         for measure, each in counts.items():
             yield plain(measure, {"label": label}, each["by_label"].get(label, 0), None)
 
 
 def confusion(joined: Joined) -> dict[str, Any] | None:
-    cells = metrics.confusion(joined.uniform, joined.recall)
-    if not cells:
+    """Posts by gold label and predicted label: of the uniform set, weighted by stratum; without one, of the recall
+    sets."""
+    weights: dict[tuple[str, str], float] = {}
+    if uniform := joined.uniform:
+        for cell, posts in uniform.cells.items():
+            if cell.read:
+                pair = cell.truth, cell.said
+                weights[pair] = weights.get(pair, 0.0) + posts * uniform.weight(cell)
+    else:
+        for label, found in joined.recall.items():
+            for said, posts in Counter(found.values()).items():
+                weights[label, said] = float(posts)
+    if not weights:
         return None
-    labels = metrics.und_last({label for truth, said, _ in cells for label in (truth, said)})
-    return {"labels": labels, "cells": [list(cell) for cell in cells]}
+    labels = metrics.und_last({label for pair in weights for label in pair})
+    return {"labels": labels, "cells": [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]}

@@ -4,7 +4,6 @@ Labels that count as one class have been taken together (given.py). estimation.p
 decide which sets may be used for what.
 """
 
-from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -31,12 +30,6 @@ def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
         truths=(UND,),
         normal=True,
     )
-
-
-def naive_accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
-    """The estimate with the detectors' labels taken for the truth, as they stand in the set."""
-    cells = {cell: posts for cell, posts in uniform.cells.items() if with_und or cell.truth != UND}
-    return counted(sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values()))
 
 
 # --- by language; und is one of the classes if a uniform set measures it
@@ -141,8 +134,10 @@ def precision(
     """
     shown = sets.get(label, {})
     kept = [truth for truth in shown.values() if with_und or truth != UND]
-    plain = counted(sum(truth == label for truth in kept), len(kept))
-    parts = [Measured(in_precision(plain.estimate, false_yes), plain.posts)]
+    parts = []
+    if kept:
+        plain = counted(sum(truth == label for truth in kept), len(kept))
+        parts.append(Measured(in_precision(plain.estimate, false_yes), plain.posts))
     if uniform:
         parts.append(
             share(
@@ -167,12 +162,6 @@ def precision_labels(uniform: Uniform | None, sets: Collection[str]) -> list[str
 
 def und_last(labels: Iterable[str]) -> list[str]:
     return sorted(labels, key=lambda label: (label == UND, label))
-
-
-def mean(values: Iterable[float | None]) -> float | None:
-    """The plain mean of what was measured; None if nothing was."""
-    known = [value for value in values if value is not None]
-    return sum(known) / len(known) if known else None
 
 
 # --- precision on languages in equal parts
@@ -208,21 +197,3 @@ def natural_weights(uniform: Uniform) -> dict[str, float]:
     for cell, posts in uniform.cells.items():
         weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weight(cell)
     return weights
-
-
-# --- confusions
-
-
-def confusion(uniform: Uniform | None, sets: RecallSets) -> list[tuple[str, str, float]]:
-    """(truth, said, posts): of the uniform set, weighted by stratum; without one, of the recall sets."""
-    weights: dict[tuple[str, str], float] = {}
-    if uniform:
-        for cell, posts in uniform.cells.items():
-            if cell.read:
-                pair = cell.truth, cell.said
-                weights[pair] = weights.get(pair, 0.0) + posts * uniform.weight(cell)
-    else:
-        for label, found in sets.items():
-            for said, posts in Counter(found.values()).items():
-                weights[label, said] = float(posts)
-    return [(truth, said, round(weight, 6)) for (truth, said), weight in sorted(weights.items())]

@@ -4,20 +4,20 @@ This module decides which sets a measure takes, what is refused, and what the re
 are in measures.py. reports/evaluation_report.py writes the report.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from annotate.core.estimation import LEAST_COUNT
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
-from annotate.evaluation.comparison import comparison, described
+from annotate.evaluation.comparison import comparison
 from annotate.evaluation.form_measures import Row
-from annotate.evaluation.given import EvaluationError, Subject, erased, gone, rows_of
+from annotate.evaluation.given import EvaluationError, Subject, left_out
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import sources
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldRow, GoldSet
-from annotate.kinds.designs import DESIGNS, Design
+from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
 from annotate.reports import evaluation_report
 from annotate.reports.tables import many
@@ -42,13 +42,10 @@ def evaluate(
     """
     if against and against.is_same(subject):
         raise EvaluationError(f"{subject.spelled} cannot be compared with itself; name another predictor.")
-    designs = [DESIGNS[name] for name in {gold.design for gold in sets}]
-    _check_measures(designs, measures, balanced)
-    wanted = [measure for measure in measures or MEASURES if any(measure in design.measures for design in designs)]
-    _check_used(sets, wanted, balanced, against)
-    left = rows_of(sets, vanished)
+    wanted = _wanted(sets, measures, balanced, against)
+    left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping])
-    missing = {"vanished": gone(sets, vanished), "erased": erased(sets)}
+    missing = left_out(sets, vanished)
     compared = comparison(subject, against, left) if against else None
     confusion = parts.confusion(joined)
     found = _Figures(subject, joined, left, wanted, balanced=balanced)
@@ -56,6 +53,7 @@ def evaluate(
     labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
     labels |= set(confusion["labels"] if confusion else ())
     voted = any(subject.voted_in(gold) for gold in sets)
+    is_all = not measures and not balanced
     if compared:
         found.words["comparison"] = _of_comparison(compared)
     return {
@@ -67,20 +65,13 @@ def evaluate(
         "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
         "words": found.words,
         "reading": READING,
-        "predictor": described(subject, voted),
+        "predictor": subject.described(voted),
         "gold": [_gold(gold, rows) for gold, rows in left],
         "rows": rows,
         "confusion": confusion,
         "comparison": compared,
-        "told": [*_of_subject(subject, voted), *_of_missing(missing)],
-        "warnings": [
-            *_of_sets(sets),
-            *subject.warnings,
-            *(against.warnings if against else ()),
-            *joined.warnings,
-            *(unread_triggers.warnings(subject, joined) if "precision" in wanted else ()),
-            *(NO_PRECISION if _lacks_precision(designs) and not measures and not balanced else ()),
-        ],
+        "told": list(_told(subject, voted, missing)),
+        "warnings": list(_warnings(subject, against, sets, joined, is_all=is_all, precision="precision" in wanted)),
     }
 
 
@@ -107,10 +98,11 @@ class _Figures:
         if "recall" in wanted:
             found = list(parts.recall(joined))
             self._add("recall", found, _measured_on("recall", joined), _hiding(found, joined))
-        if "precision" in wanted and (found := list(parts.precision(subject, joined))):
+        if "precision" in wanted and (found := list(parts.precision(joined))):
             self._add("precision", found, _measured_on("precision", joined))
-            over, counted = unread_triggers.unseen(subject, joined, left)
-            self._add("unseen", counted, UNSEEN.format(over=over))
+            if joined.strangers:
+                over, counted = unread_triggers.unseen(subject, joined, left)
+                self._add("unseen", counted, UNSEEN.format(over=over))
         if joined.uniform is not None and joined.recall and "recall" in wanted:
             checked = parts.recall_check(joined)
             differing = sum(bool(row["note"]) for row in checked if row["measure"] == "uniform_set")
@@ -197,20 +189,24 @@ def _measured_on(measure: str, joined: Joined) -> str:
 
 
 def _hiding(rows: Iterable[Row], joined: Joined) -> str:
-    """Where more audits would narrow recall most; empty where nothing hides, or every interval is narrow."""
-    wide = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == LABEL and _is_wide(row)]
-    hiding = parts.hiding(joined)
-    if not (wide and hiding):
+    """Where more audits would narrow recall most: at most three of the labels on which the detectors agree, where each
+    post that was read stands for many others. Empty where all was read, or every interval is narrow."""
+    of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == LABEL]
+    wide = [
+        row for row in of_label if row["value"] is not None and (row["low"] is None or row["high"] - row["low"] >= WIDE)
+    ]
+    if joined.uniform is None or not wide:
         return ""
+    drawn, read = joined.uniform.drawn, joined.uniform.read
+    unread = [label for label, posts in drawn.items() if label and read[label] < posts]
+    if not unread:
+        return ""
+    hiding = sorted(unread, key=lambda label: (-(drawn[label] ** 2) / max(1, read[label]), label))[:3]
     return (
         f"Of {many(len(wide), 'label')} the recall has no interval, or one of {100 * WIDE:.0f} points and more. Posts "
         f"may hide where the detectors agree on another language and few were read, most of all on {', '.join(hiding)}"
         ": “assay audit TASK --add N” has more of these read, and “assay plan CORPUS” says how many it takes."
     )
-
-
-def _is_wide(row: Row) -> bool:
-    return row["value"] is not None and (row["low"] is None or row["high"] - row["low"] >= WIDE)
 
 
 def _of_comparison(compared: Mapping[str, Any]) -> list[str]:
@@ -226,15 +222,12 @@ def _of_comparison(compared: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _of_subject(subject: Subject, voted: bool) -> Iterator[str]:
+def _told(subject: Subject, voted: bool, missing: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if subject.mapping:
         pairs = "; ".join(f"{coarse} stands for {', '.join(fine)}" for coarse, fine in sorted(subject.mapping.items()))
         yield f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those."
     if voted:
         yield "It voted on posts of a uniform set, so agreement there counts through audited posts alone."
-
-
-def _of_missing(missing: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     if any(each["posts"] for each in missing.values()):
         yield (
             f"Posts left out because they are listed as vanished: {missing['vanished']['posts']:,}. Posts erased from "
@@ -248,36 +241,31 @@ def _of_missing(missing: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
 NO_PRECISION = (
     "Precision is not measured: a recall-oriented set has as many posts of a rare language as of a common one, "
-    "so it lacks nearly all false triggers on the common ones. Give a precision-oriented or a uniform set.",
+    "so it lacks nearly all false triggers on the common ones. Give a precision-oriented or a uniform set."
 )
 
 
-def _lacks_precision(designs: Collection[Design]) -> bool:
-    """Whether sets are given from which somebody might expect precision, but none that can tell it."""
-    told = any("precision" in design.measures for design in designs)
-    return not told and any(design.by_author for design in designs)
-
-
-def _check_measures(designs: Collection[Design], measures: Collection[str], balanced: bool) -> None:
-    authors = any(design.by_author for design in designs)
+def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None) -> list[str]:
+    """The measures of the report. EvaluationError for a measure that the sets cannot tell, and for a set that none
+    takes."""
+    designs = [DESIGNS[gold.design] for gold in sets]
+    told = {measure for design in designs for measure in design.measures}
+    by_author = any(design.by_author for design in designs)
     for measure in measures:
-        if any(measure in design.measures for design in designs) or (measure == "precision" and balanced):
+        if measure in told or (measure == "precision" and balanced):
             continue
         takes = " or a ".join(design.spelled for design in sources(measure) if not design.of_uniform)
         refusal = f"{measure.capitalize()} takes a {takes} set, and none is given."
-        if measure == "precision" and authors:
+        if measure == "precision" and by_author:
             refusal += (
                 " A recall-oriented set has as many posts of a rare language as of a common one, so the precision that "
                 "it gives is not that of any stream; --balanced-precision computes it, under that name."
             )
         raise EvaluationError(refusal)
-    if balanced and not authors:
+    if balanced and not by_author:
         raise EvaluationError("--balanced-precision takes a recall-oriented set, and none is given.")
-
-
-def _check_used(sets: list[GoldSet], wanted: list[str], balanced: bool, against: Subject | None) -> None:
-    for gold in sets:
-        design = DESIGNS[gold.design]
+    wanted = [measure for measure in measures or MEASURES if measure in told]
+    for gold, design in zip(sets, designs, strict=True):
         # Sets of the stream give natural shares to the balanced precision, and the posts on which two are compared.
         also = (balanced or against) and not design.by_trigger
         if not (also or set(wanted) & set(design.measures)):
@@ -285,11 +273,12 @@ def _check_used(sets: list[GoldSet], wanted: list[str], balanced: bool, against:
                 f"The gold set {gold.name} is {design.spelled}, and no measure that was asked for uses it; "
                 "leave it out, or ask for more with --measure."
             )
-    if against and all(DESIGNS[gold.design].by_trigger for gold in sets):
+    if against and all(design.by_trigger for design in designs):
         raise EvaluationError(
             "Two predictors are compared on uniform and recall-oriented sets, and none is given; on a "
             "precision-oriented set, only posts that one predictor chose were read."
         )
+    return wanted
 
 
 # --- the parts of the report about the sets
@@ -308,10 +297,24 @@ def _gold(gold: GoldSet, rows: list[GoldRow]) -> dict[str, Any]:
     }
 
 
-def _of_sets(sets: Iterable[GoldSet]) -> list[str]:
-    return [
-        f"The gold set {gold.name} is unfinished: posts that still wait for people are missing from it, and disputed "
-        "ones are harder than the others."
-        for gold in sets
-        if not gold.finished
-    ]
+def _warnings(
+    subject: Subject, against: Subject | None, sets: Sequence[GoldSet], joined: Joined, *, is_all: bool, precision: bool
+) -> Iterator[str]:
+    """is_all: whether no measure was named, so that precision is missed where no set tells it. precision: whether it
+    is measured."""
+    for gold in sets:
+        if not gold.finished:
+            yield (
+                f"The gold set {gold.name} is unfinished: posts that still wait for people are missing from it, and "
+                "disputed ones are harder than the others."
+            )
+    yield from subject.warnings
+    if against:
+        yield from against.warnings
+    yield from joined.warnings
+    if precision and (joined.strangers or joined.undecided):
+        yield from unread_triggers.warnings(subject, joined)
+    designs = [DESIGNS[gold.design] for gold in sets]
+    told = any("precision" in design.measures for design in designs)
+    if is_all and not told and any(design.by_author for design in designs):
+        yield NO_PRECISION

@@ -85,6 +85,8 @@ class Uniform:
         otherwise, those that the audit had read stand for themselves alone; of the others, which are a stratum of their
         own, those that were verified were taken by chance.
         """
+        if not verified:
+            return self
 
         def is_apart(cell: Cell) -> bool:
             return bool(cell.stratum and verified.get(cell.said) and cell.said != cell.agreed)
@@ -257,11 +259,11 @@ def strata_of(
         tally = tallies[cell.stratum]
         true = counted_as(cell, cell.truth)
         if cell.read:
-            tally.add(tally.read, posts, true)
+            tally.read = tally.read[0] + posts * true[0], tally.read[1] + posts * true[1]
         if not cell.stratum:
             continue
         guess = counted_as(cell, cell.agreed)
-        tally.add(tally.guessed, posts, guess)
+        tally.guessed = tally.guessed[0] + posts * guess[0], tally.guessed[1] + posts * guess[1]
         as_said = counted_as(cell, cell.said)
         for could in {as_said, *(counted_as(cell, truth) for truth in (cell.other, *truths, ANOTHER))} - {guess}:
             counts = tally.turns.setdefault((could[0] - guess[0], could[1] - guess[1]), _Counts())
@@ -327,14 +329,9 @@ class _Counts:
 class _Tally:
     """The posts of one stratum, in the domain and right: those read, and all as guessed; and how these may turn."""
 
-    read: list[int] = field(default_factory=lambda: [0, 0])
-    guessed: list[int] = field(default_factory=lambda: [0, 0])
+    read: tuple[int, int] = (0, 0)
+    guessed: tuple[int, int] = (0, 0)
     turns: dict[Way, _Counts] = field(default_factory=dict)
-
-    @staticmethod
-    def add(counts: list[int], posts: int, counted_as: tuple[int, int]) -> None:
-        for place, is_so in enumerate(counted_as):
-            counts[place] += posts * is_so
 
     @property
     def guess(self) -> Guess:

@@ -6,7 +6,7 @@ too. The others can be counted, but what people would say of them cannot be know
 """
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from annotate.evaluation.form_measures import Row, row
 from annotate.evaluation.given import Subject, of_corpus
@@ -20,27 +20,18 @@ Left = list[tuple[GoldSet, list[GoldRow]]]
 SHOWN = 10  # languages that a warning names
 
 
-def strangers(subject: Subject, joined: Joined) -> dict[str, list[str]]:
-    """Language -> the other predictors by which its precision sets were drawn; "" for one that they do not name."""
-    by = {
-        language: sorted(other for other in by if not subject.drew(other))
-        for language, by in sorted(joined.drawn_by.items())
-    }
-    return {language: others for language, others in by.items() if others}
-
-
-def spelled(others: list[str]) -> str:
-    return ", ".join(other or "a predictor that the set does not name" for other in others)
+def spelled(others: Iterable[str]) -> str:
+    return ", ".join(other or "a predictor that the set does not name" for other in sorted(others))
 
 
 def warnings(subject: Subject, joined: Joined) -> list[str]:
     said = []
-    if foreign := strangers(subject, joined):
-        languages = list(foreign)
+    if foreign := joined.strangers:
+        languages = sorted(foreign)
         more = f" and {len(languages) - SHOWN} more languages" if len(languages) > SHOWN else ""
         said.append(
             f"The precision-oriented posts of {', '.join(languages[:SHOWN])}{more} were drawn by "
-            f"{spelled(sorted(set().union(*foreign.values())))}, not by {subject.spelled}. They hold none of the "
+            f"{spelled(set().union(*foreign.values()))}, not by {subject.spelled}. They hold none of the "
             f"posts that only {subject.spelled} labels so: its precision there is unknown, and its figures are rough."
         )
         if not (joined.tells_read or subject.corpus):
@@ -67,7 +58,7 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     so. First where they are counted; "" if there is no such language, or nothing to count in. A post was shown to a
     person if it is in one of the sets, and not only because the detectors agreed.
     """
-    foreign = strangers(subject, joined)
+    foreign = {language: sorted(others) for language, others in sorted(joined.strangers.items())}
     if not foreign or not (joined.tells_read or subject.corpus):
         return "", []
     if joined.tells_read:
