@@ -73,104 +73,128 @@ def read_table(
     EvaluationError, a sentence, if the file lacks a unit, has one twice, or says what cannot be.
     """
     try:
-        return _read(path, ids, labels, columns, format, others)
+        reader = _Reader(path, ids, labels, others)
+        reader.read(columns, format)
+        reader.check()
+        return Predictions(path.name, list(map(str, reader.said)), reader.scores, reader.notes(), reader.others)
     except (CorpusError, RecordError) as error:
         raise EvaluationError(str(error).replace("--format ", "--file-format ")) from error
 
 
-def _read(
-    path: Path,
-    ids: Sequence[str],
-    labels: Sequence[str],
-    own: Mapping[str, str],
-    format: str | None,
-    further: Container[str],
-) -> Predictions:
-    check_file(path, format)
-    format = format or format_of(path) or ""
-    header = header_of(path, format)
-    id_column, label_column = own.get("id", "id"), own.get("label", "label")
-    scored = [label for label in labels if label in header] if id_column in header else []
-    if id_column in header and label_column not in own.values():
-        _check_header(path, header, labels, scored)
-    scored = scored if len(scored) == len(labels) else []
-    says_label = id_column not in header or label_column in header or "label" in own
-    named = {"id": id_column} | ({"label": label_column} if says_label else {})
-    needed = tuple(named)
-    named |= {"score": own.get("score", "score")} if not scored else {f"score {label}": label for label in scored}
-    columns = Columns(named, needed, bare=not scored)
-    place, known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
-    said: list[str | None] = [None] * len(ids)
-    scores = np.full((len(ids), len(labels)), np.nan) if scored else None
-    lines: dict[str, int] = {}
-    repeated, repeats, outside, strange = [], 0, 0, {}
-    others: Counter[str] = Counter()
-    first_id, swapped = "", False
-    for line, raw in read_rows(path, format, columns, MAX_LINE, lambda count: None):
-        if isinstance(raw, Fault):
-            raise EvaluationError(f"{path}, line {line:,}: {raw.reason}")
+class _Reader:
+    """A file of predictions while it is read. said: the label of each unit; scores: (n, K), None without columns of
+    scores; lines: id -> its line; strange: label that the set lacks -> its first line; outside: rows about no item that
+    counts; swapped: whether such a row has the id of a unit in the place of its label."""
+
+    def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], further: Container[str]) -> None:
+        self.path, self.ids, self.labels, self.further = path, ids, labels, further
+        self.place, self.known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
+        self.said: list[str | None] = [None] * len(ids)
+        self.scores: Floats | None = None
+        self.others: Counter[str] = Counter()
+        self.lines: dict[str, int] = {}
+        self.repeats: list[str] = []
+        self.strange: dict[str, int] = {}
+        self.outside, self.first_id, self.swapped = 0, "", False
+
+    def read(self, own: Mapping[str, str], format: str | None) -> None:
+        """own: field -> the column of the file."""
+        check_file(self.path, format)
+        format = format or format_of(self.path) or ""
+        header = header_of(self.path, format)
+        id_column, label_column = own.get("id", "id"), own.get("label", "label")
+        scored = [label for label in self.labels if label in header] if id_column in header else []
+        if id_column in header and label_column not in own.values():
+            _check_header(self.path, header, self.labels, scored)
+        self.says_label = id_column not in header or label_column in header or "label" in own
+        named = {"id": id_column} | ({"label": label_column} if self.says_label else {})
+        needed = tuple(named)
+        if len(scored) == len(self.labels):
+            named |= {f"score {label}": label for label in scored}
+            self.scores = np.full((len(self.ids), len(self.labels)), np.nan)
+        else:
+            named["score"] = own.get("score", "score")
+        columns = Columns(named, needed, bare=self.scores is None)
+        for line, raw in read_rows(self.path, format, columns, MAX_LINE, lambda count: None):
+            if isinstance(raw, Fault):
+                raise EvaluationError(f"{self.path}, line {line:,}: {raw.reason}")
+            self._take(line, raw)
+
+    def _take(self, line: int, raw: Mapping[str, Any]) -> None:
         try:
             key = read_id(raw.get("id"))
         except RecordError as error:
-            raise EvaluationError(f"{path}, line {line:,}: {error}") from error
-        first_id = first_id or key
-        if key not in place and key not in further:
-            outside += 1
-            swapped = swapped or str(raw.get("label", "")).strip() in place
-            continue
-        if key in lines:
-            repeats += 1
-            repeated += [repeat_told(key, line, lines[key])][: NAMED - len(repeated)]
-            continue
-        lines[key] = line
-        found = _scores(path, line, raw, labels) if scores is not None else []
-        label = _label(path, line, raw.get("label"), labels) if says_label else labels[int(np.argmax(found))]
-        if label not in known:
-            strange.setdefault(label, line)
-        if key not in place:
-            others[label] += 1
-            continue
-        said[place[key]] = label
-        if scores is not None:
-            scores[place[key]] = found
-    if repeats:
-        raise EvaluationError(repeats_told(path, repeated, repeats).replace("each post", "each unit"))
-    if strange:
-        raise EvaluationError(_strange(str(path), strange, labels))
-    if not first_id:
-        raise EvaluationError(f"{path} holds no rows.")
-    if lines.keys().isdisjoint(place):
-        if swapped:
+            raise EvaluationError(f"{self.path}, line {line:,}: {error}") from error
+        self.first_id = self.first_id or key
+        if key not in self.place and key not in self.further:
+            self.outside += 1
+            self.swapped = self.swapped or str(raw.get("label", "")).strip() in self.place
+            return
+        if key in self.lines:
+            self.repeats.append(repeat_told(key, line, self.lines[key]))
+            return
+        self.lines[key] = line
+        found = _scores(self.path, line, raw, self.labels) if self.scores is not None else []
+        if self.says_label:
+            label = _label(self.path, line, raw.get("label"), self.labels)
+        else:
+            label = self.labels[int(np.argmax(found))]
+        if label not in self.known:
+            self.strange.setdefault(label, line)
+        if key not in self.place:
+            self.others[label] += 1
+            return
+        self.said[self.place[key]] = label
+        if self.scores is not None:
+            self.scores[self.place[key]] = found
+
+    def check(self) -> None:
+        """EvaluationError where units lack a prediction or have two, and for labels that the set lacks."""
+        path, ids = self.path, self.ids
+        if self.repeats:
+            told = repeats_told(path, self.repeats[:NAMED], len(self.repeats))
+            raise EvaluationError(told.replace("each post", "each unit"))
+        if self.strange:
+            raise EvaluationError(_strange(str(path), self.strange, self.labels))
+        if not self.first_id:
+            raise EvaluationError(f"{path} holds no rows.")
+        missing = [key for key in ids if key not in self.lines]
+        if len(missing) == len(ids) and self.swapped:
             raise EvaluationError(
                 f"{path}: the columns seem to be swapped, as ids of the set stand in the place of labels; put the id "
                 "first, or name the columns with --column id=COLUMN and --column label=COLUMN."
             )
-        raise EvaluationError(
-            f"{path} predicts none of the {len(ids):,} units of the set: its first id is {first_id}, and the set's is "
-            f"{ids[0]}. Give the predictions of these units, with their ids."
-        )
-    if missing := [key for key in ids if key not in lines]:
-        raise EvaluationError(
-            f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the set{first_of(missing)}. "
-            "Add a row for each; if the file was made for another version of the set, predict this one."
-        )
-    notes = []
-    if outside:
-        rows = "1 row is about a unit" if outside == 1 else f"{outside:,} rows are about units"
-        notes.append(f"{path.name}: {rows} outside the set, without effect on any figure.")
-    if scores is not None and says_label:
-        unlike = sum(labels[best] != label for best, label in zip(scores.argmax(axis=1), said, strict=True))
-        if unlike:
-            notes.append(
-                f"{path.name}: in {unlike:,} rows the label is not the one with the highest score. Accuracy and the "
-                "like go by the label; calibration, thresholds and coverage by the scores."
+        if len(missing) == len(ids):
+            raise EvaluationError(
+                f"{path} predicts none of the {len(ids):,} units of the set: its first id is {self.first_id}, and the "
+                f"set's is {ids[0]}. Give the predictions of these units, with their ids."
             )
-    if scores is not None and not says_label and (ties := _ties(scores)):
-        notes.append(
-            f"{path.name}: in {ties:,} rows several labels have the highest score; the first of them in the task's "
-            "order was taken."
-        )
-    return Predictions(path.name, [label or "" for label in said], scores, notes, others)
+        if missing:
+            raise EvaluationError(
+                f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the set"
+                f"{first_of(missing)}. Add a row for each; if the file was made for another version of the set, "
+                "predict this one."
+            )
+
+    def notes(self) -> list[str]:
+        """What else is reported of the file, a sentence each."""
+        found = []
+        if self.outside:
+            rows = "1 row is about a unit" if self.outside == 1 else f"{self.outside:,} rows are about units"
+            found.append(f"{rows} outside the set, without effect on any figure.")
+        if self.scores is not None and self.says_label:
+            best = zip(self.scores.argmax(axis=1), self.said, strict=True)
+            if unlike := sum(self.labels[place] != label for place, label in best):
+                found.append(
+                    f"in {unlike:,} rows the label is not the one with the highest score. Accuracy and the like go by "
+                    "the label; calibration, thresholds and coverage by the scores."
+                )
+        elif self.scores is not None and (ties := _ties(self.scores)):
+            found.append(
+                f"in {ties:,} rows several labels have the highest score; the first of them in the task's order was "
+                "taken."
+            )
+        return [f"{self.path.name}: {words}" for words in found]
 
 
 def _ties(scores: Floats) -> int:
