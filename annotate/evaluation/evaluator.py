@@ -92,6 +92,7 @@ def evaluate_units(
         by_scores = scored(pairs[0], said[0].scores, units.votes, units.labels, units.digest)
     return {
         "kind": evaluation_report.KIND,
+        "unit": "unit",
         "form": units.form,
         "head": [*extra["head"], *({"measure": measure, "of": {}} for measure in first.head)],
         "words": extra["words"],

@@ -48,14 +48,15 @@ def evaluate(
     missing = left_out(sets, vanished)
     compared = comparison(subject, against, left) if against else None
     confusion = parts.confusion(joined)
-    found = _Figures(subject, joined, left, wanted, balanced=balanced)
-    rows = [*found.rows, *parts.gone(missing)]
+    figures = _figures(subject, joined, left, wanted, balanced=balanced)
+    rows = [*(row for _, added, _ in figures for row in added), *parts.gone(missing)]
+    words = {slug: [said for said in told if said] for slug, _, told in figures}
     labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
     labels |= set(confusion["labels"] if confusion else ())
     voted = any(subject.voted_in(gold) for gold in sets)
     is_all = not measures and not balanced
     if compared:
-        found.words["comparison"] = _of_comparison(compared)
+        words["comparison"] = _of_comparison(compared)
     return {
         "kind": evaluation_report.KIND,
         "form": "posts",
@@ -63,7 +64,7 @@ def evaluate(
         "head": _head(rows),
         "sections": SECTIONS,
         "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
-        "words": found.words,
+        "words": words,
         "reading": READING,
         "predictor": subject.described(voted),
         "gold": [_gold(gold, rows) for gold, rows in left],
@@ -85,39 +86,34 @@ def _head(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [{"measure": each["measure"], "of": each["of"]} for each in found]
 
 
-class _Figures:
-    """The rows of a report, and the words of their sections."""
-
-    def __init__(
-        self, subject: Subject, joined: Joined, left: Left, wanted: Collection[str], *, balanced: bool
-    ) -> None:
-        self.rows: list[Row] = []
-        self.words: dict[str, list[str]] = {}
-        if "accuracy" in wanted:
-            self._add("accuracy", parts.accuracy(joined), NAIVE)
-        if "recall" in wanted:
-            found = list(parts.recall(joined))
-            self._add("recall", found, _measured_on("recall", joined), _hiding(found, joined))
-        if "precision" in wanted and (found := list(parts.precision(joined))):
-            self._add("precision", found, _measured_on("precision", joined))
-            if joined.strangers:
-                over, counted = unread_triggers.unseen(subject, joined, left)
-                self._add("unseen", counted, UNSEEN.format(over=over))
-        if joined.uniform is not None and joined.recall and "recall" in wanted:
-            checked = parts.recall_check(joined)
-            differing = sum(bool(row["note"]) for row in checked if row["measure"] == "uniform_set")
-            self._add("recall_check", checked, CHECK.format(differing=differing, of=len(checked) // 3))
-        if balanced:
-            self._add("balanced", parts.balanced(joined), *BALANCED)
-        if any("false_yes" in row["of"] for row in self.rows):
-            self.words["false_yes"] = [FALSE_YES]
-        if any(row["measure"] == "if_wrong" for row in self.rows):
-            self.words["lone"] = [LONE]
-
-    def _add(self, slug: str, rows: Iterable[Row], *words: str) -> None:
-        if added := list(rows):
-            self.rows += added
-            self.words[slug] = [said for said in words if said]
+def _figures(
+    subject: Subject, joined: Joined, left: Left, wanted: Collection[str], *, balanced: bool
+) -> list[tuple[str, list[Row], Sequence[str]]]:
+    """(section, its rows, its words) of all sections that have figures; a section may have words alone."""
+    found: list[tuple[str, list[Row], Sequence[str]]] = []
+    if "accuracy" in wanted:
+        found.append(("accuracy", list(parts.accuracy(joined)), (NAIVE,)))
+    if "recall" in wanted:
+        rows = list(parts.recall(joined))
+        found.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
+    if "precision" in wanted and (rows := list(parts.precision(joined))):
+        found.append(("precision", rows, (_measured_on("precision", joined),)))
+        if joined.strangers:
+            over, rows = unread_triggers.unseen(subject, joined, left)
+            found.append(("unseen", rows, (UNSEEN.format(over=over),)))
+    if joined.uniform is not None and joined.recall and "recall" in wanted:
+        rows = parts.recall_check(joined)
+        differing = sum(bool(row["note"]) for row in rows if row["measure"] == "uniform_set")
+        found.append(("recall_check", rows, (CHECK.format(differing=differing, of=len(rows) // 3),)))
+    if balanced:
+        found.append(("balanced", list(parts.balanced(joined)), BALANCED))
+    found = [each for each in found if each[1]]
+    every = [row for _, rows, _ in found for row in rows]
+    if any("false_yes" in row["of"] for row in every):
+        found.append(("false_yes", [], (FALSE_YES,)))
+    if any(row["measure"] == "if_wrong" for row in every):
+        found.append(("lone", [], (LONE,)))
+    return found
 
 
 # --- words

@@ -195,6 +195,7 @@ def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
 
 # The one turn of a guess that cannot turn, since without any turns every guess may.
 NEVER = Turn(0, 0, 0, 0, 0)
+MISSED: Way = (0, 1)  # the way in which a miss turns out to be a hit
 
 
 def share(
@@ -294,25 +295,23 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
     is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
     strata = strata_of(uniform, is_said, is_right)
     further = turns(uniform.cells, uniform.weight, uniform.errors, is_said, is_right)
-    settled = [[_settled(stratum, right) for stratum in strata] for right in (False, True)]
-    low, high = (stratified(part, further=further).value for part in settled)
-    unread = sum(turn.posts - turn.read for stratum in strata for turn in _misses(stratum))
+    low, high = (
+        stratified([_settled(stratum, right) for stratum in strata], further=further).value for right in (False, True)
+    )
+    turnable = [turn for stratum in strata if stratum.guess for turn in stratum.guess.turns if turn[:2] == MISSED]
+    unread = sum(turn.posts - turn.read for turn in turnable)
     return None if low is None or high is None or not unread else Lone(int(unread), (low, high))
-
-
-def _misses(stratum: Stratum) -> list[Turn]:
-    """How the misses of a stratum may turn out to be hits."""
-    return [turn for turn in stratum.guess.turns if turn[:2] == (0, 1)] if stratum.guess else []
 
 
 def _settled(stratum: Stratum, right: bool) -> Stratum:
     """The stratum if all its misses that nobody has read were right, or all wrong."""
-    if not (misses := _misses(stratum)):
+    guess = stratum.guess
+    misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
+    if not guess or not misses:
         return stratum
-    assert stratum.guess is not None
     hits = sum(turn.off + right * (turn.posts - turn.read) for turn in misses)
-    others = tuple(turn for turn in stratum.guess.turns if turn not in misses)
-    return replace(stratum, guess=Guess(stratum.guess.domain, stratum.guess.hits + int(hits), others or (NEVER,)))
+    others = tuple(turn for turn in guess.turns if turn not in misses)
+    return replace(stratum, guess=Guess(guess.domain, guess.hits + int(hits), others or (NEVER,)))
 
 
 @dataclass

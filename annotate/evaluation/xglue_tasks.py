@@ -115,6 +115,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     rows = [each for part in first for each in _rows(part)]
     return {
         "kind": evaluation_report.KIND,
+        "unit": "unit",
         "head": [{"measure": part.measure, "of": part.of()} for part in first],
         "words": {part.task: _words(part) for part in first},
         "reading": READING,

@@ -85,16 +85,13 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         raise GoldSetError(
             f"{path} was edited by hand, or is of an earlier version: its digest does not fit its contents. {RESTORE}"
         )
-    _learn_languages(path, manifest.get("task"))
-    return manifest
-
-
-def _learn_languages(path: Path, task: Any) -> None:
+    task = manifest.get("task")
     added = task.get("added_languages") if isinstance(task, dict) else None
     try:
         learn(added if isinstance(added, dict) else {})
     except ValueError as error:
         raise GoldSetError(f"{path} adds languages that cannot be read: {error} {RESTORE}") from error
+    return manifest
 
 
 def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
@@ -104,11 +101,8 @@ def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
     if key not in holder:
         raise GoldSetError(f"{place} has no key {key!r}. {RESTORE}")
     value = holder[key]
-    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)) or not _is_text(value):
+    is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
+    # Half of a surrogate pair can stand in JSON, but no report can be written with it.
+    if not is_right or (isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)):
         raise GoldSetError(f"{place}: {key!r} is not {_KINDS[kind]}. {RESTORE}")
     return value
-
-
-def _is_text(value: Any) -> bool:
-    """False for half of a surrogate pair, which JSON can hold but no report can be written with."""
-    return not isinstance(value, str) or not any("\ud800" <= letter <= "\udfff" for letter in value)

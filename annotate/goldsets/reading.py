@@ -131,7 +131,7 @@ def _checked(jsonl: Path, files: dict[str, Any], allow_erased: bool) -> tuple[li
     """The rows, and how many are gone since the set was written. GoldSetError if more was done to its files."""
     changed, missing = differing(jsonl.parent, files)
     gone = gone_from(jsonl, files, changed, missing, allow_erased)
-    rows = list(_rows(jsonl))
+    rows = [_row(place, raw) for place, raw in _objects(jsonl)]
     check_others(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
     return rows, gone
 
@@ -187,11 +187,6 @@ def _erased(jsonl: Path, by_label: dict[str, Any], rows: list[GoldRow], gone: in
 
 
 # --- rows and lists
-
-
-def _rows(jsonl: Path) -> Iterator[GoldRow]:
-    for place, raw in _objects(jsonl):
-        yield _row(place, raw)
 
 
 def _objects(jsonl: Path) -> Iterator[tuple[str, Any]]:

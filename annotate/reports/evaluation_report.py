@@ -10,7 +10,7 @@ The report is the dict that `evaluate` writes as JSON:
                 across: the values of the last dimension, if these stand across, of one measure; apart: whether each
                 value of the first dimension has its own
     head        {measure, of} of the rows that head the report
-    unit        optional: the noun for a unit, such as "post"
+    unit        the noun for a unit, such as "post"
     names       optional: value of a dimension -> its name, as of a language code
     words       slug of a section -> sentences below its title
     reading     sentences on how the numbers are to be read; those on measures are in measure_names.py
@@ -70,7 +70,7 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
             _capital(MEASURES[row["measure"]].name),
             _cell(row).shown,
             ", ".join(
-                [*_where(report, row), row["note"] if row["units"] is None else many(row["units"], _noun(report))]
+                [*_where(report, row), row["note"] if row["units"] is None else many(row["units"], report["unit"])]
             ),
         )
         for head in report["head"]
@@ -92,10 +92,6 @@ def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
         f"{DIMENSIONS.get(name, name)} {value}" if value.isdigit() else names.get(value, value)
         for name, value in row["of"].items()
     ]
-
-
-def _noun(report: dict) -> str:
-    return str(report.get("unit", "unit"))
 
 
 def _capital(words: str) -> str:
@@ -170,14 +166,14 @@ def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]],
     columns = (
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
         Column("value", "estimate" if cell is _cell else "A less B", NUMBER, cell),
-        *([numbered("units", f"{_noun(report)}s")] if any(row["units"] is not None for row in rows) else []),
+        *([numbered("units", f"{report['unit']}s")] if any(row["units"] is not None for row in rows) else []),
         NOTES,
     )
 
     def plots() -> list:
         shown = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in LOSSES]
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row, row["units"]),)) for row in shown]
-        return pictures(marks, "Main measures", counted=f"{_noun(report)}s")
+        return pictures(marks, "Main measures", counted=f"{report['unit']}s")
 
     return Section("overall", "All units", (), dense(table(many(len(rows), "measure"), columns, rows)), plots=plots)
 
@@ -196,7 +192,7 @@ def _sliced(
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     # A table that all rests on the same units says it once.
     units = {row["units"] for row in rows}
-    common = many(*units, _noun(report)) if part.get("apart") and len(units) == 1 else ""
+    common = many(*units, report["unit"]) if part.get("apart") and len(units) == 1 else ""
     names = report.get("names", {})
     columns: list[Column] = []
     for place, name in enumerate(of):
@@ -205,12 +201,12 @@ def _sliced(
         columns += [Column(f"name{place}", "name", NAME)] if named else []
     for measure in measures:
         columns.append(Column(measure, MEASURES[measure].name, NUMBER))
-        for key, heading in (("units", f"{_noun(report)}s"), ("count", "counts as")):
+        for key, heading in (("units", f"{report['unit']}s"), ("count", "counts as")):
             if not common and _is_shown(key, measure, measures, slices.values()):
                 columns.append(numbered(f"{measure}_{key}", heading))
         of_measure = [row for row in rows if row["measure"] == measure and cell is _cell]
         tested = [key for key in TESTS if any(key in row for row in of_measure)]
-        columns += [Column(f"{measure}_{key}", TESTS[key], NUMBER) for key in tested]
+        columns += [Column(f"{measure}_{key}", TESTS[key], NUMBER, _tested(f"{measure}_{key}")) for key in tested]
     plotted = part.get("plotted", measures[:1])
 
     def plots() -> list:
@@ -226,9 +222,9 @@ def _sliced(
         if "measures" not in part:
             title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
         ordered = drawn if all(row.label.isdigit() for row in drawn) else by_value(drawn)
-        return pictures(ordered, title, series, counted=f"{_noun(report)}s")
+        return pictures(ordered, title, series, counted=f"{report['unit']}s")
 
-    shown = [_slice_cells(values, measures, slices[values], names, cell) for values in slices]
+    shown = [_slice_cells(values, measures, found, names, cell) for values, found in slices.items()]
     tables = dense(table(many(len(shown), "row"), [*columns, NOTES], shown))
     words = (f"{common}.",) if common else ()
     return Section(part["slug"], part["title"], words, tables, part.get("loud", ""), plots=plots)
@@ -248,8 +244,7 @@ def _slice_cells(
     for measure in measures:
         row = found.get(measure, {})
         cells[measure] = cell(row) if row else Cell("")
-        cells |= {f"{measure}_{key}": row.get(key) for key in ("units", "count")}
-        cells |= {f"{measure}_{key}": p_value(row.get(key)) for key in TESTS}
+        cells |= {f"{measure}_{key}": row.get(key) for key in ("units", "count", *TESTS)}
     return cells
 
 
@@ -365,7 +360,7 @@ def _comparison(report: dict) -> list[Section]:
     spread = {tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in tested}
     listed = [row for row in rows if tuple(row["of"]) not in spread or row["p"] is not None]
     words = [
-        f"A is {first}, B is {second}, on the same {_noun(report)}s. Each figure is what A reaches less what B "
+        f"A is {first}, B is {second}, on the same {report['unit']}s. Each figure is what A reaches less what B "
         "reaches, shares in percentage points, with its 95% interval. The better one is named where zero lies outside "
         "the interval."
     ]
@@ -381,7 +376,7 @@ def _comparison(report: dict) -> list[Section]:
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
         Column("of", "of", says=_of),
         Column("value", "A less B", NUMBER, _difference),
-        numbered("units", f"{_noun(report)}s"),
+        numbered("units", f"{report['unit']}s"),
         *(Column(key, TESTS[key], NUMBER, _tested(key)) for key in TESTS if tested),
         Column("better", "better", says=lambda row: _better_of(row, names)),
         NOTES,
@@ -461,7 +456,7 @@ def _confusion(report: dict) -> Section:
         Column("gold_name", "name", NAME, lambda row: names.get(row["gold"], "")),
         Column("said", "predicted"),
         Column("said_name", "name", NAME, lambda row: names.get(row["said"], "")),
-        numbered("units", f"{_noun(report)}s"),
+        numbered("units", f"{report['unit']}s"),
         Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
     )
     found = table(f"the {len(rows)} commonest confusions" if len(rows) > 1 else "confusions", columns, rows)
@@ -533,7 +528,7 @@ def _gold(report: dict) -> Section:
     columns = (
         Column("name", "gold set"),
         Column("design", "design", NAME, lambda gold: gold.get("design", "")),
-        numbered("rows", f"{_noun(report)}s"),
+        numbered("rows", f"{report['unit']}s"),
         Column("finished", "finished", says=lambda gold: "yes" if gold["finished"] else "NO"),
         Column("predictor", "drawn by", NAME, lambda gold: gold.get("predictor", "")),
         Column("folder_name", "folder", NAME),

@@ -6,7 +6,7 @@ import re
 import textwrap
 from unicodedata import east_asian_width
 
-from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Column, Table
+from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Table
 
 WIDTH = 100  # of a terminal, in columns
 GAP = "  "
@@ -37,8 +37,11 @@ def underlined(words: str, line: str) -> str:
 def as_lines(table: Table) -> str:
     """The table, its notes below it. If it is too wide, names are left out and words are cut, but never numbers."""
     cells = [[printable(cell.shown) for cell in row] for row in table.rows]
-    notes = _notes(table.columns, cells)
+    notes: dict[str, list[str]] = {}  # each once, with the languages that it is about
     for n, column in enumerate(table.columns):
+        for row in cells if column.kind == NOTE else ():
+            if row[n]:
+                notes.setdefault(row[n], []).append(row[0])
         if column.kind == DIGEST:
             cells = [[*row[:n], row[n][:SHORT_DIGEST], *row[n + 1 :]] for row in cells]
     room = {
@@ -56,7 +59,8 @@ def as_lines(table: Table) -> str:
     for row in ([column.heading for column in table.columns], *cells):
         padded = [_padded(row[n], width, table.columns[n].kind) for n, width in room.items()]
         lines.append(GAP.join(padded).rstrip())
-    return "\n".join([*lines, *notes])
+    about = (f"{', '.join(dict.fromkeys(labels))}: {note}" for note, labels in notes.items())
+    return "\n".join([*lines, *(wrapped(line, "* ", "  ") for line in about)])
 
 
 def _wide(words: str) -> int:
@@ -70,14 +74,3 @@ def _padded(words: str, width: int, kind: str) -> str:
         words += "…"
     room = " " * (width - _wide(words))
     return room + words if kind == NUMBER else words + room
-
-
-def _notes(columns: tuple[Column, ...], cells: list[list[str]]) -> list[str]:
-    """Each note once, after the languages that it is about."""
-    found: dict[str, list[str]] = {}
-    for n, column in enumerate(columns):
-        for row in cells if column.kind == NOTE else ():
-            if row[n]:
-                found.setdefault(row[n], []).append(row[0])
-    lines = (f"{', '.join(dict.fromkeys(labels))}: {note}" for note, labels in found.items())
-    return [wrapped(line, "* ", "  ") for line in lines]

@@ -7,7 +7,6 @@ from django.template.loader import render_to_string
 
 from annotate.reports import evaluation_report, latex
 from annotate.reports.markdown import marked_down, parts
-from annotate.reports.sections import Section
 from annotate.reports.tables import many
 from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
 
@@ -29,17 +28,15 @@ def as_text(report: dict) -> str:
         lines = [(f"{name:<{room}}{number:<22}", printable(words)) for name, number, words in headlines]
         written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in lines))
     for section in evaluation_report.sections(report):
-        written += _section_text(section)
+        words = [underlined(printable(section.title), "-")]
+        if section.loud:
+            words.append(wrapped(section.loud, "! ", "  "))
+        words += [wrapped(printable(said)) for said in section.words if said]
+        written.append("\n".join(words))
+        if not section.paged:
+            written += map(as_lines, section.tables)
     written.append("\n".join(wrapped(words) for words in evaluation_report.how_to_read(report)))
     return "\n\n".join(written) + "\n"
-
-
-def _section_text(section: Section) -> list[str]:
-    words = [underlined(printable(section.title), "-")]
-    if section.loud:
-        words.append(wrapped(section.loud, "! ", "  "))
-    words += [wrapped(printable(said)) for said in section.words if said]
-    return ["\n".join(words), *(() if section.paged else map(as_lines, section.tables))]
 
 
 def as_markdown(report: dict) -> str:
