@@ -13,10 +13,10 @@ from annotate.core import classification as classes
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
-from annotate.evaluation.form_measures import FORMS, Choice, Row, apart, holm_corrected
+from annotate.evaluation.form_measures import FORMS, Choice, apart, holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate, frame_of
-from annotate.evaluation.prediction_files import described
+from annotate.evaluation.prediction_files import described, unfinished_ones
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored
 from annotate.evaluation.units import Units, is_text, read_units
@@ -84,6 +84,7 @@ def evaluate_units(
     pairs = [_pairs(units, each) for each in said]
     measured = [FORMS[units.form](each, units.labels) for each in pairs]
     first = measured[0]
+    sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
     extra: dict[str, Any] = {"rows": [], "words": {}, "reading": [], "sections": [], "head": []}
     if judge:
         extra = certificate(units, said[0], frame=frame, half_width=half_width, epsilon=epsilon or EPSILON)
@@ -100,7 +101,7 @@ def evaluate_units(
         "reading": [READING, *extra["reading"], *by_scores["reading"]],
         "predictor": described(names[0]),
         "gold": [units.described()],
-        "rows": [*extra["rows"], *first.rows(), *by_scores["rows"], *_sliced(first, units)],
+        "rows": [*extra["rows"], *first.rows(), *by_scores["rows"], *sliced],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], units.labels),
@@ -121,11 +122,7 @@ def _pairs(units: Units, said: Predictions) -> Paired:
 
 
 def _warnings(units: Units) -> list[str]:
-    found = []
-    if not units.finished:
-        found.append(
-            f"The gold set {units.name} is unfinished: records that still wait for people are missing from it."
-        )
+    found = unfinished_ones([units])
     counts = units.manifest.get("counts") or {}
     left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
     if left_out:
@@ -147,10 +144,6 @@ def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
         listed = np.array(values)
         found += [({name: str(value)}, listed == value) for value in np.unique(listed) if value]
     return found
-
-
-def _sliced(measured: Choice, units: Units) -> list[Row]:
-    return [each for of, kept in _slices(units) for each in measured.sliced(of, kept)]
 
 
 # --- two systems

@@ -71,11 +71,9 @@ class Choice:
         for place, label in enumerate(self.labels):
             of, is_gold, is_said = {"label": label}, pairs.gold == place, pairs.said == place
             if self.occurring[place]:
-                yield row(
-                    "precision", of, pairs.share(is_gold, is_said), int(is_said.sum()), _none(is_said, "predicted")
-                )
-                yield row("recall", of, pairs.share(is_said, is_gold), int(is_gold.sum()), _none(is_gold, "in gold"))
-                either = int((is_gold | is_said).sum())
+                gold, said, either = (int(domain.sum()) for domain in (is_gold, is_said, is_gold | is_said))
+                yield row("precision", of, pairs.share(is_gold, is_said), said, "" if said else "never predicted")
+                yield row("recall", of, pairs.share(is_said, is_gold), gold, "" if gold else "never in gold")
                 yield row("f1", of, pairs.estimate(self._f1_of(place), [either]), either)
 
     def _coefficient(self, name: str, measure: Measure) -> Row:
@@ -103,19 +101,11 @@ class Choice:
         part = Choice(self.pairs.where(kept), self.labels)
         pairs, units = part.pairs, len(part.pairs.gold)
         yield row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
-        yield row("macro_f1", of, pairs.estimate(part.macro_f1, part.units_of_labels), units)
-
-    @property
-    def macro_f1(self) -> Measure:
-        return self.macros["macro_f1"]
+        yield row("macro_f1", of, pairs.estimate(part.macros["macro_f1"], part.units_of_labels), units)
 
     def compared(self) -> dict[str, Measure]:
         """The measures in which two systems are compared."""
         return {"accuracy": classes.accuracy, **self.macros, "kappa": classes.kappa, "mcc": classes.matthews}
-
-
-def _none(domain: Bools, words: str) -> str:
-    return "" if domain.any() else f"never {words}"
 
 
 class Grades(Choice):

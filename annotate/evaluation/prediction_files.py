@@ -19,34 +19,57 @@ RESTORE = "Restore it, or export the set again."
 
 
 @dataclass(frozen=True)
-class PublishedSet:
-    """A set of records or of message-reply pairs, exported in a published format. format: its name; files: those of
-    the format, with their rows; rows: of the whole set.
-    """
+class RecordSet:
+    """An exported set whose units are not posts. size: how many units are measured."""
 
     folder: Path
     name: str
     finished: bool
-    labels: list[str]
-    format: str
-    files: dict[str, int]
-    manifest: Mapping[str, Any]
-    rows: int
     digest: str
-
-    @property
-    def mark(self) -> str:
-        return "" if self.finished else ".unfinished"
+    manifest: Mapping[str, Any]
+    size: int
 
     def described(self) -> dict[str, Any]:
         """What a report says of it."""
         return {
             "name": self.name,
             "folder_name": self.folder.resolve().name,
-            "rows": self.rows,
+            "rows": self.size,
             "finished": self.finished,
             "digest": self.digest,
         }
+
+
+@dataclass(frozen=True)
+class PublishedSet(RecordSet):
+    """A set of records or of message-reply pairs, exported in a published format. format: its name; files: those of
+    the format, with their rows.
+    """
+
+    labels: list[str]
+    format: str
+    files: dict[str, int]
+
+    @property
+    def mark(self) -> str:
+        return "" if self.finished else ".unfinished"
+
+
+def check_set(
+    folder: Path, name: str, files: dict[str, Any], needed: Iterable[str] = (), *, finished: bool, unfinished: bool
+) -> None:
+    """EvaluationError for a set that is not finished, unless `unfinished` allows that; GoldSetError for a file that is
+    not as it was written, or is missing. files: name -> digest, by the manifest; needed: those that it must have."""
+    if not (finished or unfinished):
+        raise EvaluationError(
+            f"The gold set {name} in {folder} is unfinished: records that still wait for people are missing from it. "
+            "Export it again when it is done, or pass --unfinished to measure on it all the same."
+        )
+    changed, missing = differing(folder, files)
+    missing += [each for each in needed if each not in files]
+    for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
+        if names:
+            raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
 
 
 def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
@@ -54,23 +77,18 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
     sets = []
     for folder in folders:
         try:
-            gold = _read(folder)
+            gold = _read(folder, unfinished)
         except OSError as error:
             raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
         except (KeyError, TypeError) as error:
             raise GoldSetError(f"{folder / 'manifest.json'} lacks what is needed: {error}. {RESTORE}") from error
-        if not (gold.finished or unfinished):
-            raise EvaluationError(
-                f"The gold set {gold.name} in {folder} is unfinished: records that still wait for people are missing "
-                "from it. Export it again when it is done, or pass --unfinished to measure on it all the same."
-            )
         if sets and gold.format != sets[0].format:
             raise EvaluationError(
                 f"{sets[0].folder} is a set in the format {sets[0].format} and {folder} in {gold.format}, whose "
                 "predictions are not in one folder; measure on each by itself."
             )
         # How many pairs there are is known when they are read.
-        if gold.format != OF_PAIRS and not gold.rows:
+        if gold.format != OF_PAIRS and not gold.size:
             raise EvaluationError(
                 f"The gold set {gold.name} in {folder} is empty: nothing was drawn, or nothing that was drawn has a "
                 "label. Leave it out, or export it again when people have labelled some."
@@ -79,51 +97,29 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
     return sets
 
 
-def _read(folder: Path) -> PublishedSet:
+def _read(folder: Path, unfinished: bool) -> PublishedSet:
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
-        return _of_pairs(folder, manifest)
-    task, published = manifest["task"], manifest["published"]
-    _check_files(folder, manifest, published["files"])
+        name, finished, labels, size = manifest["corpus"]["name"], True, [], 0
+        published = {"format": OF_PAIRS, "files": {}}
+    else:
+        task, published, size = manifest["task"], manifest["published"], manifest["counts"]["labelled"]
+        name, finished, labels = task["name"], manifest["finished"], list(task["labels"])
+    check_set(folder, name, manifest["files"], published["files"], finished=finished, unfinished=unfinished)
     return PublishedSet(
         folder=folder,
-        name=task["name"],
-        finished=manifest["finished"],
-        labels=list(task["labels"]),
+        name=name,
+        finished=finished,
+        digest=manifest["digest"],
+        manifest=manifest,
+        size=size,
+        labels=labels,
         format=published["format"],
         files=dict(published["files"]),
-        manifest=manifest,
-        rows=manifest["counts"]["labelled"],
-        digest=manifest["digest"],
     )
 
 
-def _of_pairs(folder: Path, manifest: Mapping[str, Any]) -> PublishedSet:
-    """How many rows its files have is known when they are read."""
-    _check_files(folder, manifest)
-    return PublishedSet(
-        folder=folder,
-        name=manifest["corpus"]["name"],
-        finished=True,
-        labels=[],
-        format=OF_PAIRS,
-        files={},
-        manifest=manifest,
-        rows=0,
-        digest=manifest["digest"],
-    )
-
-
-def _check_files(folder: Path, manifest: Mapping[str, Any], needed: Iterable[str] = ()) -> None:
-    """GoldSetError for a file that is not as it was written, or that the manifest lacks."""
-    changed, missing = differing(folder, manifest["files"])
-    missing += [name for name in needed if name not in manifest["files"]]
-    for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
-        if names:
-            raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
-
-
-def unfinished_ones(sets: Iterable[PublishedSet]) -> list[str]:
+def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
     """What a report warns of where sets are unfinished."""
     return [
         f"The gold set {gold.name} is unfinished: records that still wait for people are missing from it."

@@ -11,8 +11,8 @@ import numpy as np
 
 from annotate.core.answers import Floats, Ints
 from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.prediction_files import RecordSet, check_set
 from annotate.goldsets.columns import COLUMNS
-from annotate.goldsets.edits import differing
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
 
 # Values of a field by which units are sliced: more are no slices, but texts or names.
@@ -21,7 +21,7 @@ LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
 
 
 @dataclass(frozen=True)
-class Units:
+class Units(RecordSet):
     """Units with a gold label each; the lists and arrays have one element for each unit, (n,).
 
     form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first. ids, gold: ids and
@@ -31,12 +31,7 @@ class Units:
     share of people's answers, empty where nobody answered. offsets: where the row of each begins in `jsonl`.
     """
 
-    folder: Path
-    name: str
     corpus: str
-    finished: bool
-    digest: str
-    manifest: Mapping[str, Any]
     form: str
     labels: Sequence[str]
     ids: Sequence[str]
@@ -56,16 +51,6 @@ class Units:
                 file.seek(self.offsets[place])
                 yield json.loads(file.readline())
 
-    def described(self) -> dict[str, Any]:
-        """What a report says of the set."""
-        return {
-            "name": self.name,
-            "folder_name": self.folder.resolve().name,
-            "rows": len(self.ids),
-            "finished": self.finished,
-            "digest": self.digest,
-        }
-
 
 def read_units(folder: Path, *, unfinished: bool, split: str = "") -> Units:
     """The units of the set in a folder, or of one split of it. GoldSetError if it is not as it was written,
@@ -80,16 +65,8 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     manifest, place = manifest_of(folder), folder / "manifest.json"
     task, finished = get(place, manifest, "task", dict), get(place, manifest, "finished", bool)
     form, name = get(place, task, "form", str), get(place, task, "name", str)
-    if not (finished or unfinished):
-        raise EvaluationError(
-            f"The gold set {name} in {folder} is unfinished: records that still wait for people are missing from it. "
-            "Export it again when it is done, or pass --unfinished to measure on it all the same."
-        )
+    check_set(folder, name, get(place, manifest, "files", dict), finished=finished, unfinished=unfinished)
     jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
-    changed, missing = differing(folder, get(place, manifest, "files", dict))
-    for names, words in ((missing, "is missing"), (changed, "is not as it was written")):
-        if names:
-            raise GoldSetError(f"{folder / names[0]} {words}. {RESTORE}")
     together = get(place, task, "together", str)
     found = _Columns(together, split)
     found.read(jsonl)
@@ -120,6 +97,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
         finished=finished,
         digest=manifest["digest"],
         manifest=manifest,
+        size=len(found.ids),
         form=form,
         labels=labels,
         ids=found.ids,
