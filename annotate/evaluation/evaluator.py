@@ -81,7 +81,8 @@ def evaluate_units(
         for each in spelled
     ]
     names = [each.name for each in said] if len({each.name for each in said}) == len(said) else spelled
-    pairs = [_pairs(units, each) for each in said]
+    gold, size = places_of(units.gold, units.labels), len(units.labels)
+    pairs = [Paired(gold, places_of(each.labels, units.labels), size, units.weights, units.groups) for each in said]
     measured = [FORMS[units.form](each, units.labels) for each in pairs]
     first = measured[0]
     sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
@@ -114,11 +115,6 @@ def evaluate_units(
 
 def _is_same(first: Path, second: Path) -> bool:
     return first.exists() and second.exists() and first.resolve() == second.resolve()
-
-
-def _pairs(units: Units, said: Predictions) -> Paired:
-    gold, predicted = (places_of(values, units.labels) for values in (units.gold, said.labels))
-    return Paired(gold, predicted, len(units.labels), units.weights, units.groups)
 
 
 def _warnings(units: Units) -> list[str]:

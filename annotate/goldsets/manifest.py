@@ -87,10 +87,11 @@ def manifest_of(folder: Path) -> dict[str, Any]:
         )
     task = manifest.get("task")
     added = task.get("added_languages") if isinstance(task, dict) else None
-    try:
-        learn(added if isinstance(added, dict) else {})
-    except ValueError as error:
-        raise GoldSetError(f"{path} adds languages that cannot be read: {error} {RESTORE}") from error
+    if added and isinstance(added, dict):
+        try:
+            learn(added)
+        except ValueError as error:
+            raise GoldSetError(f"{path} adds languages that cannot be read: {error} {RESTORE}") from error
     return manifest
 
 
