@@ -3,7 +3,7 @@
 The report is one dict that JSON can hold. reports/evaluation_report.py writes it.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -67,17 +67,9 @@ def evaluate_units(
     if len(spelled) == 2 and (spelled[0] == spelled[1] or _is_same(*map(Path, spelled))):
         raise EvaluationError(f"{spelled[0]} cannot be compared with itself; name other predictions with --against.")
     frame = frame_of(units, corpus or "") if judge else None
+    judged: dict[str, Container[str]] = {predictions: EVERY_LABEL if frame is None else frame} if judge else {}
     said = [
-        read_table(
-            Path(each),
-            units.ids,
-            units.labels,
-            columns=columns,
-            format=file_format,
-            others=(EVERY_LABEL if frame is None else frame) if judge and each == predictions else (),
-        )
-        if is_file(each)
-        else of_predictor(corpus or units.corpus, each, units.ids, units.labels)
+        _said(units, each, columns=columns, format=file_format, corpus=corpus, others=judged.get(each, ()))
         for each in spelled
     ]
     names = [each.name for each in said] if len({each.name for each in said}) == len(said) else spelled
@@ -111,6 +103,21 @@ def evaluate_units(
         "told": [note for each in said for note in each.notes],
         "warnings": _warnings(units),
     }
+
+
+def _said(
+    units: Units,
+    spelled: str,
+    *,
+    columns: Mapping[str, str],
+    format: str | None,
+    corpus: str | None,
+    others: Container[str],
+) -> Predictions:
+    """What a file, or a predictor of the corpus, says of the units. others: see read_table."""
+    if not is_file(spelled):
+        return of_predictor(corpus or units.corpus, spelled, units.ids, units.labels)
+    return read_table(Path(spelled), units.ids, units.labels, columns=columns, format=format, others=others)
 
 
 def _is_same(first: Path, second: Path) -> bool:

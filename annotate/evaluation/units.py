@@ -2,8 +2,8 @@
 
 import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -70,26 +70,10 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     together = get(place, task, "together", str)
     found = _Columns(together, split)
     found.read(jsonl)
-    if split and not found.ids:
-        raise EvaluationError(
-            f"The gold set {name} in {folder} has no units in the split {split}, only in: "
-            f"{', '.join(sorted(found.splits)) or 'no split'}; name another with --split, or leave it out."
-        )
-    if not found.ids:
-        raise EvaluationError(
-            f"The gold set {name} in {folder} has no labelled record, so nothing can be measured on it; export it "
-            "again when people have labelled some."
-        )
+    _check(found, name, jsonl)
     listed = list(task["labels"])
     labels = listed + sorted(set(found.gold) - set(listed))
-    if len(set(found.gold)) < 2:
-        raise EvaluationError(
-            f"All {len(found.gold):,} units of the gold set {name} in {folder} have the label {found.gold[0]}, so a "
-            "system that always says that would be right everywhere; label units of another label too."
-        )
     chances = np.array(found.chances)
-    if not ((chances > 0) & (chances <= 1)).all():
-        raise GoldSetError(f"{jsonl}: a row has a chance that is not above 0 and at most 1. {RESTORE}")
     return Units(
         folder=folder,
         name=name,
@@ -112,22 +96,45 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     )
 
 
+def _check(found: "_Columns", name: str, jsonl: Path) -> None:
+    """EvaluationError where nothing can be measured on what was read; GoldSetError for chances that cannot be."""
+    if found.split and not found.ids:
+        raise EvaluationError(
+            f"The gold set {name} in {jsonl.parent} has no units in the split {found.split}, only in: "
+            f"{', '.join(sorted(found.splits)) or 'no split'}; name another with --split, or leave it out."
+        )
+    if not found.ids:
+        raise EvaluationError(
+            f"The gold set {name} in {jsonl.parent} has no labelled record, so nothing can be measured on it; export "
+            "it again when people have labelled some."
+        )
+    if len(set(found.gold)) < 2:
+        raise EvaluationError(
+            f"All {len(found.gold):,} units of the gold set {name} in {jsonl.parent} have the label {found.gold[0]}, "
+            "so a system that always says that would be right everywhere; label units of another label too."
+        )
+    if not all(0 < chance <= 1 for chance in found.chances):
+        raise GoldSetError(f"{jsonl}: a row has a chance that is not above 0 and at most 1. {RESTORE}")
+
+
+@dataclass
 class _Columns:
     """What is kept of the rows of a set, column by column."""
 
-    def __init__(self, together: str, split: str) -> None:
-        self.together, self.split = together, split
-        self.splits: set[str] = set()
-        self.ids: list[str] = []
-        self.gold: list[str] = []
-        self.chances: list[float] = []
-        self.groups: list[Any] = []
-        self.votes: list[Mapping[str, float]] = []
-        self.offsets: list[int] = []
-        # Name -> the value of each unit, of columns that may be slices; a column with too many values is dropped.
-        self.values: dict[str, list[str]] = {}
-        self.dropped: set[str] = set()
-        self._same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = {}
+    together: str
+    split: str
+    splits: set[str] = field(default_factory=set)
+    ids: list[str] = field(default_factory=list)
+    gold: list[str] = field(default_factory=list)
+    chances: list[float] = field(default_factory=list)
+    groups: list[Any] = field(default_factory=list)
+    votes: list[Mapping[str, float]] = field(default_factory=list)
+    offsets: list[int] = field(default_factory=list)
+    # Name -> the value of each unit, of columns that may be slices; a column with too many values is dropped.
+    values: dict[str, list[str]] = field(default_factory=dict)
+    dropped: set[str] = field(default_factory=set)
+    # Units with equal votes share one mapping.
+    same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
 
     def read(self, jsonl: Path) -> None:
         offset = 0
@@ -147,8 +154,10 @@ class _Columns:
         self.chances.append(row.get("chance") or 1.0)
         self.groups.append(row.get(self.together))
         votes = tuple((each["label"], each["votes"]) for each in row.get("soft_labels") or () if each["votes"])
-        self.votes.append(self._same.setdefault(votes, dict(votes)))
-        self._slice(PEOPLE, _agreement(votes))
+        self.votes.append(self.same.setdefault(votes, dict(votes)))
+        most = max((share for _, share in votes), default=0.0)
+        agreement = "all agree" if len(votes) == 1 else "most agree" if most > 0.5 else "no majority"
+        self._slice(PEOPLE, agreement if votes else "")
         for name, value in row.items():
             if name in (LANGUAGE, STRATUM) or is_text(name, value):
                 self._slice(name, value or "")
@@ -195,9 +204,3 @@ def answers_of(row: Mapping[str, Any]) -> dict[str, str]:
         for each in row.get("judgments") or ()
         if each["kind"] == "answer" and each["label"] and not each.get("voided_at")
     }
-
-
-def _agreement(votes: Collection[tuple[str, float]]) -> str:
-    """How far people agreed on a unit: all, most of them, or fewer."""
-    most = max((share for _, share in votes), default=0.0)
-    return "" if not votes else "all agree" if len(votes) == 1 else "most agree" if most > 0.5 else "no majority"

@@ -27,6 +27,7 @@ This module knows measures and dimensions by their names alone: a form that brin
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from annotate.reports.curves import Spot, curve
@@ -207,27 +208,31 @@ def _sliced(
         of_measure = [row for row in rows if row["measure"] == measure and cell is _cell]
         tested = [key for key in TESTS if any(key in row for row in of_measure)]
         columns += [Column(f"{measure}_{key}", TESTS[key], NUMBER, _tested(f"{measure}_{key}")) for key in tested]
-    plotted = part.get("plotted", measures[:1])
-
-    def plots() -> list:
-        drawn = [
-            PlotRow(" ".join(values), names.get(values[0], ""), tuple(map(_mark, map(found.get, plotted))))
-            for values, found in slices.items()
-            if any(measure in found for measure in plotted)
-        ]
-        if not drawn:
-            return []
-        series = tuple(MEASURES[measure].name for measure in plotted)
-        title = str(part["title"])
-        if "measures" not in part:
-            title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
-        ordered = drawn if all(row.label.isdigit() for row in drawn) else by_value(drawn)
-        return pictures(ordered, title, series, counted=f"{report['unit']}s")
-
     shown = [_slice_cells(values, measures, found, names, cell) for values, found in slices.items()]
     tables = dense(table(many(len(shown), "row"), [*columns, NOTES], shown))
     words = (f"{common}.",) if common else ()
+    plots = partial(_slice_plots, report, part, slices, part.get("plotted", measures[:1]))
     return Section(part["slug"], part["title"], words, tables, part.get("loud", ""), plots=plots)
+
+
+def _slice_plots(
+    report: dict, part: Mapping[str, Any], slices: Mapping[tuple[str, ...], Mapping[str, dict]], plotted: Sequence[str]
+) -> list:
+    """plotted: the measures that are drawn. slices: values of the slice -> measure -> its figure."""
+    names = report.get("names", {})
+    drawn = [
+        PlotRow(" ".join(values), names.get(values[0], ""), tuple(map(_mark, map(found.get, plotted))))
+        for values, found in slices.items()
+        if any(measure in found for measure in plotted)
+    ]
+    if not drawn:
+        return []
+    series = tuple(MEASURES[measure].name for measure in plotted)
+    title = str(part["title"])
+    if "measures" not in part:
+        title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
+    ordered = drawn if all(row.label.isdigit() for row in drawn) else by_value(drawn)
+    return pictures(ordered, title, series, counted=f"{report['unit']}s")
 
 
 def _slice_cells(

@@ -6,6 +6,7 @@ declared: one target renames the label; several targets make it a coarse class t
 
 import math
 from collections.abc import Collection, Iterable, Mapping
+from itertools import chain
 
 from corpora.core.language_codes import FASTTEXT_PREFIX, code_of, hint
 from corpora.core.languages import LANGUAGES, UND, finer
@@ -113,7 +114,8 @@ def read_as(label: str, declared: Mapped, also: Collection[str] = ()) -> str | N
     bare = label.removeprefix(FASTTEXT_PREFIX)
     if also is EVERY_LABEL:
         return whole(bare)
-    ways = (label, bare, code_of(label))
+    # A code is looked up only where the label is not right as it stands.
+    ways = chain((label, bare), map(code_of, (label,)))
     return next((way for way in ways if way in declared or is_label(way) or way in also), None)
 
 
