@@ -1,4 +1,4 @@
-"""What all published formats share in which predictions are handed in: the sets that they are for, and lines of files.
+"""Exported sets of records, read and checked; and the files of predictions of all published formats.
 
 xglue_tasks.py and language_pairs.py say which files a format has; evaluate.py knows the formats.
 """
