@@ -13,6 +13,7 @@ from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
 from annotate.goldsets.manifest import GoldSetError
 from annotate.reports import writing
+from annotate.reports.evaluation_report import LISTED
 from corpora.core.predictions import FIELDS
 from corpora.core.records import RecordError
 
@@ -133,6 +134,8 @@ def run(values, progress) -> Outcome:
     out = values["out"]
     if out:
         write_report(report, out)
+    if "errors" in report:  # a job keeps the report in the database
+        report["errors"] = report["errors"][:LISTED]
     return Outcome([PRINTED[values["format"]](report)], [f"Report written to {out}."] if out else [], report)
 
 

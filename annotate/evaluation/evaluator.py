@@ -99,7 +99,8 @@ def evaluate_units(
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], units.labels),
         "comparison": _comparison(first, measured[1], units, names[1]) if against else None,
-        "errors": _errors(units, said[0]),
+        "errors": (errors := _errors(units, said[0])),
+        "error_count": len(errors),
         "told": [note for each in said for note in each.notes],
         "warnings": _warnings(units),
     }

@@ -84,9 +84,7 @@ DEEDS: Mapping[str, Deed] = {
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",), about="task"),
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
-    "evaluate": Deed(
-        "Evaluate", "Evaluate", ("predictor", "file", "predictions", "gold", "against", "column"), ("out",)
-    ),
+    "evaluate": Deed("Evaluate", "Evaluate", ("predictions", "gold", "against", "judge", "column"), ("out", "format")),
 }
 # What is chosen and not typed: (action, option) or option -> what there is.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
@@ -99,7 +97,8 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     ("evaluate", "gold"): lambda: gold_sets(),
     ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *(each for each in in_inbox() if each[0].endswith(".toml"))],
     "predictor": lambda: _predictors(),
-    ("evaluate", "against"): lambda: _predictors(),
+    ("evaluate", "predictions"): lambda: [*_predictors(), *in_inbox()],
+    ("evaluate", "against"): lambda: [*_predictors(), *in_inbox()],
 }
 # Where a corpus or a task is made, its name is typed.
 TYPED = {
@@ -108,6 +107,8 @@ TYPED = {
     ("import_judgments", "task"),
     ("evaluate", "corpus"),
 }
+# What is a file or a name, so that a file may be sent with the form.
+ALSO_FILES = {("evaluate", "predictions"), ("evaluate", "against")}
 TRY = "dry_run"  # a button of its own
 # Where files of one sort alone can be meant.
 ENDINGS = {"guidelines": ".md", "languages": ".toml"}
@@ -232,7 +233,7 @@ def _field(action: str, option: Option, given: Mapping[str, Any], defaults: Mapp
         value=value,
         choices=choices,
         required=option.required,
-        is_file=option.is_file and (action, option.name) not in CHOICES,
+        is_file=(option.is_file and (action, option.name) not in CHOICES) or (action, option.name) in ALSO_FILES,
         otherwise="" if defaults is None else written(defaults.get(option.name, option.default) or ""),
     )
 

@@ -498,9 +498,9 @@ def _heat_maps(report: dict) -> list:
 def _errors(report: dict) -> Section:
     errors = report["errors"]
     words = (
-        f"In {count(len(errors))} of {many(report['gold'][0]['rows'], 'unit')} the prediction differs from the gold "
-        "label. errors.jsonl, which --out writes, lists them all"
-        + (f"; this page has the first {LISTED}, and counts only these." if len(errors) > LISTED else "."),
+        f"In {count(report['error_count'])} of {many(report['gold'][0]['rows'], 'unit')} the prediction differs from "
+        "the gold label. errors.jsonl, which --out writes, lists them all"
+        + (f"; this page has the first {LISTED}, and counts only these." if report["error_count"] > LISTED else "."),
     )
     pairs = Counter((each["gold"], each["predicted"]) for each in errors[:LISTED])
     fields = list(dict.fromkeys(name for each in errors[:LISTED] for name in each.get("fields") or ()))[:MOST_FIELDS]
