@@ -136,7 +136,7 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     assert len(loaded) == manifest["counts"]["labelled"]
 
     page.click("text=Measure a classifier on it")
-    page.select_option("[name=predictor]", "fasttext")
+    page.select_option("[name=predictions]", "fasttext")
     page.locator("summary", has_text="The gold sets").click()
     page.check("[name=unfinished]")
     page.click("main button.primary")

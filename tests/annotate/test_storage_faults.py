@@ -160,15 +160,21 @@ def test_a_connection_to_a_file_that_was_replaced_is_not_used_again(ann, served,
     assert connection.is_usable()
 
 
-def test_a_connection_whose_journal_was_deleted_is_not_used_again(ann, served):
-    path = str(django_settings.DATABASES["default"]["NAME"])
-    connection.ensure_connection()
-    assert connection.is_usable()
-    os.unlink(f"{path}-wal")
-    assert not connection.is_usable()
-    connection.close()
-    assert browser(ann.user).get("/").status_code == 200
-    assert connection.is_usable()
+def test_a_connection_whose_journal_was_deleted_is_not_used_again(tmp_path):
+    """Of a database of its own: other connections to that of the tests would go on to fail."""
+    path = tmp_path / "own.sqlite3"
+    other, own = connection.copy(), connection.copy()
+    other.settings_dict = own.settings_dict = {**connection.settings_dict, "NAME": str(path)}
+    try:
+        with other.cursor() as cursor:
+            cursor.execute("CREATE TABLE kept (answer)")
+        own.ensure_connection()
+        assert own.is_usable()
+        os.unlink(f"{path}-wal")
+        assert not own.is_usable()
+    finally:
+        own.close()
+        other.close()
 
 
 def test_of_an_input_output_error_it_is_said_that_the_server_is_to_be_restarted(capsys):
