@@ -419,6 +419,8 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
     # Back to the stage where it was judged, which may not be where it was leased: others may have moved it meanwhile.
     before = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
     is_moved = moved is not None or unit.stage != stages.QUEUED
+    # Whoever had named that language may have taken it back meanwhile.
+    visited = unit.visited if before.language in unit.visited else [*unit.visited, before.language]
     move(
         unit,
         "undone",
@@ -428,7 +430,7 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
         keep=keep and is_moved,
         round=before.round,
         language=before.language,
-        visited=unit.visited[: unit.visited.index(before.language) + 1],
+        visited=visited[: visited.index(before.language) + 1],
         # Nobody need confirm what is taken back.
         redundancy=1 if moved and moved.event == "named" else unit.redundancy,
     )

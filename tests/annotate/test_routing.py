@@ -296,6 +296,18 @@ def test_an_audited_post_gets_no_label_by_one_reader_when_the_task_is_closed(mak
     assert the_unit(task).stage == end
 
 
+def test_a_confirmation_can_be_taken_back_after_what_it_confirmed(make_task, person):
+    task, ann, fay = make_task([DISPUTED]), person("ann", "de"), person("fay", "fr")
+    named = judge(ann, take(ann, task).pk, FRENCH)
+    confirmed = judge(fay, take(fay, task).pk, FRENCH)
+    undo(ann, task, named.pk)
+    assert the_unit(task).visited == ["de"]
+    undo(fay, task, confirmed.pk)
+    assert where(the_unit(task)) == (stages.QUEUED, "fr", "")
+    # Nobody else's word is left to be confirmed.
+    assert where(say(fay, task, FRENCH)) == (stages.ADJUDICATION, "fr", "")
+
+
 def test_an_answer_that_named_another_language_can_be_taken_back(make_task, person):
     task, ann, fay = make_task([DISPUTED]), person("ann", "de"), person("fay", "fr")
     say(ann, task, FRENCH)
