@@ -76,6 +76,10 @@ def evaluate(
         raise EvaluationError(f"--{alone[0].replace('_', '-')} is for a machine judge; name its file with --judge.")
     if judge and not is_file(str(judge)):
         raise EvaluationError(f"There is no file {judge}; --judge takes the file of a judge's labels.")
+    if judge and options.get("split"):
+        raise EvaluationError(
+            "--split is not for a judge's certificate, which needs all units of the draw; leave it out."
+        )
     predictions = predictions or str(judge)
     what = kind_of(gold[0], predictions)
     if judge and what != UNITS:
@@ -159,8 +163,8 @@ def _subject(sets: list[GoldSet], spelled: str, options: Mapping[str, Any]) -> S
 
 
 def write_report(report: dict[str, Any], out: Path) -> None:
-    """report.json, report.md and report.html into a folder, and errors.jsonl where units are listed; an earlier
-    evaluation of the predictor is replaced.
+    """report.json, report.md, report.html and report.tex into a folder, and errors.jsonl where units are listed; an
+    earlier evaluation of the predictor is replaced.
 
     EvaluationError if the folder holds something else or cannot be written; it is then as it was.
     """

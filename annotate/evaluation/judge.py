@@ -89,9 +89,12 @@ def certificate(
             f"{said.name} has labels for {labelled:,} of the {size:,} items from which the gold set {units.name} was "
             "drawn; a judge's certificate needs its label of each of them, once."
         )
-    tested, verdict = _tested(units, said, epsilon)
+    answers = _answers(units)
+    judged = None if answers is None else _judged(answers, units, said)
+    agreement = [] if answers is None or judged is None else list(_agreement(answers, judged, units))
+    tested, verdict = ([], NOBODY) if answers is None or judged is None else _tested(answers, judged, epsilon)
     return {
-        "rows": [*_agreement(units, said), *tested, *_shares(units, said, half_width)],
+        "rows": [*agreement, *tested, *_shares(units, said, half_width)],
         "words": {
             "by-person" if tested else "agreement": [verdict],
             "by-label-way": [f"Of the {labelled:,} items from which the units were drawn."],
@@ -143,11 +146,8 @@ def _judged(answers: people.Answers, units: Units, said: Predictions) -> people.
     return places_of([labels[str(key)] for key in answers.units], units.labels)
 
 
-def _agreement(units: Units, said: Predictions) -> Iterator[Row]:
-    answers = _answers(units)
-    if answers is None:
-        return
-    found = judge_agreement(answers, _judged(answers, units, said), seed=int(units.digest[:8], 16))
+def _agreement(answers: people.Answers, judged: people.Ints, units: Units) -> Iterator[Row]:
+    found = judge_agreement(answers, judged, seed=int(units.digest[:8], 16))
     for who, estimate, number in (
         ("judge with people", found.judge, found.units),
         (SHARED, found.judge_shared, found.units_shared),
@@ -167,12 +167,9 @@ def _ends(low: float | None, high: float | None) -> tuple[float, float]:
 # --- the alternative annotator test
 
 
-def _tested(units: Units, said: Predictions, epsilon: float) -> tuple[list[Row], str]:
+def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tuple[list[Row], str]:
     """The rows of the test, and its verdict in a sentence."""
-    answers = _answers(units)
-    if answers is None:
-        return [], NOBODY
-    test = alternative_annotator_test(answers, _judged(answers, units, said), epsilon=epsilon)
+    test = alternative_annotator_test(answers, judged, epsilon=epsilon)
     rows = []
     for person in test.annotators:
         of = {"person": str(person.annotator)}

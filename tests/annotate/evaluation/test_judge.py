@@ -84,6 +84,7 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
     assert "has labels for 239 of the 240 items" in refusal("--judge", some, "--gold", gold)
     assert "was drawn from corpus reviews, not other" in refusal("--judge", judge, "--gold", gold, "--corpus", "other")
     assert refusal(judge, "--judge", judge, "--gold", gold).startswith("Name the predictions that are measured, or")
+    assert refusal("--judge", judge, "--gold", gold, "--split", "test").startswith("--split is not for a judge")
     assert refusal("--gold", gold).startswith("Name the predictions that are measured, or")
 
 
