@@ -4,7 +4,9 @@ The address comes with the command, and so may the number of processes.
 """
 
 import gc
+import signal
 import socket
+import sys
 
 from django.db import connection
 from django.urls import get_resolver
@@ -67,3 +69,9 @@ def when_ready(server):
     for listener in server.LISTENERS:
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
+
+
+def post_fork(server, worker):
+    # Until gunicorn sets its own, a new process has the master's handler, which would lose the signal: the server would
+    # end only after 30 seconds.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

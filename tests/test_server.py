@@ -1,5 +1,6 @@
 """The server as it is deployed: what its logs say, what a container lets it do, what it loads before it answers."""
 
+import fcntl
 import json
 import os
 import re
@@ -160,6 +161,27 @@ BY_DIGEST = r"docker\.io/library/[\w./-]+:[\w.-]+@sha256:[0-9a-f]{64}"
 
 def services():
     return yaml.safe_load((ROOT / "deploy/compose.yaml").read_text())["services"]
+
+
+def test_a_process_of_the_server_that_is_still_starting_ends_with_it(tmp_path, migrated):
+    """It waits for a lock that the test holds, before gunicorn has it listen to signals."""
+    install(tmp_path / DATA, migrated)
+    (tmp_path / DATA / "jobs").mkdir(exist_ok=True)
+    words = [*command()[1], "--log-level=info"]
+    with open(tmp_path / DATA / "jobs" / "serving", "a") as lock, open(tmp_path / "log", "wb") as log:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        env = environment(tmp_path / DATA)
+        with subprocess.Popen(words, cwd=ROOT, env=env, stdin=subprocess.DEVNULL, stdout=log, stderr=log) as server:
+            try:
+                until(lambda: _waiting_for_a_lock() & set(processes(tmp_path, "gunicorn")))
+            finally:
+                server.terminate()
+            assert server.wait() == 0
+    assert "Worker exiting" in (tmp_path / "log").read_text()  # it was not killed
+
+
+def _waiting_for_a_lock():
+    return {int(line.split()[5]) for line in Path("/proc/locks").read_text().splitlines() if "->" in line}
 
 
 def test_every_container_has_no_capabilities_and_can_write_to_its_data_and_passing_files_alone():
