@@ -13,13 +13,15 @@ from annotate.core import classification as classes
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
-from annotate.evaluation.form_measures import FORMS, Choice, apart, holm_corrected
+from annotate.core.figure_rows import apart, holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate, frame_of
 from annotate.evaluation.prediction_files import described, unfinished_ones
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored
 from annotate.evaluation.units import Units, is_text, read_units
+from annotate.kinds.forms import FORMS
+from annotate.kinds.forms.choice import Measures
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
 from corpora.core.predictions import EVERY_LABEL, FIELDS
@@ -57,10 +59,12 @@ def evaluate_units(
     if len(folders) > 1:
         raise EvaluationError(f"{len(folders)} sets of records are given; measure on each by itself.")
     units = read_units(folders[0], unfinished=bool(unfinished), split=split or "")
-    if units.form not in FORMS:
+    form = FORMS.get(units.form)
+    if form is None or form.SEVERAL:
+        measured_forms = ", ".join(name for name, each in FORMS.items() if not each.SEVERAL)
         raise EvaluationError(
             f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
-            f"unit by unit; there are measures for {', '.join(FORMS)}."
+            f"unit by unit; there are measures for {measured_forms}."
         )
     columns = named_columns(column or (), FIELDS)
     spelled = [each for each in (predictions, against) if each]
@@ -75,7 +79,7 @@ def evaluate_units(
     names = [each.name for each in said] if len({each.name for each in said}) == len(said) else spelled
     gold, size = places_of(units.gold, units.labels), len(units.labels)
     pairs = [Paired(gold, places_of(each.labels, units.labels), size, units.weights, units.groups) for each in said]
-    measured = [FORMS[units.form](each, units.labels) for each in pairs]
+    measured = [form.Measures(each, units.labels) for each in pairs]
     first = measured[0]
     sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
     extra: dict[str, Any] = {"rows": [], "words": {}, "reading": [], "sections": [], "head": []}
@@ -153,7 +157,7 @@ def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
 # --- two systems
 
 
-def _comparison(first: Choice, second: Choice, units: Units, name: str) -> dict[str, Any]:
+def _comparison(first: Measures, second: Measures, units: Units, name: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
     for measure, function in first.compared().items():
         rows.append(apart(measure, {}, first.pairs, second.pairs, function))

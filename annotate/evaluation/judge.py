@@ -17,9 +17,9 @@ from annotate.core.alternative_annotator import LEVEL, AlternativeAnnotatorTest,
 from annotate.core.classification import places_of
 from annotate.core.comparing import Difference
 from annotate.core.corpus_share import ReadSample
+from annotate.core.figure_rows import Row, row
 from annotate.core.judge_agreement import judge_agreement
 from annotate.core.prediction_powered import corpus_shares
-from annotate.evaluation.form_measures import Row, row
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_table import Predictions
 from annotate.evaluation.units import Units, answers_of

@@ -17,8 +17,8 @@ from annotate.core.answers import Floats
 from annotate.core.by_class import Drawn
 from annotate.core.comparing import mcnemar
 from annotate.core.estimation import proportion
+from annotate.core.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.core.splits import TEST
-from annotate.evaluation.form_measures import Row, difference_row, holm_corrected, row
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import (
     RESTORE,

@@ -10,8 +10,8 @@ from typing import Any
 
 from annotate.core.comparing import difference, holm, visible
 from annotate.core.false_yes import ASSUMED
+from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
-from annotate.evaluation.form_measures import Row, row
 from annotate.evaluation.matching import Joined
 from annotate.evaluation.uniform import Measured, counted, lone_triggers
 from annotate.kinds.designs import DESIGNS, Design

@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from annotate.core.estimation import LEAST_COUNT
+from annotate.core.figure_rows import Row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.form_measures import Row
 from annotate.evaluation.given import EvaluationError, Subject, left_out
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import sources

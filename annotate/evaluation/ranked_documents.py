@@ -13,11 +13,11 @@ from typing import Any
 
 from annotate.core import ranked_labels as measures
 from annotate.core.comparing import Difference
+from annotate.core.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
 from annotate.core.label_shares import BUCKETS, FEW, FREQUENT, ZERO, buckets
 from annotate.core.ranked_labels import Answered, Judged, Share
 from annotate.core.resampling import LEAST_UNITS
 from annotate.core.splits import TEST, TRAIN
-from annotate.evaluation.form_measures import NO_UNITS, Row, difference_row, holm_corrected, row
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import PublishedSet, described, system_names, unfinished_ones
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get

@@ -11,9 +11,9 @@ import numpy as np
 from annotate.core import scores as measures
 from annotate.core.answers import Floats
 from annotate.core.classification import Paired
+from annotate.core.figure_rows import Row
 from annotate.core.scored_units import Figure, ScoredUnits, scored_units
 from annotate.core.selective_prediction import RiskCoverage, precision_threshold, risk_coverage
-from annotate.evaluation.form_measures import Row
 
 WISHES = (0.9, 0.95, 0.99)  # precision for which a threshold is sought
 COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of the units that a system answers, at which accuracy is shown

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core import replies as measures
+from annotate.core.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.core.replies import Example, rank_of
 from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.rouge import LONGEST, MissingTokenizer, best_of, is_measured, tokenized
-from annotate.evaluation.form_measures import Row, difference_row, holm_corrected, row
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
 from annotate.goldsets.manifest import GoldSetError

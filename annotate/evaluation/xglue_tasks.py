@@ -10,15 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import bleu
+from annotate.core import bleu, figure_rows
 from annotate.core.answers import Floats
 from annotate.core.classification import Paired, accuracy, places_of
-from annotate.core.ranking import by_query, mean_ndcg
-from annotate.core.resampling import LEAST_UNITS, apart
-from annotate.core.splits import TEST
-from annotate.evaluation import form_measures
-from annotate.evaluation.form_measures import (
-    Choice,
+from annotate.core.figure_rows import (
     Row,
     averaged,
     difference_row,
@@ -26,6 +21,9 @@ from annotate.evaluation.form_measures import (
     resampled,
     row,
 )
+from annotate.core.ranking import by_query, mean_ndcg
+from annotate.core.resampling import LEAST_UNITS, apart
+from annotate.core.splits import TEST
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import (
     SUFFIX,
@@ -38,6 +36,7 @@ from annotate.evaluation.prediction_files import (
 )
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import GoldSetError
+from annotate.kinds.forms import choice
 from annotate.reports import evaluation_report
 from annotate.reports.tables import many
 from corpora.core.languages import published_code
@@ -162,7 +161,7 @@ def _figures(part: Graded, each: Measured) -> Iterator[Row]:
     of, seed = part.of(each), part.seed(each)
     if part.measure == "accuracy":
         pairs = each.pairs(part.gold.labels)
-        yield from Choice(pairs, part.gold.labels).sliced(of, np.ones(len(each.truth), dtype=np.bool_))
+        yield from choice.Measures(pairs, part.gold.labels).sliced(of, np.ones(len(each.truth), dtype=np.bool_))
     elif part.measure == "ndcg":
         ranked = mean_ndcg(each.pages, seed=seed)
         notes = [many(len(each.truth), "page")]
@@ -200,7 +199,7 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
 def _apart(part: Graded, one: Measured, other: Measured) -> Row:
     if part.measure == "accuracy":
         first, second = (each.pairs(part.gold.labels) for each in (one, other))
-        return form_measures.apart("accuracy", part.of(one), first, second, accuracy)
+        return figure_rows.apart("accuracy", part.of(one), first, second, accuracy)
     if part.measure == "ndcg":
         sums = [np.array([[value, 1.0] for value in by_query(each.pages)[0]]).reshape(-1, 2) for each in (one, other)]
         score = _mean

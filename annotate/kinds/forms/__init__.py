@@ -17,6 +17,7 @@ Answers are stored, compared and exported as their canonical text. A form is a m
     values(codes, said)      the canonical texts that agreement tells apart, in order; said: those that were given
     distances(values)        how far two of these differ, for alpha: name -> distance as core/pairs.py has it; `nominal`
                              always, and the last is what annotators are compared by
+    Measures                 the class of what predictions are worth on a gold set, as rows of core/figure_rows.py
     unlike(values)           how much of one of these is not in another, from 0 to 1, (K, K)
 """
 

@@ -1,10 +1,16 @@
 """One answer out of several. Its canonical text is its code."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+
+import numpy as np
 
 from annotate.core import agreement, pairs
+from annotate.core import classification as classes
 from annotate.core.aggregation import Aggregation, majority
-from annotate.core.answers import Floats
+from annotate.core.answers import Bools, Floats
+from annotate.core.classification import Measure, Paired
+from annotate.core.figure_rows import Row, row
+from annotate.core.resampling import LEAST_UNITS
 from annotate.core.words import Wrong
 
 SEVERAL = False
@@ -50,3 +56,62 @@ def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
 
 def unlike(values: Sequence[str]) -> Floats:
     return agreement.nominal(len(values))
+
+
+class Measures:
+    """What predictions are worth. Macro means are over the labels that occur, in gold or predicted; a label that is
+    never predicted has the precision 0 there."""
+
+    head = ("accuracy", "macro_f1", "kappa")
+
+    def __init__(self, pairs: Paired, labels: Sequence[str]) -> None:
+        self.pairs, self.labels = pairs, labels
+        margins = pairs.margins
+        self.occurring: Bools = (margins.gold + margins.said) > 0
+
+    def rows(self) -> Iterator[Row]:
+        pairs, units = self.pairs, len(self.pairs.gold)
+        every = np.ones(units, dtype=np.bool_)
+        yield row("accuracy", {}, pairs.share(pairs.right, every), units)
+        for name, measure in self.macros.items():
+            yield row(name, {}, pairs.estimate(measure, self.units_of_labels), units)
+        yield self._coefficient("kappa", classes.kappa)
+        yield self._coefficient("mcc", classes.matthews)
+        for place, label in enumerate(self.labels):
+            of, is_gold, is_said = {"label": label}, pairs.gold == place, pairs.said == place
+            if self.occurring[place]:
+                gold, said, either = (int(domain.sum()) for domain in (is_gold, is_said, is_gold | is_said))
+                yield row("precision", of, pairs.share(is_gold, is_said), said, "" if said else "never predicted")
+                yield row("recall", of, pairs.share(is_said, is_gold), gold, "" if gold else "never in gold")
+                yield row("f1", of, pairs.estimate(self._f1_of(place), [either]), either)
+
+    def _coefficient(self, name: str, measure: Measure) -> Row:
+        found, units = self.pairs.coefficient(measure), len(self.pairs.gold)
+        alike = units >= LEAST_UNITS and not found.has_interval
+        return row(name, {}, found, units, "no variation among the units" if alike else "")
+
+    @property
+    def units_of_labels(self) -> list[int]:
+        """How many units have each label that occurs, in gold or predicted."""
+        gold, said = self.pairs.gold, self.pairs.said
+        return [int(((gold == place) | (said == place)).sum()) for place in np.flatnonzero(self.occurring)]
+
+    @property
+    def macros(self) -> dict[str, Measure]:
+        by_label = {"macro_precision": classes.precisions, "macro_recall": classes.recalls, "macro_f1": classes.f1s}
+        return {name: classes.macro(measure, self.occurring) for name, measure in by_label.items()}
+
+    @staticmethod
+    def _f1_of(place: int) -> Measure:
+        return lambda of: classes.f1s(of)[..., place]
+
+    def sliced(self, of: Mapping[str, str], kept: Bools) -> Iterator[Row]:
+        """The first measures of some of the units; macro F1 over the labels that occur there."""
+        part = Measures(self.pairs.where(kept), self.labels)
+        pairs, units = part.pairs, len(part.pairs.gold)
+        yield row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
+        yield row("macro_f1", of, pairs.estimate(part.macros["macro_f1"], part.units_of_labels), units)
+
+    def compared(self) -> dict[str, Measure]:
+        """The measures in which two systems are compared."""
+        return {"accuracy": classes.accuracy, **self.macros, "kappa": classes.kappa, "mcc": classes.matthews}

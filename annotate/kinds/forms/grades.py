@@ -1,15 +1,23 @@
 """One of several grades, best first: a choice that has a median, and in which near misses are nearer."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
 
 from annotate.core import agreement, pairs
+from annotate.core import classification as classes
 from annotate.core.aggregation import Aggregation, majority, median
+from annotate.core.classification import Measure
+from annotate.core.figure_rows import Row, resampled, row
+from annotate.core.ranking import mean_ndcg
+from annotate.kinds.forms import choice
 from annotate.kinds.forms.choice import SEVERAL, SIDED, agrees, check, facets, name, read, unlike, values
 
 __all__ = [
     "AGGREGATIONS",
     "SEVERAL",
     "SIDED",
+    "Measures",
     "agrees",
     "check",
     "distances",
@@ -25,3 +33,23 @@ AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority, "median": media
 
 def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
     return {"nominal": agreement.nominal(len(values)), "ordinal": agreement.ordinal}
+
+
+class Measures(choice.Measures):
+    """Grades are numbers too: an error is near or far, and pages are ranked."""
+
+    head = ("accuracy", "mae", "weighted_kappa")
+
+    def rows(self) -> Iterator[Row]:
+        yield from super().rows()
+        pairs, units = self.pairs, len(self.pairs.gold)
+        yield row("mae", {}, pairs.mean(np.abs(pairs.gold - pairs.said).astype(np.float64)), units)
+        yield self._coefficient("weighted_kappa", classes.weighted_kappa)
+        if pairs.groups is not None:
+            grade = len(self.labels) - 1
+            pages = sorted(zip(pairs.groups.tolist(), grade - pairs.gold, grade - pairs.said, strict=True))
+            found = mean_ndcg(((str(group), float(true), float(said)) for group, true, said in pages), seed="ndcg")
+            yield row("ndcg", {}, resampled(found), found.queries, "" if found.queries else "no group has two units")
+
+    def compared(self) -> dict[str, Measure]:
+        return super().compared() | {"weighted_kappa": classes.weighted_kappa}

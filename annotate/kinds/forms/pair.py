@@ -10,6 +10,7 @@ import re
 from annotate.kinds.forms.choice import (
     AGGREGATIONS,
     SEVERAL,
+    Measures,
     agrees,
     check,
     distances,
@@ -24,6 +25,7 @@ __all__ = [
     "AGGREGATIONS",
     "SEVERAL",
     "SIDED",
+    "Measures",
     "agrees",
     "check",
     "check_system",
