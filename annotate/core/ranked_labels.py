@@ -152,8 +152,8 @@ class Micro(NamedTuple):
     gold: int
 
 
-def first_of(documents: Iterable[Judged], number: int) -> list[Answered]:
-    """The first so many labels of each ranking, taken for the answer."""
+def first_of(documents: Iterable[Judged], number: int | None) -> list[Answered]:
+    """The first so many labels of each ranking, taken for the answer; None for all of them."""
     return [Answered(each.gold, frozenset(each.ranking[:number])) for each in documents]
 
 

@@ -25,6 +25,7 @@ from annotate.goldsets.manifest import GoldSetError, manifest_of
 from annotate.goldsets.pairs import MADE_BY
 from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import DESIGNS
+from annotate.kinds.forms import FORMS
 from annotate.reports import writing
 from corpora.columns import named_columns
 from corpora.core.predictions import FIELDS, read_map
@@ -42,18 +43,17 @@ POSTS, UNITS, RANKED, PUBLISHED = (
 GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
     "XGLUE": xglue_tasks.grade,
     "MLDoc": language_pairs.grade,
-    "EURLEX57K": ranked_documents.grade,
     OF_PAIRS: suggested_replies.grade,
 }
 # Options -> what they are for; an option that is not here is for all.
 MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision"), (POSTS,)),
-    **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS)),
+    **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS),
     **dict.fromkeys(("half_width", "epsilon"), (UNITS,)),
 }
-OF_RANKED = ("split", "first", "threshold", "frequent_over")
+OF_RANKED = ("corpus", "column", "file_format", "split", "first", "threshold", "frequent_over")
 HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 OF_UNITS = ("unfinished", "split", "corpus", "column", "file_format", "half_width", "epsilon")
 
@@ -103,9 +103,11 @@ def evaluate(
         chosen = {name: options.get(name) for name in OF_UNITS}
         chosen["half_width"] = (options.get("half_width") or HALF_WIDTH) / 100
         return evaluate_units(predictions, gold, against=against, judge=bool(judge), **chosen)
-    chosen = {name: options[name] for name in OF_RANKED if what == RANKED and options.get(name) is not None}
     sets = read_published_sets(gold, unfinished=bool(options.get("unfinished")))
-    return GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None, **chosen)
+    if what == RANKED:
+        chosen = {name: options[name] for name in OF_RANKED if options.get(name) is not None}
+        return ranked_documents.grade(predictions, sets, against, **chosen)
+    return GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None)
 
 
 def kind_of(folder: Path, predictions: str) -> str:
@@ -120,9 +122,10 @@ def kind_of(folder: Path, predictions: str) -> str:
         )
     if DESIGNS[str(design)].by_row:
         return POSTS
-    published = (manifest.get("published") or {}).get("format", "")
-    if published == "EURLEX57K":
+    form = FORMS.get((manifest.get("task") or {}).get("form", ""))
+    if form and form.SEVERAL:
         return RANKED
+    published = (manifest.get("published") or {}).get("format", "")
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
     return PUBLISHED if published in GRADED and as_published else UNITS
 

@@ -103,7 +103,8 @@ def _read(folder: Path, unfinished: bool) -> PublishedSet:
         name, finished, labels, size = manifest["corpus"]["name"], True, [], 0
         published = {"format": OF_PAIRS, "files": {}}
     else:
-        task, published, size = manifest["task"], manifest["published"], manifest["counts"]["labelled"]
+        task, size = manifest["task"], manifest["counts"]["labelled"]
+        published = manifest["published"] or {"format": "", "files": {}}
         name, finished, labels = task["name"], manifest["finished"], list(task["labels"])
     check_set(folder, name, manifest["files"], published["files"], finished=finished, unfinished=unfinished)
     return PublishedSet(

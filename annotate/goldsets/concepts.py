@@ -19,12 +19,14 @@ from annotate.models import Judgment
 from annotate.quality.suggestions import is_blind
 from corpora.core.acts import MOST_CONCEPTS
 from corpora.models import Vocabulary
-from corpora.vocabularies import names_in
+from corpora.vocabularies import descriptors, names_in
 
 SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])
 CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
 # Who a set of concepts is from.
 DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
+# The descriptors of all concepts of the vocabulary, for sets that no published format gives such a file.
+DESCRIPTORS = "concepts.json"
 
 
 # --- rows
@@ -146,6 +148,13 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
         "mean": labels.total() / total if total else None,
         "at_most": sum(len(each) <= MOST_CONCEPTS for each in documents) / total if total else None,
     }
+
+
+def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
+    """By id of each concept its names, parents and related concepts, in ASCII; returns how many there are."""
+    found = descriptors(vocabulary)
+    path.write_text(json.dumps(found, indent=1), encoding="ascii")
+    return len(found)
 
 
 def write_labels(path: Path, export: Export) -> None:

@@ -123,6 +123,8 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
         commitments.write_lots(folder / commitments.FILE, export.task)
     if "labels" in names:
         concepts.write_labels(folder / names["labels"], export)
+    if "descriptors" in names:
+        concepts.write_descriptors(folder / names["descriptors"], export.task.vocabulary)
     whole = names["parquet"].get(WHOLE)
     written = Written(folder / names["jsonl"], folder / whole if whole else None)
     published = {name: FORMATS[name].write(folder, written, export) for name in export.kind.formats}
@@ -138,6 +140,9 @@ def _names(export: Export) -> dict[str, Any]:
     if export.kind.splits:
         parquet = {split: f"gold.{split}{mark}.parquet" for split in export.parts}
         labels = {"labels": f"labels{mark}.tsv"} if export.kind.thesaurus else {}
+        # The published format of such sets has the descriptors in a file of its own.
+        if labels and not export.kind.formats:
+            labels["descriptors"] = concepts.DESCRIPTORS
         return names | {"parquet": parquet} | labels
     # The digests tell erased posts from changed ones. Split sets are measured on files in which no row is erased.
     return names | {"digests": f"gold{mark}{DIGESTS}", "parquet": {WHOLE: f"gold{mark}.parquet"}}

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 from annotate.goldsets import concepts
 from annotate.goldsets.manifest import SUMS
 from corpora.core.acts import published
-from corpora.vocabularies import descriptors
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
@@ -32,9 +31,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
     documents; buckets: bucket -> its labels, by the documents of train. refused: why there are no acts, if so.
     """
     (folder / FOLDER).mkdir()
-    found = descriptors(export.task.vocabulary)
-    (folder / DESCRIPTORS).write_text(json.dumps(found, indent=1), encoding="ascii")
-    files = {DESCRIPTORS: len(found)}
+    files = {DESCRIPTORS: concepts.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}
     splits = {split: len(documents) for split, documents in export.label_sets.items() if documents}
     if not (refused := _refused(splits, export)):
         rows = written.each(("id", "url", "split", "concepts", *export.kind.exported_fields))

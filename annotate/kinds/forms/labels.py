@@ -7,14 +7,22 @@ each.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
-from annotate.core import agreement, label_sets, pairs
+from annotate.core import agreement, label_sets, pairs, ranked_labels
 from annotate.core.aggregation import Aggregation, needed
 from annotate.core.answers import Floats
+from annotate.core.comparing import Difference
+from annotate.core.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
+from annotate.core.ranked_labels import Answered, Judged, Share
+from annotate.core.resampling import LEAST_UNITS
 from annotate.core.words import Wrong
 
 RIGHT_FROM = 0.5  # the F1 from which on an answer counts as right
+ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
+# The measures in which two systems are tested, and at which K: the figures that Chalkidis et al. 2019 compare.
+TESTED, AT = ("RP", "nDCG"), 5
 
 
 def read(sent: Sequence[str]) -> str:
@@ -118,3 +126,73 @@ def _text(ids: Iterable[str]) -> str:
 
 def _twice(ids: Sequence[str]) -> str | None:
     return next((label for label, number in Counter(ids).items() if number > 1), None)
+
+
+@dataclass(frozen=True)
+class Measures:
+    """What a system's labels of documents are worth. groups: ALL or a bucket of labels -> the documents that have gold
+    labels of it, with their rankings. answers: PLAIN, WIDENED -> what is taken for the answers to all documents. seed:
+    of the bootstrap and of randomization tests."""
+
+    groups: Mapping[str, Sequence[Judged]]
+    answers: Mapping[str, Sequence[Answered]]
+    seed: str
+
+    head = (
+        *({"measure": measure, "of": {"labels": ALL, "k": str(AT)}} for measure in TESTED),
+        {"measure": "micro_f1", "of": {"answers": PLAIN}},
+    )
+
+    def rows(self) -> Iterator[Row]:
+        for labels, judged in self.groups.items():
+            note = "" if judged else "no document has such a label"
+            for measure, of_each in ranked_labels.means(judged).items():
+                for k, found in enumerate(of_each, 1):
+                    yield row(measure, {"labels": labels, "k": str(k)}, found, len(judged), note)
+        for answers, answered in self.answers.items():
+            micro = ranked_labels.micro(answered, seed=self.seed)
+            for measure, counts in (
+                ("precision", f"{micro.hits:,} of {micro.said:,}"),
+                ("recall", f"{micro.hits:,} of {micro.gold:,}"),
+                ("f1", ""),
+            ):
+                share = getattr(micro, measure)
+                note = "; ".join(filter(None, (counts, _why_none(share, answered))))
+                yield row(f"micro_{measure}", {"answers": answers}, _as_difference(share), len(answered), note)
+
+    def compared(self, other: "Measures") -> list[Row]:
+        """How far this system is apart from another one, on the same documents."""
+        rows = []
+        for labels, ones in self.groups.items():
+            if ones:
+                others = other.groups[labels]
+                p_values = ranked_labels.p_values(ones, others, AT, seed=f"{self.seed}:{labels}")
+                for measure, of_each in ranked_labels.differences(ones, others).items():
+                    for k, found in enumerate(of_each, 1):
+                        p = p_values[measure] if k == AT and measure in TESTED else None
+                        rows.append(difference_row(measure, {"labels": labels, "k": str(k)}, found, len(ones), "", p))
+        for answers, given in self.answers.items():
+            theirs = other.answers[answers]
+            p = ranked_labels.micro_p_value(given, theirs, seed=f"{self.seed}:{answers}")
+            for measure, share in ranked_labels.micro_differences(given, theirs, seed=self.seed).items():
+                tested = p if measure == "f1" else None
+                name, found, note = f"micro_{measure}", _as_difference(share), _why_none(share, given)
+                rows.append(difference_row(name, {"answers": answers}, found, len(given), note, tested))
+        return holm_corrected(rows)
+
+
+def _as_difference(found: Share) -> Difference | None:
+    if found.value is None:
+        return None
+    return Difference(found.value, -1.0 if found.low is None else found.low, 1.0 if found.high is None else found.high)
+
+
+def _why_none(found: Share, answered: Sequence[Answered]) -> str:
+    """Why a figure of answers has no value or no interval."""
+    if found.value is None:
+        return NO_UNITS
+    if found.low is not None:
+        return ""
+    return (
+        f"fewer than {LEAST_UNITS} documents" if len(answered) < LEAST_UNITS else "too little variation for an interval"
+    )

@@ -17,7 +17,7 @@ import assay
 from annotate.core.comparing import holm
 from annotate.evaluation.evaluate import evaluate
 from tests.annotate.evaluation.figures import figures, refusal
-from tests.annotate.labelled_sets import DESCRIPTORS, labelled_set, run_of
+from tests.annotate.labelled_sets import labelled_set, run_of
 
 PARENTS = {
     "animal": [],
@@ -420,6 +420,6 @@ def test_a_set_without_the_split_is_refused_with_the_splits_that_it_has(tmp_path
 def test_a_label_that_the_vocabulary_lacks_is_refused_with_its_line(tmp_path, say):
     gold = labelled_set(tmp_path / "odd", {**SPLITS, "dev": {"d1": ["unicorn"]}}, PARENTS)
     assert refusal("--gold", gold, say(SAID)) == (
-        f"{gold}/gold.jsonl, line 4 has the concept 'unicorn', which {DESCRIPTORS} lacks. Restore it, or export or "
+        f"{gold}/gold.jsonl, line 4 has the concept 'unicorn', which the vocabulary lacks. Restore it, or export or "
         "import the set again."
     )
