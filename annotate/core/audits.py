@@ -5,7 +5,7 @@ annotate/quality/audits.py counts the answers.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import ceil, floor, sqrt
+from math import floor, sqrt
 
 from annotate.core.estimation import (
     UNKNOWN,
@@ -90,9 +90,9 @@ def _of_resolved(audit: Audit) -> Estimate:
     return replace(proportion(value * count, count), value=value)
 
 
-def overall_error(audits: Iterable[Audit], slips: Estimate | None = None, *, of_draw: bool = False) -> Estimate:
-    """The error of agreement in all languages, each weighted by its posts; of the stream that they were drawn from, or
-    of_draw: of the drawn posts themselves, of which a whole number is wrong. slips: as in `without_slips`.
+def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
+    """The error of agreement in all languages, each weighted by its posts, in the stream from which they were drawn.
+    slips: as in `without_slips`.
 
     A language with posts but no resolved audit counts as the mean of the others, and may be all right or all wrong;
     where there are none others, this is UNKNOWN. Doubts, and checks of confirmations, tell each how much of what
@@ -120,10 +120,8 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None, *, of_
         value, low, high = checks.turned()
         as_doubted = doubts.turned()[2] + found
         turned.append((value, low, high if value else min(high, as_doubted)))
-    if of_draw:
-        turned = [(value, floor(low), ceil(high)) for value, low, high in turned]
     posts = sum(audit.posts for audit in given)
-    return without_slips(combined(posts, found, [((0, 1), number) for number in turned], of_draw=of_draw), slips)
+    return without_slips(combined(posts, found, [((0, 1), number) for number in turned]), slips)
 
 
 def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:

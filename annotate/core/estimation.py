@@ -274,9 +274,9 @@ def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
     group.add(stratum.drawn / stratum.read, turn.posts - turn.read, turn.read, turn.off)
 
 
-def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]], *, of_draw: bool = False) -> Estimate:
-    """The share of hits in a domain, where posts that were not read turn in several ways, so many in each: in the
-    stream from which the posts were drawn, or of_draw: in these posts themselves.
+def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]]) -> Estimate:
+    """The share of hits in a domain, in the stream from which the posts were drawn. turned: how many posts that nobody
+    has read turn, in each of several ways.
     """
 
     def share(numbers: Sequence[float]) -> float:
@@ -288,15 +288,15 @@ def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]], *
     posts = domain + fsum(way[0] * value for (way, _), value in zip(turned, values, strict=True))
     if posts <= 0:
         return UNKNOWN
-    if not turned and not of_draw:
+    if not turned:
         return proportion(hits, domain)
     value = share(values)
-    ends = [] if of_draw else [jeffreys(value * posts, posts)]
+    ends = [jeffreys(value * posts, posts)]
     for place, (_, (_, fewest, highest)) in enumerate(turned):
         reached = [share([*values[:place], number, *values[place + 1 :]]) for number in (fewest, highest)]
         ends.append((min(reached), max(reached)))
     low, high = moved(value, ends)
-    return with_interval(value, low, high, posts) if turned else Estimate(value, low, high, hits, posts)
+    return with_interval(value, low, high, posts)
 
 
 def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:

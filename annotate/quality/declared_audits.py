@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from annotate.core import stages
-from annotate.core.audits import Audit, overall_error
+from annotate.core.audits import Audit
+from annotate.core.filter_audit import Part, share
 from annotate.models import Task
 from annotate.quality.audits import audits_of
 
@@ -19,7 +20,7 @@ def report(task: Task) -> dict[str, Any] | None:
 
     documents: how many labels are declared; chosen: of these, for people; audited: labelled to the end; unresolved:
     discarded, or not done yet; error: the share of wrong labels among the documents, those of each language and class
-    by their number, with its 95% interval (core/audits.overall_error). The same of each row of classes, languages, and
+    by their number, with its 95% interval (core/filter_audit.share). The same of each row of classes, languages, and
     cells, which are of a class in a language. found: how many of the audited of a declared class people found to be of
     another, or of the same.
     """
@@ -60,7 +61,7 @@ def _told(given: Iterable[Audit]) -> dict[str, Any]:
         "audited": resolved,
         "unresolved": unresolved,
         "wrong": sum(audit.wrong for audit in audits),
-        "error": overall_error(audits, of_draw=True).as_dict(),
+        "error": share(*(Part(each.posts, each.resolved, each.wrong, each.unresolved) for each in audits)).as_dict(),
     }
 
 

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from annotate.core.audits import Audit, bounds, error, overall_error, slips_of, without_slips
 from annotate.core.estimation import UNKNOWN, Estimate, proportion
 from annotate.core.intervals import jeffreys
+from annotate.reports.audits_and_decoys import audit_table
+from annotate.reports.markdown import parts
 from tests.annotate.test_estimation import holds, same
 
 
@@ -178,3 +180,6 @@ def test_five_audited_posts_keep_their_interval_where_adjudicators_never_slipped
     assert found.has_interval
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
     assert not error(Audit(4, 0, 0, 4, 1, 0), slips_of(decisions, 0)).has_interval
+    row = {"language": "ja", "posts": 5, "audited": 5, "unresolved": 0, "contested": False, "over_limit": False}
+    audit = {"limit": 0.15, "languages": [row | {"error": found.as_dict(), "waiting": False}]}
+    assert "0.0% [0.0, 37.9]" in str(parts(audit_table(audit)))

@@ -9,12 +9,10 @@ from hypothesis import strategies as st
 
 from annotate.core.estimation import (
     UNKNOWN,
-    Estimate,
     Guess,
     Stratum,
     Turn,
     Z,
-    combined,
     pooled,
     proportion,
     reweighted_precision,
@@ -120,12 +118,6 @@ def test_few_posts_without_an_error_leave_room_for_some_in_the_stream(posts):
 
 def test_unread_posts_that_cannot_belong_to_the_domain_leave_it_the_interval_of_its_own_posts():
     assert asdict(stratified([Stratum(20, 20, 10, 7), Stratum(80, 40, 0, 0)])) == same(proportion(7, 10))
-
-
-def test_of_the_drawn_posts_themselves_nothing_is_uncertain_once_all_were_read():
-    assert combined(1000, 870, [], of_draw=True) == Estimate(0.87, 0.87, 0.87, 870, 1000)
-    nearly = combined(1000, 870, [((0, -1), (1, 0, 3))], of_draw=True)
-    assert (nearly.low, nearly.value, nearly.high) == pytest.approx((0.867, 0.869, 0.87))
 
 
 def test_an_interval_reaches_further_to_where_errors_may_hide():

@@ -14,8 +14,9 @@ from typing import NamedTuple
 
 from annotate.core import lottery
 from annotate.core.aggregation import majority
-from annotate.core.audits import Audit, overall_error
 from annotate.core.balanced import Document, Sizes, balanced, one_of_each
+from annotate.core.filter_audit import Part
+from annotate.core.filter_audit import share as share_of
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.tables import share, show
 
@@ -101,7 +102,7 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     declared = {document.id: document.label for document in merged}
     sets = balanced(merged, classes, world.sizes, seed=seed).sets["en"]
     drawn = sorted({key for ids in sets.values() for key in ids})
-    audits, wrong = {}, Counter(declared[key] for key in drawn if declared[key] != truth[key])
+    parts, wrong = {}, Counter(declared[key] for key in drawn if declared[key] != truth[key])
     for label in classes:
         keys = [key for key in drawn if declared[key] == label]
         lot = lottery.by_seed(seed)
@@ -109,15 +110,15 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
         said = [_majority(truth[key], world.slips, other, lots) for key in read]
         found = [answer for answer in said if answer is not None]
         off = sum(answer != label for answer in found)
-        audits[label] = Audit(len(keys), off, off, len(found) - off, 0, 0, len(said) - len(found))
-    error = overall_error(audits.values(), of_draw=True)
-    each = {label: overall_error([audit], of_draw=True) for label, audit in audits.items()}
+        parts[label] = Part(len(keys), len(found), off, len(said) - len(found))
+    error = share_of(*parts.values())
+    each = {label: share_of(part) for label, part in parts.items()}
     given = {label: one for label, one in each.items() if one.has_interval}
     return Trial(
         _holds(error, wrong.total() / len(drawn)),
         error.high - error.low,
         error.value or 0.0,
-        (sum(_holds(one, wrong[label] / audits[label].posts) for label, one in given.items()), len(given)),
+        (sum(_holds(one, wrong[label] / parts[label].size) for label, one in given.items()), len(given)),
     )
 
 

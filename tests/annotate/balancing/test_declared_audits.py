@@ -2,13 +2,14 @@
 
 import io
 import json
-import random
 from collections import Counter
 
+import numpy as np
 import pytest
 from django.core.management import call_command
 
-from annotate.core.audits import Audit, overall_error
+from annotate.core.estimation import UNKNOWN
+from annotate.core.filter_audit import Part, share
 from annotate.evaluation.evaluate import evaluate
 from annotate.models import Judgment, Task
 from annotate.quality import declared_audits
@@ -113,13 +114,35 @@ def test_a_task_without_an_audit_says_that_nobody_has_read_the_labels(sentences,
     assert not Judgment.objects.exists()
 
 
-@pytest.mark.parametrize(("size", "read"), [(70, 14), (70, 60), (20, 5)])
-def test_the_interval_holds_the_error_of_the_documents_themselves_as_often_as_it_says(size, read):
-    lots = random.Random(7)
-    covered = 0
-    for _ in range(1000):
-        wrong = [sum(lots.random() < 0.1 for _ in range(size)) for _ in range(7)]
-        seen = [sum(number < of for number in lots.sample(range(size), read)) for of in wrong]
-        error = overall_error((Audit(size, of, of, read - of, 0, 0) for of in seen), of_draw=True)
-        covered += error.low - 1e-12 <= sum(wrong) / (7 * size) <= error.high + 1e-12
-    assert 0.93 <= covered / 1000 <= 0.985
+@pytest.mark.parametrize(
+    ("cells", "size", "read", "rate", "width"),
+    [
+        (1, 70, 35, 0.1, 0.13),
+        (1, 70, 63, 0.1, 0.036),
+        (7, 70, 14, 0.1, 0.105),
+        (7, 70, 60, 0.1, 0.021),
+        (7, 20, 5, 0.1, 0.165),
+        (28, 50, 10, 0.01, 0.022),
+    ],
+)
+def test_the_interval_holds_the_error_of_the_documents_themselves_and_is_no_wider_than_it_need_be(
+    cells, size, read, rate, width
+):
+    """Width: at most, on average of 1,000 audits."""
+    chance = np.random.default_rng(7)
+    wrong = chance.binomial(size, rate, (1000, cells))
+    found = chance.hypergeometric(wrong, size - wrong, read)
+    made = [share(*(Part(size, read, int(of)) for of in seen)) for seen in found]
+    truth = wrong.sum(axis=1) / (cells * size)
+    held = [each.low - 1e-12 <= true <= each.high + 1e-12 for each, true in zip(made, truth, strict=True)]
+    assert 0.92 <= np.mean(held) <= 0.985
+    assert np.mean([each.high - each.low for each in made]) <= width
+
+
+def test_a_class_that_nobody_has_read_counts_as_the_others_and_may_be_wrong_as_a_whole_or_not_at_all():
+    read, unread = Part(70, 35, 7), Part(30, 0, 0)
+    alone, both = share(read), share(read, unread)
+    assert both.value == alone.value == 0.2
+    assert both.low == pytest.approx(alone.low * 0.7)
+    assert both.high == pytest.approx(alone.high * 0.7 + 0.3)
+    assert share(unread) == share() == UNKNOWN
