@@ -8,27 +8,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation import language_pairs, posts, ranked_documents, suggested_replies, xglue_tasks
+from annotate.evaluation import language_pairs, ranked_documents, suggested_replies, xglue_tasks
 from annotate.evaluation.evaluator import evaluate_units
-from annotate.evaluation.given import (
-    EvaluationError,
-    Subject,
-    corpus_of,
-    is_file,
-    of_corpus,
-    of_file,
-    read_sets,
-)
+from annotate.evaluation.given import EvaluationError, is_file
+from annotate.evaluation.posts import evaluate_posts
 from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 from annotate.goldsets import folders
 from annotate.goldsets.manifest import GoldSetError, manifest_of
 from annotate.goldsets.pairs import MADE_BY
-from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import FORMS
 from annotate.reports import writing
-from corpora.columns import named_columns
-from corpora.core.predictions import FIELDS, read_map
 from corpora.files import format_of
 from corpora.folders import digest_of
 from corpora.version import VERSION
@@ -53,9 +43,6 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     "split": (RANKED, UNITS),
     **dict.fromkeys(("half_width", "epsilon"), (UNITS,)),
 }
-OF_RANKED = ("corpus", "column", "file_format", "split", "first", "threshold", "frequent_over")
-HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
-OF_UNITS = ("unfinished", "split", "corpus", "column", "file_format", "half_width", "epsilon")
 
 
 def evaluate(
@@ -67,20 +54,12 @@ def evaluate(
 
     EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
     """
-    if bool(predictions) == bool(judge):
-        raise EvaluationError(
-            "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; one "
-            "of the two."
-        )
-    if not judge and (alone := [name for name in ("half_width", "epsilon") if options.get(name)]):
-        raise EvaluationError(f"--{alone[0].replace('_', '-')} is for a machine judge; name its file with --judge.")
-    if judge and not is_file(str(judge)):
-        raise EvaluationError(f"There is no file {judge}; --judge takes the file of a judge's labels.")
-    if judge and options.get("split"):
-        raise EvaluationError(
-            "--split is not for a judge's certificate, which needs all units of the draw; leave it out."
-        )
+    absent = (None, "", (), [])
+    options = {name: value for name, value in options.items() if value is not False and value not in absent}
+    _check_judge(predictions, judge, options)
     predictions = predictions or str(judge)
+    if against and (against == predictions or Path(against).resolve() == Path(predictions).resolve()):
+        raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
     what = kind_of(gold[0], predictions)
     if judge and what != UNITS:
         raise EvaluationError(f"--judge is for {UNITS}, and {gold[0]} is measured by {what}; name {judge} without it.")
@@ -90,24 +69,38 @@ def evaluate(
                 f"{gold[0]} and {other} are sets of different kinds, whose predictions are not one file; measure on "
                 "each by itself."
             )
-    for name, value in options.items():
-        meant = MEANT_FOR.get(name)
-        if meant and what not in meant and value not in (None, "", False, (), []):
+    for name in options:
+        if what not in MEANT_FOR.get(name, (what,)):
             raise EvaluationError(
-                f"--{name.replace('_', '-')} is for {' and '.join(meant)}, and {gold[0]} is measured by {what}; leave "
-                "it out."
+                f"--{name.replace('_', '-')} is for {' and '.join(MEANT_FOR[name])}, and {gold[0]} is measured by "
+                f"{what}; leave it out."
             )
-    if what == POSTS:
-        return _of_posts(predictions, gold, against, options)
-    if what == UNITS:
-        chosen = {name: options.get(name) for name in OF_UNITS}
-        chosen["half_width"] = (options.get("half_width") or HALF_WIDTH) / 100
-        return evaluate_units(predictions, gold, against=against, judge=bool(judge), **chosen)
-    sets = read_published_sets(gold, unfinished=bool(options.get("unfinished")))
+    if judge:
+        options["judge"] = True
+    if what in (POSTS, UNITS):
+        measured = evaluate_posts if what == POSTS else evaluate_units
+        return measured(predictions, gold, against=against, **options)
+    sets = read_published_sets(gold, unfinished=options.pop("unfinished", False))
     if what == RANKED:
-        chosen = {name: options[name] for name in OF_RANKED if options.get(name) is not None}
-        return ranked_documents.grade(predictions, sets, against, **chosen)
+        return ranked_documents.grade(predictions, sets, against, **options)
     return GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None)
+
+
+def _check_judge(predictions: str, judge: Path | None, options: Mapping[str, Any]) -> None:
+    """EvaluationError where a machine judge and what else was asked for do not go together."""
+    if bool(predictions) == bool(judge):
+        raise EvaluationError(
+            "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; one "
+            "of the two."
+        )
+    if not judge and (alone := [name for name in ("half_width", "epsilon") if name in options]):
+        raise EvaluationError(f"--{alone[0].replace('_', '-')} is for a machine judge; name its file with --judge.")
+    if judge and not is_file(str(judge)):
+        raise EvaluationError(f"There is no file {judge}; --judge takes the file of a judge's labels.")
+    if judge and "split" in options:
+        raise EvaluationError(
+            "--split is not for a judge's certificate, which needs all units of the draw; leave it out."
+        )
 
 
 def kind_of(folder: Path, predictions: str) -> str:
@@ -126,40 +119,9 @@ def kind_of(folder: Path, predictions: str) -> str:
     if form and form.SEVERAL:
         return RANKED
     published = (manifest.get("published") or {}).get("format", "")
+    # Labels for the units of such a set may also stand in one file, as for any other set.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
     return PUBLISHED if published in GRADED and as_published else UNITS
-
-
-# --- posts
-
-
-def _of_posts(predictions: str, folders: Sequence[Path], against: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    every = [each for each in (predictions, against) if each]
-    read_so = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if options.get(name)]
-    if read_so and not any(map(is_file, every)):
-        raise EvaluationError(
-            f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
-            "labels mean was said with import_predictions."
-        )
-    sets = read_sets(
-        folders, allow_erased=options.get("allow_erased", False), unfinished=options.get("unfinished", False)
-    )
-    vanished = options.get("vanished")
-    return posts.evaluate(
-        _subject(sets, predictions, options),
-        sets,
-        against=_subject(sets, against, options) if against else None,
-        vanished=read_ids(vanished) if isinstance(vanished, Path) else frozenset(vanished or ()),
-        measures=options.get("measure") or (),
-        balanced=options.get("balanced_precision", False),
-    )
-
-
-def _subject(sets: list[GoldSet], spelled: str, options: Mapping[str, Any]) -> Subject:
-    if not is_file(spelled):
-        return of_corpus(corpus_of(sets, options.get("corpus") or "", spelled), spelled)
-    columns = named_columns(options.get("column") or (), FIELDS)
-    return of_file(Path(spelled), read_map(options.get("map") or ()), columns, options.get("file_format"), sets)
 
 
 # --- on disk

@@ -16,7 +16,7 @@ from annotate.core.classification import Paired, places_of
 from annotate.core.figure_rows import apart, holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate, frame_of
-from annotate.evaluation.prediction_files import described, unfinished_ones
+from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored
 from annotate.evaluation.units import Units, is_text, read_units
@@ -27,6 +27,7 @@ from corpora.columns import named_columns
 from corpora.core.predictions import EVERY_LABEL, FIELDS
 
 FEWEST = 10  # units of a slice
+HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
     "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
@@ -39,26 +40,24 @@ def evaluate_units(
     folders: Sequence[Path],
     *,
     against: str = "",
-    unfinished: bool | None = False,
-    split: str | None = None,
-    corpus: str | None = "",
-    column: Sequence[str] | None = (),
-    file_format: str | None = None,
-    judge: bool | None = False,
-    half_width: float = 0.025,
-    epsilon: float | None = None,
+    unfinished: bool = False,
+    split: str = "",
+    judge: bool = False,
+    half_width: float = HALF_WIDTH,
+    epsilon: float = EPSILON,
+    **reading: Any,
 ) -> dict[str, Any]:
     """The report.
 
-    predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. column,
-    file_format: how files are read. judge: whether the predictions are those of a machine judge for the whole corpus,
-    whose certificate is wanted; half_width, epsilon: see judge.py.
+    predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. judge:
+    whether the predictions are those of a machine judge for the whole corpus, whose certificate is wanted; half_width
+    (in points), epsilon: see judge.py. reading: how the predictions are read, see `_read`.
 
     GoldSetError, EvaluationError or CorpusError, a sentence, if they do not fit the set.
     """
     if len(folders) > 1:
         raise EvaluationError(f"{len(folders)} sets of records are given; measure on each by itself.")
-    units = read_units(folders[0], unfinished=bool(unfinished), split=split or "")
+    units = read_units(folders[0], unfinished=unfinished, split=split)
     form = FORMS.get(units.form)
     if form is None or form.SEVERAL:
         measured_forms = ", ".join(name for name, each in FORMS.items() if not each.SEVERAL)
@@ -66,28 +65,45 @@ def evaluate_units(
             f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
             f"unit by unit; there are measures for {measured_forms}."
         )
-    columns = named_columns(column or (), FIELDS)
-    spelled = [each for each in (predictions, against) if each]
-    if len(spelled) == 2 and (spelled[0] == spelled[1] or _is_same(*map(Path, spelled))):
-        raise EvaluationError(f"{spelled[0]} cannot be compared with itself; name other predictions with --against.")
-    frame = frame_of(units, corpus or "") if judge else None
-    judged: dict[str, Container[str]] = {predictions: EVERY_LABEL if frame is None else frame} if judge else {}
-    said = [
-        _said(units, each, columns=columns, format=file_format, corpus=corpus, others=judged.get(each, ()))
-        for each in spelled
-    ]
-    names = [each.name for each in said] if len({each.name for each in said}) == len(said) else spelled
+    frame = frame_of(units, reading.get("corpus", "")) if judge else frozenset()
+    systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
+    systems += [_read(units, against, **reading)] if against else []
+    names = system_names([predictions, against][: len(systems)], [each.name for each in systems])
+    extra = dict[str, Any](rows=[], words={}, reading=[], sections=[], head=[])
+    if judge:
+        extra = certificate(units, systems[0], frame=frame, half_width=half_width / 100, epsilon=epsilon)
+    return _report(units, form, systems, names, extra)
+
+
+def _read(
+    units: Units,
+    spelled: str,
+    *,
+    corpus: str = "",
+    column: Sequence[str] = (),
+    file_format: str | None = None,
+    others: Container[str] = (),
+) -> Predictions:
+    """The predictions in a file, or of a predictor of the corpus, for the units. others: see read_table."""
+    if not is_file(spelled):
+        return of_predictor(corpus or units.corpus, spelled, units.ids, units.labels)
+    columns = named_columns(column, FIELDS)
+    return read_table(Path(spelled), units.ids, units.labels, columns=columns, format=file_format, others=others)
+
+
+def _report(
+    units: Units, form: Any, systems: Sequence[Predictions], names: Sequence[str], extra: Mapping[str, Any]
+) -> dict[str, Any]:
+    """extra: what the report has besides the measures of the form, such as a judge's certificate."""
     gold, size = places_of(units.gold, units.labels), len(units.labels)
-    pairs = [Paired(gold, places_of(each.labels, units.labels), size, units.weights, units.groups) for each in said]
+    pairs = [Paired(gold, places_of(each.labels, units.labels), size, units.weights, units.groups) for each in systems]
     measured = [form.Measures(each, units.labels) for each in pairs]
     first = measured[0]
+    by_scores = dict[str, Any](rows=[], sections=[], reading=[])
+    if systems[0].scores is not None:
+        by_scores = scored(pairs[0], systems[0].scores, units.votes, units.labels, units.digest)
     sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
-    extra: dict[str, Any] = {"rows": [], "words": {}, "reading": [], "sections": [], "head": []}
-    if judge:
-        extra = certificate(units, said[0], frame=frame, half_width=half_width, epsilon=epsilon or EPSILON)
-    by_scores: dict[str, Any] = {"rows": [], "sections": [], "reading": []}
-    if said[0].scores is not None:
-        by_scores = scored(pairs[0], said[0].scores, units.votes, units.labels, units.digest)
+    errors = _errors(units, systems[0])
     return {
         "kind": evaluation_report.KIND,
         "unit": "unit",
@@ -102,31 +118,12 @@ def evaluate_units(
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], units.labels),
-        "comparison": _comparison(first, measured[1], units, names[1]) if against else None,
-        "errors": (errors := _errors(units, said[0])),
+        "comparison": _comparison(first, measured[1], units, names[1]) if len(measured) > 1 else None,
+        "errors": errors,
         "error_count": len(errors),
-        "told": [note for each in said for note in each.notes],
+        "told": [note for each in systems for note in each.notes],
         "warnings": _warnings(units),
     }
-
-
-def _said(
-    units: Units,
-    spelled: str,
-    *,
-    columns: Mapping[str, str],
-    format: str | None,
-    corpus: str | None,
-    others: Container[str],
-) -> Predictions:
-    """What a file, or a predictor of the corpus, says of the units. others: see read_table."""
-    if not is_file(spelled):
-        return of_predictor(corpus or units.corpus, spelled, units.ids, units.labels)
-    return read_table(Path(spelled), units.ids, units.labels, columns=columns, format=format, others=others)
-
-
-def _is_same(first: Path, second: Path) -> bool:
-    return first.exists() and second.exists() and first.resolve() == second.resolve()
 
 
 def _warnings(units: Units) -> list[str]:

@@ -4,7 +4,7 @@ Labels that a predictor or a set does not tell apart count as one class.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,9 +12,10 @@ from typing import Any
 from annotate.goldsets.reading import GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import negative
+from corpora.columns import named_columns
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
-from corpora.core.predictions import Mapped, classes
+from corpora.core.predictions import FIELDS, Mapped, classes, read_map
 from corpora.files import format_of
 from corpora.prediction_files import read_predictions
 from corpora.predictors import Predictor, find_predictor, predicted_labels
@@ -113,6 +114,21 @@ def of_file(
         rows = "1 row is about a post" if told.outside == 1 else f"{told.outside:,} rows are about posts"
         warnings.append(f"{path.name}: {rows} outside the gold sets, without effect on any figure.")
     return Subject(path.name, "", classes(declared), labels, file=path.resolve(), warnings=tuple(warnings))
+
+
+def subject_of(
+    sets: Collection[GoldSet],
+    spelled: str,
+    *,
+    corpus: str = "",
+    map: Sequence[str] = (),
+    column: Sequence[str] = (),
+    file_format: str | None = None,
+) -> Subject:
+    """A file of predictions, or a predictor of the corpus. map, column, file_format: how a file is read."""
+    if not is_file(spelled):
+        return of_corpus(corpus_of(sets, corpus, spelled), spelled)
+    return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets)
 
 
 def is_file(spelled: str) -> bool:

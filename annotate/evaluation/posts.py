@@ -5,6 +5,7 @@ are in measures.py. reports/evaluation_report.py writes the report.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from annotate.core.estimation import LEAST_COUNT
@@ -12,11 +13,11 @@ from annotate.core.figure_rows import Row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.given import EvaluationError, Subject, left_out
+from annotate.evaluation.given import EvaluationError, Subject, is_file, left_out, read_sets, subject_of
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import sources
 from annotate.evaluation.unread_triggers import Left
-from annotate.goldsets.reading import GoldRow, GoldSet
+from annotate.goldsets.reading import GoldRow, GoldSet, read_ids
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
 from annotate.reports import evaluation_report
@@ -24,6 +25,38 @@ from annotate.reports.tables import many
 
 # What can be measured, in the order of reports.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.measures))
+
+
+def evaluate_posts(
+    predictions: str,
+    folders: Sequence[Path],
+    *,
+    against: str = "",
+    allow_erased: bool = False,
+    unfinished: bool = False,
+    vanished: Path | Collection[str] = frozenset(),
+    measure: Collection[str] = (),
+    balanced_precision: bool = False,
+    **reading: Any,
+) -> dict[str, Any]:
+    """The report on a file, or a predictor of the corpus. reading: how predictions are read, see given.subject_of."""
+    spelled = [each for each in (predictions, against) if each]
+    unfit = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if name in reading]
+    if unfit and not any(map(is_file, spelled)):
+        raise EvaluationError(
+            f"{' and '.join(unfit)}: for files of predictions, and none is given; what an imported predictor's "
+            "labels mean was said with import_predictions."
+        )
+    sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
+    subjects = [subject_of(sets, each, **reading) for each in spelled]
+    return evaluate(
+        subjects[0],
+        sets,
+        against=subjects[1] if against else None,
+        vanished=read_ids(vanished) if isinstance(vanished, Path) else vanished,
+        measures=measure,
+        balanced=balanced_precision,
+    )
 
 
 def evaluate(
@@ -41,7 +74,9 @@ def evaluate(
     must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
     """
     if against and against.is_same(subject):
-        raise EvaluationError(f"{subject.spelled} cannot be compared with itself; name another predictor.")
+        raise EvaluationError(
+            f"{subject.spelled} cannot be compared with itself; name other predictions with --against."
+        )
     wanted = _wanted(sets, measures, balanced, against)
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping])

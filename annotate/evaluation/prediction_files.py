@@ -132,13 +132,13 @@ def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
 # --- files of predictions
 
 
-def system_names(paths: Sequence[Path]) -> list[str]:
-    """What a report calls one system, or two that are compared: by the names of their folders or files, or by the paths
-    where these are the same. EvaluationError where both are the same."""
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise EvaluationError(f"{paths[0]} cannot be compared with itself; name other predictions with --against.")
-    names = [path.resolve().name for path in paths]
-    return names if len(set(names)) == len(names) else [str(path) for path in paths]
+def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> list[str]:
+    """The names of one system, or of two that are compared: `names`, or those of their files or folders; if both have
+    the same name, the two as they were spelled."""
+    for found in (list(names), [Path(each).resolve().name for each in spelled]):
+        if found and len(set(found)) == len(found):
+            return found
+    return list(map(str, spelled))
 
 
 def described(name: str) -> dict[str, str]:

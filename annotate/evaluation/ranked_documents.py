@@ -311,19 +311,18 @@ def grade(
     [gold], split = sets, split or TEST
     documents = read_documents(gold, frequent_over)
     truth = _truth(gold, documents, split)
-    names = [each for each in (spelled, against) if each]
-    of_files = system_names(list(map(Path, names)))
+    every = [each for each in (spelled, against) if each]
     columns = named_columns(column, FIELDS)
     corpus = corpus or (gold.manifest.get("corpus") or {}).get("name", "")
     runs = [
         read_ranking(Path(each), truth, documents.parents, columns, file_format)
         if is_file(each)
         else _of_predictor(each, corpus, truth)
-        for each in names
+        for each in every
     ]
     answers = [_answer(run, first, threshold) for run in runs]
     systems = [_measures(*each, truth, documents, f"{gold.digest}:{split}") for each in zip(runs, answers, strict=True)]
-    names = [run.system for run in runs] if len({run.system for run in runs}) == len(runs) else of_files
+    names = system_names(every, [run.system for run in runs])
     comparison = {"test": RANDOMIZATION, "rows": systems[0].compared(systems[1])} if against else None
     return {
         "kind": evaluation_report.KIND,

@@ -139,7 +139,7 @@ def test_two_predictors_are_compared_by_the_command(stream, mine, run):
     ],
 )
 def test_a_predictor_is_not_compared_with_itself(stream, mine, run, first, second):
-    with pytest.raises(CommandError, match="cannot be compared with itself; name another predictor"):
+    with pytest.raises(CommandError, match="cannot be compared with itself; name other predictions with --against"):
         run(*(word.format(mine=mine) for word in (*first, *second)), "--gold", stream)
 
 
