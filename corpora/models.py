@@ -11,7 +11,7 @@ from django.db import models
 
 from corpora.core.voting import Votes, unanimous
 
-DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", "filtered")
+DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", "systems", "filtered", "compare")
 
 
 class Corpus(models.Model):

@@ -17,6 +17,7 @@ from annotate.core.comparing import Difference
 from annotate.core.estimation import SLACK, UNKNOWN, Estimate, Z, proportion
 from annotate.core.intervals import jeffreys
 from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
+from annotate.core.stratified_share import stratified_share
 
 AT_ONCE = 1 << 22  # numbers of one margin that are in memory together
 
@@ -112,6 +113,12 @@ class Paired:
         """Whether the units are a simple random sample: drawn one by one with equal chances."""
         return self.groups is None and (len(self.weights) == 0 or bool(np.ptp(self.weights) <= SLACK))
 
+    @property
+    def strata(self) -> Ints:
+        """The stratum of each unit, (n,): so many were drawn of each chance. Strata of one unit are taken together."""
+        _, strata, sizes = np.unique(self.weights, return_inverse=True, return_counts=True)
+        return np.where(sizes[strata] > 1, strata, len(sizes))
+
     def where(self, kept: Bools) -> "Paired":
         groups = None if self.groups is None else self.groups[kept]
         return Paired(self.gold[kept], self.said[kept], self.labels, self.weights[kept], groups)
@@ -138,16 +145,18 @@ class Paired:
     # --- shares
 
     def share(self, hits: Bools, domain: Bools) -> Estimate:
-        """The share of hits in a domain, each (n,): Jeffreys' interval of a plain sample's count, else that of the
-        effective count by the linearized variance of a ratio, by group (Cochran 1977, Sampling Techniques, 3rd
-        edition, sections 2.11 and 9A; Franco, Little, Louis and Slud 2019)."""
+        """The share of hits in a domain, each (n,): Jeffreys' interval of a plain sample's count, or by stratum. For
+        groups it is that of the effective count by the linearized variance of a ratio (Cochran 1977, Sampling
+        Techniques, 3rd edition, sections 2.11 and 9A; Franco, Little, Louis and Slud 2019)."""
         hits = hits & domain
         if self.is_plain:
             return proportion(int(hits.sum()), int(domain.sum()))
-        weights, groups = self.weights[domain], self.groups
-        if not len(weights):
+        if not domain.any():
             return UNKNOWN
-        _, groups = np.unique(np.arange(len(domain))[domain] if groups is None else groups[domain], return_inverse=True)
+        if self.groups is None:
+            return stratified_share(hits, domain, self.weights, self.strata)
+        weights = self.weights[domain]
+        _, groups = np.unique(self.groups[domain], return_inverse=True)
         hit, whole = (np.bincount(groups, of).astype(np.float64) for of in (weights * hits[domain], weights))
         return clustered(hit, whole)
 
@@ -282,7 +291,8 @@ class _Both:
     second: Paired
 
     def jackknife(self, measure: Measure) -> tuple[int, float]:
-        """Units that both systems label alike are left out once for both."""
+        """By stratum (Wolter 2007, Introduction to Variance Estimation, 2nd edition, section 4.5). Units that both
+        systems label alike are left out once for both."""
         one, other = self.first, self.second
         if one.groups is not None:
             parts, times = one._parts
@@ -290,8 +300,7 @@ class _Both:
             alike = np.stack([one.gold.astype(np.float64), one.said.astype(np.float64), other.said, one.weights])
             _, first, counted = np.unique(alike, axis=1, return_index=True, return_counts=True)
             parts, times = (np.arange(len(first)), first), counted.astype(np.float64)
-        units = int(times.sum())
-        if units < 2:
+        if (units := int(times.sum())) < 2:
             return units, 0.0
         found = np.concatenate(
             [
@@ -299,8 +308,14 @@ class _Both:
                 for mine, theirs in zip(one._without(parts), other._without(parts), strict=True)
             ]
         )
-        mean = float((found * times).sum()) / units
-        return units, float(((found - mean) ** 2 * times).sum()) * (units - 1) / units
+        strata = np.zeros(len(found), dtype=np.int64)
+        if one.groups is None:
+            number, place = parts
+            strata[number] = one.strata[place]
+        sizes = np.bincount(strata, times).astype(np.float64)
+        means = _ratio(np.bincount(strata, found * times).astype(np.float64), sizes)
+        squares = np.bincount(strata, (found - means[strata]) ** 2 * times)
+        return units, float((squares * _ratio(sizes - 1, sizes)).sum())
 
 
 def places_of(values: Sequence[str], labels: Sequence[str]) -> Ints:

@@ -22,7 +22,7 @@ from annotate.goldsets.balancing import Balancing, balancing_of
 from annotate.goldsets.left_out import LeftOut, known_of
 from annotate.goldsets.records import Units, units_of
 from annotate.goldsets.splitting import Splitting, split_by_field, split_set
-from annotate.kinds import Kind
+from annotate.kinds import Kind, contrast_draw
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Annotator, Side, Task
@@ -202,8 +202,11 @@ class Export:
 
     @cached_property
     def chances_by_id(self) -> dict[str, float]:
-        """Id -> the chance of being drawn, of what was drawn from both sides of a filter."""
-        return filter_audits.chances(self.task)
+        """Id -> the chance of being drawn, where the parts of a draw have chances of their own."""
+        found = filter_audits.chances(self.task)
+        for draw in self.task.draws.all():
+            found |= contrast_draw.chances(draw.parameters)
+        return found
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:

@@ -30,6 +30,7 @@ from annotate.goldsets.parquet import parquet_files
 from annotate.goldsets.snapshot import one_moment
 from annotate.goldsets.splitting import KNOWN_AS
 from annotate.goldsets.written import Written
+from annotate.kinds import contrast_draw
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Job, Task
@@ -169,7 +170,8 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
 def _draw(draw: Draw) -> dict[str, Any]:
     """Without the ids, which the rows have."""
     told = {field: getattr(draw, field) for field in DRAW}
-    return told | {"parameters": {name: value for name, value in draw.parameters.items() if name not in (IDS, JOINT)}}
+    ids = (IDS, JOINT, contrast_draw.IDS)
+    return told | {"parameters": {name: value for name, value in draw.parameters.items() if name not in ids}}
 
 
 def _task(task: Task) -> dict[str, Any]:

@@ -127,7 +127,7 @@ def declared_class(item, task) -> str | None:
 
 # What differs where people audit a filter.
 OF_FILTER: Mapping[str, Any] = {
-    "designs": ("filtered", "records"),
+    "designs": ("filtered", "records", "compare"),
     "protections": frozenset({"audit of a filter", "gold answers", "test"}),
     "sections": ("filter_audit", *SECTIONS),
 }
@@ -171,7 +171,7 @@ def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named
         "template": "annotate/_question.html" if asked else "",
         "bench": "annotate/bench_declared.html",
         "options": OPTIONS,
-        "designs": ("records",) if asked else (),
+        "designs": (("records",) if values.get("together") else ("records", "compare")) if asked else (),
         "protections": frozenset({"gold answers", "test"}) if asked else frozenset(),
         "waits": True,
         "is_routed": False,

@@ -12,6 +12,7 @@ from typing import Any
 from annotate.core.option import Option, codes, days, fraction, labels, named_file, sizes, whole_number, words, written
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
+from annotate.kinds.contrast_draw import sample_contrasted
 from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
@@ -107,9 +108,10 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             named_file,
             several=True,
             in_a_row=True,
-            shown="[NAME=]FILE",
-            help="what two or more systems suggest for the messages: a file each, or a folder with files such as "
-            "en_model_responses.txt; a message, the reference reply and up to three suggested replies a line, "
+            shown="SYSTEM",
+            help="for the design compare, two predictors of the corpus, such as mine@1 other@1; for the design "
+            "systems, what two or more suggest for the messages, [NAME=]FILE: a file each, or a folder with files "
+            "such as en_model_responses.txt; a message, the reference reply and up to three suggested replies a line, "
             "separated by tabs",
             group=DRAW,
         ),
@@ -222,6 +224,18 @@ def _compared(wanted: Wanted) -> list[Sample]:
     )
 
 
+def _contrasted(wanted: Wanted) -> list[Sample]:
+    assert wanted.size is not None
+    return sample_contrasted(
+        wanted.corpus,
+        wanted.languages,
+        size=wanted.size,
+        seed=wanted.seed,
+        leave_out=wanted.leave_out,
+        **wanted.chosen,
+    )
+
+
 def _balanced(wanted: Wanted) -> list[Sample]:
     sample = sample_predicted if "predictor" in wanted.chosen else sample_balanced
     return sample(
@@ -309,6 +323,14 @@ DESIGNS: Mapping[str, Design] = {
             options=("languages",),
             sizeless=True,
             not_extended="open another task for further ones.",
+        ),
+        Design(
+            "compare",
+            "compare",
+            _contrasted,
+            options=("languages", "systems"),
+            needs=("systems",),
+            not_extended="open another task by another seed.",
         ),
         Design(
             "balanced",

@@ -80,3 +80,56 @@ def test_a_better_system_is_found():
     found, p = apart(Paired(pairs.gold, pairs.gold, 4, pairs.weights), pairs, classes.kappa)
     assert found.better == "first"
     assert p < 0.001
+
+
+# --- units that were drawn where two systems differ
+
+
+def two_systems(chance, units=20_000):
+    """Gold labels and what two systems say, right in 94 and 92%, with errors that are partly the same."""
+    gold = chance.choice(5, units, p=[0.4, 0.25, 0.15, 0.12, 0.08])
+    first_right = chance.random(units) < 0.94
+    second_right = np.where(first_right, chance.random(units) < 0.946, chance.random(units) < 0.5)
+    wrong = (gold + chance.integers(1, 5, units)) % 5
+    return gold, np.where(first_right, gold, wrong), np.where(second_right, gold, wrong)
+
+
+def contrasted(chance, gold, first, second, size):
+    """Four fifths of the units are drawn where the two differ."""
+    differ, agree = np.flatnonzero(first != second), np.flatnonzero(first == second)
+    taken = [(differ, size - size // 5), (agree, size // 5)]
+    units = np.concatenate([chance.choice(part, number, replace=False) for part, number in taken])
+    weights = np.repeat([len(part) / number for part, number in taken], [number for _, number in taken])
+    return [Paired(gold[units], said[units], 5, weights / weights.min()) for said in (first, second)]
+
+
+def test_intervals_hold_the_truth_where_parts_have_chances_of_their_own():
+    """300 draws of 200 units: the difference of two accuracies, one accuracy, and the recall of two labels. A part in
+    which all that was read is right still leaves room."""
+    chance = np.random.default_rng(4)
+    gold, first, second = two_systems(chance)
+    right = first == gold
+    truths = [right.mean() - (second == gold).mean(), right.mean(), *(right[gold == label].mean() for label in (0, 1))]
+    held = np.zeros(4)
+    for _ in range(300):
+        one, other = contrasted(chance, gold, first, second, 200)
+        shares = [one.share(one.right, domain) for domain in (one.gold >= 0, one.gold == 0, one.gold == 1)]
+        found = [apart(one, other, classes.accuracy)[0], *shares]
+        held += [each.low <= truth <= each.high for each, truth in zip(found, truths, strict=True)]
+    assert min(held) >= 300 * 0.92, held
+
+
+def test_two_hundred_units_where_two_systems_differ_tell_as_much_as_a_thousand_of_all():
+    chance = np.random.default_rng(5)
+    gold, first, second = two_systems(chance)
+
+    def width(pairs):
+        found, _ = apart(*pairs, classes.accuracy)
+        return found.high - found.low
+
+    def uniform(size):
+        units = chance.choice(len(gold), size, replace=False)
+        return [Paired(gold[units], said[units], 5, np.ones(size)) for said in (first, second)]
+
+    widths = [(width(contrasted(chance, gold, first, second, 200)), width(uniform(1_000))) for _ in range(100)]
+    assert np.mean(widths, axis=0)[0] < np.mean(widths, axis=0)[1]

@@ -1,0 +1,97 @@
+"""Records drawn to tell two systems apart: mostly those on which the two differ, with known chances."""
+
+import json
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.evaluation.figures import KIND, rows_of, written
+
+pytestmark = pytest.mark.django_db
+
+NUMBER = 300
+
+
+def truth(number):
+    return "123"[number % 3]
+
+
+def label_of(system, number):
+    """The first errs on 15 records and the second on 30, five of them the same with the same label."""
+    errs = number < 15 if system == "first" else 10 <= number < 40
+    return "123"[(number + errs) % 3]
+
+
+@pytest.fixture
+def reviews(tmp_path):
+    """The corpus with the predictions of two systems."""
+    rows = [(f"r{n}", "en" if n % 2 else "de", f"Review {n} of it.") for n in range(NUMBER)]
+    made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
+    call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
+    for system in ("first", "second"):
+        said = [("id", "label"), *((f"r{n}", label_of(system, n)) for n in range(NUMBER))]
+        path = written(tmp_path / f"{system}.csv", said)
+        call_command("import_predictions", "reviews", path, name=system, version="1", verbosity=0)
+    (tmp_path / "mood.toml").write_text(KIND)
+    return str(tmp_path / "mood.toml")
+
+
+def open_compared(kind, *systems, name="mood", **options):
+    how = {"kind": kind, "corpus": "reviews", "seed": "1", "design": "compare", "test_items": "0", "gold_share": "0"}
+    call_command("open_task", name, **how | options, systems=list(systems), verbosity=0)
+    return Task.objects.get(name=name)
+
+
+def test_most_of_what_is_drawn_is_where_the_two_differ(reviews):
+    task = open_compared(reviews, "first@1", "second@1", size="50")
+    numbers = [int(unit.item.key[1:]) for unit in task.units.select_related("item")]
+    differ = {n for n in range(NUMBER) if label_of("first", n) != label_of("second", n)}
+    assert len(differ) == 35
+    assert len(numbers) == 50
+    assert set(numbers) >= differ  # all of them, since they are fewer than four in five of what was asked for
+    assert {unit.item.language for unit in task.units.select_related("item")} == {"en", "de"}
+
+
+def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(reviews, person, tmp_path, capsys):
+    task = open_compared(reviews, "first@1", "second@1", size="50")
+    ann = person("ann", "en:5 de:5")
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer(truth(int(lease.unit.item.key[1:]))))
+    gold = tmp_path / "gold"
+    call_command("export_gold", "mood", out=gold, verbosity=0)
+    assert {row["chance"] for row in rows_of(gold)} == {1.0, 15 / 265}
+    assert "part_ids" not in (gold / "manifest.json").read_text()
+    capsys.readouterr()
+    call_command("evaluate", "first@1", gold=[gold], against="second@1", json=True)
+    whole = json.loads(capsys.readouterr().out)["comparison"]["rows"][0]
+    assert (whole["measure"], whole["of"]) == ("accuracy", {})
+    assert whole["value"] == pytest.approx(285 / 300 - 270 / 300)
+    assert whole["low"] <= whole["value"] <= whole["high"]
+
+
+def test_the_same_seed_draws_the_same_records(reviews):
+    first, second = (
+        {unit.item.key for unit in open_compared(reviews, "first@1", "second@1", name=name, size="20").units.all()}
+        for name in ("mood", "again")
+    )
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    ("systems", "options", "refusal"),
+    [
+        (("first@1",), {"size": "20"}, "--systems names 1 predictors"),
+        (("first@1", "first@1"), {"size": "20"}, "say the same of all 300 records"),
+        (("first@1", "third@1"), {"size": "20"}, "third@1"),
+        (("first@1", "second@1"), {}, "--size is needed"),
+        ((), {"size": "20"}, "--systems is needed"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused_and_nothing_is_opened(reviews, systems, options, refusal):
+    with pytest.raises(CommandError, match=refusal):
+        open_compared(reviews, *systems, **options)
+    assert not Task.objects.exists()
