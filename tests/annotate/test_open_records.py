@@ -170,7 +170,7 @@ def test_the_same_seed_gives_the_same_units_in_the_same_order(corpus):
         (
             lambda g: g,
             ["--design", "recall"],
-            "qa_match tasks are not drawn by the recall-oriented design; choose --design of records, or another",
+            "qa_match tasks are not drawn by the recall-oriented design; choose --design of records, compare, or ",
         ),
         (lambda g: g, ["--languages", "xx"], "xx"),
     ],

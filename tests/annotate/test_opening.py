@@ -373,7 +373,7 @@ def refused(run, *arguments, **options):
             "t",
             10,
             ["--design", "none"],
-            "'none'; it is one of uniform, recall, precision, triggers, records, balanced, systems, filtered.",
+            "'none'; it is one of uniform, recall, precision, triggers, records, compare, balanced, systems, filtered.",
         ),
         ("t", 10, ["--kind", "none"], "There is no kind 'none'; there is: language, verify, ad_relevance"),
         ("t", 10, ["--guidelines", "none.md"], "The guidelines none.md cannot be read: "),
