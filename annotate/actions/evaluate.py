@@ -57,18 +57,19 @@ OF_ALL = (
         "predictions",
         default="",
         argument=True,
-        help="a file with a row for each unit: id and label, or id and a column of scores for each label (TSV, CSV, "
-        "JSONL, Parquet); the name of a predictor of the corpus, such as langid or mine@2; a folder of published "
-        "files, such as QADSM/en.prediction of XGLUE or de-en.prediction of balanced sets of documents; a TREC run "
-        "or such scores for documents with several labels; LANGUAGE_model_responses.txt for message-reply pairs",
+        help="a file with a row for each unit: id and label, empty for a refusal, or id and a column of scores for "
+        "each label (TSV, CSV, JSONL, Parquet); the name of a predictor of the corpus, such as langid or mine@2; a "
+        "folder of published files, such as QADSM/en.prediction of XGLUE or de-en.prediction of balanced sets of "
+        "documents; a TREC run or such scores for documents with several labels; LANGUAGE_model_responses.txt for "
+        "message-reply pairs",
         group=PREDICTOR,
     ),
     Option(
         "judge",
-        Path,
-        shown="FILE",
+        default="",
+        shown="PREDICTIONS",
         help="in place of predictions: the labels that a machine judge, such as an LLM, gave to every item of the "
-        "corpus; the report certifies how far it can stand in for people",
+        "corpus, a file or a predictor; the report certifies how far it can stand in for people",
         group=JUDGE,
     ),
     Option(

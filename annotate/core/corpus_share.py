@@ -22,18 +22,13 @@ ALL = slice(None)
 
 
 class Reason(Enum):
-    """Why an estimate is that of people alone, or what to know about its interval; the value is the sentence."""
+    """Why an estimate is that of people alone, or what to know about its interval; the value says so in words."""
 
-    WEAK = "The judge's labels correlate too weakly with people's to help; these are the figures of people alone."
-    UNRELATED = (
-        "Among the items read, the judge or people always or never give this label, so the judge cannot help; these "
-        "are the figures of people alone."
-    )
-    UNINFORMATIVE = (
-        "The judge gives this label no more often where people give it; these are the figures of people alone."
-    )
-    INCONSISTENT = "The judge's share is below its rate of false positives; these are the figures of people alone."
-    FEW_DISAGREEMENTS = "Judge and people disagree on fewer than five items, so the interval is too wide."
+    WEAK = "as people alone, since judge and people correlate too weakly"
+    UNRELATED = "as people alone, since the judge or people gave this label to none or all of the items read"
+    UNINFORMATIVE = "as people alone, since the judge gives this label no more often where people give it"
+    INCONSISTENT = "as people alone, since the judge gives this label less often than it does by mistake"
+    FEW_DISAGREEMENTS = "judge and people disagree on fewer than five items, so the interval is too wide"
 
     @property
     def is_fallback(self) -> bool:
@@ -45,8 +40,9 @@ class ReadSample:
     """A corpus of N items that a judge labelled, and the n items of it that people read.
 
     labels: the K labels.
-    corpus: number of items of the corpus by the judge's label, (K,).
-    judge: the judge's label of each item read, its place in `labels`, (n,).
+    corpus: number of items of the corpus by the judge's label, (K,); or (K + 1,), where the last one is the number of
+        items that the judge refused to label.
+    judge: the judge's label of each item read, its place in `labels`, K for a refusal, (n,).
     people: people's final label of each item read, (n,).
     chances: the chance with which each was drawn, above 0 and at most 1, (n,).
 
@@ -61,14 +57,15 @@ class ReadSample:
 
     def __post_init__(self) -> None:
         size = len(self.labels)
-        if self.corpus.shape != (size,) or not self.judge.shape == self.people.shape == self.chances.shape:
+        counts = (size,), (size + 1,)
+        if self.corpus.shape not in counts or not self.judge.shape == self.people.shape == self.chances.shape:
             raise ValueError("The arrays of a sample differ in length; give a row per item read and a count per label.")
-        for places in (self.judge, self.people):
-            if len(places) and not (places.min() >= 0 and places.max() < size):
-                raise ValueError(f"A place is not one of the {size} labels; give places from 0 to {size - 1}.")
+        for places, number in ((self.judge, len(self.corpus)), (self.people, size)):
+            if len(places) and not (places.min() >= 0 and places.max() < number):
+                raise ValueError(f"A place is not one of the {number} labels; give places from 0 to {number - 1}.")
         if not np.all((self.chances > 0) & (self.chances <= 1)):
             raise ValueError("An inclusion chance is not above 0 and at most 1; give the chance of the design.")
-        if np.any(np.bincount(self.judge, minlength=size) > self.corpus):
+        if np.any(np.bincount(self.judge, minlength=len(self.corpus)) > self.corpus):
             raise ValueError("More items with a label were read than the corpus has; count the judge's labels again.")
 
 
@@ -97,6 +94,9 @@ class CorpusShare:
 class Counts:
     """One label in a sample. Arrays of shape (C, 2, 2) have a table for each class of items that were drawn with about
     the same chance. Its rows are the judge's label and its columns people's: 0 for any other label, 1 for this one.
+
+    A refusal of the judge is in row 0, as it is not this label: both corrections hold for any prediction of the label.
+    To leave such items out would take them for a plain sample of all, which they seldom are.
 
     unread: number of items that nobody read, by the judge's label, (2,).
     read: number of items read, (C, 2, 2).

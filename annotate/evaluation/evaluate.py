@@ -46,10 +46,10 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
 
 
 def evaluate(
-    predictions: str, gold: Sequence[Path], *, against: str = "", judge: Path | None = None, **options: Any
+    predictions: str, gold: Sequence[Path], *, against: str = "", judge: str = "", **options: Any
 ) -> dict[str, Any]:
     """The report on predictions: a file, a folder of published files, or the name of a predictor of the corpus, such as
-    mine@2. against: others to compare with, likewise. judge: in place of predictions, the file of a machine judge that
+    mine@2. against: others to compare with, likewise. judge: in place of predictions, likewise, a machine judge that
     labelled the whole corpus, whose certificate is wanted. options: those of MEANT_FOR, and unfinished.
 
     EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
@@ -57,7 +57,7 @@ def evaluate(
     absent = (None, "", (), [])
     options = {name: value for name, value in options.items() if value is not False and value not in absent}
     _check_judge(predictions, judge, options)
-    predictions = predictions or str(judge)
+    predictions = predictions or judge
     if against and (against == predictions or Path(against).resolve() == Path(predictions).resolve()):
         raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
     what = kind_of(gold[0], predictions)
@@ -86,7 +86,7 @@ def evaluate(
     return GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None)
 
 
-def _check_judge(predictions: str, judge: Path | None, options: Mapping[str, Any]) -> None:
+def _check_judge(predictions: str, judge: str, options: Mapping[str, Any]) -> None:
     """EvaluationError where a machine judge and what else was asked for do not go together."""
     if bool(predictions) == bool(judge):
         raise EvaluationError(
@@ -94,9 +94,7 @@ def _check_judge(predictions: str, judge: Path | None, options: Mapping[str, Any
             "of the two."
         )
     if not judge and (alone := [name for name in ("half_width", "epsilon") if name in options]):
-        raise EvaluationError(f"--{alone[0].replace('_', '-')} is for a machine judge; name its file with --judge.")
-    if judge and not is_file(str(judge)):
-        raise EvaluationError(f"There is no file {judge}; --judge takes the file of a judge's labels.")
+        raise EvaluationError(f"--{alone[0].replace('_', '-')} is for a machine judge; name its labels with --judge.")
     if judge and "split" in options:
         raise EvaluationError(
             "--split is not for a judge's certificate, which needs all units of the draw; leave it out."

@@ -3,7 +3,7 @@
 The report is one dict that JSON can hold. reports/evaluation_report.py writes it.
 """
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,9 +15,9 @@ from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
 from annotate.core.figure_rows import apart, holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
-from annotate.evaluation.judge import certificate, frame_of
+from annotate.evaluation.judge import certificate, frame_of, judged_units
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
-from annotate.evaluation.prediction_table import Predictions, of_predictor, read_table
+from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
@@ -27,6 +27,7 @@ from corpora.columns import named_columns
 from corpora.core.predictions import EVERY_LABEL, FIELDS
 
 FEWEST = 10  # units of a slice
+REFUSAL = "(refused)"  # what a report shows where a system gave no label
 HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
@@ -71,7 +72,8 @@ def evaluate_units(
     names = system_names([predictions, against][: len(systems)], [each.name for each in systems])
     extra = dict[str, Any](rows=[], words={}, reading=[], sections=[], head=[])
     if judge:
-        extra = certificate(units, systems[0], frame=frame, half_width=half_width / 100, epsilon=epsilon)
+        read = judged_units(units, systems[0], frame)
+        extra = certificate(read, half_width=half_width / 100, epsilon=epsilon)
     return _report(units, form, systems, names, extra)
 
 
@@ -82,11 +84,11 @@ def _read(
     corpus: str = "",
     column: Sequence[str] = (),
     file_format: str | None = None,
-    others: Container[str] = (),
+    others: Collection[str] = (),
 ) -> Predictions:
     """The predictions in a file, or of a predictor of the corpus, for the units. others: see read_table."""
     if not is_file(spelled):
-        return of_predictor(corpus or units.corpus, spelled, units.ids, units.labels)
+        return of_predictor(corpus or units.corpus, spelled, units.ids, units.labels, others)
     columns = named_columns(column, FIELDS)
     return read_table(Path(spelled), units.ids, units.labels, columns=columns, format=file_format, others=others)
 
@@ -95,8 +97,9 @@ def _report(
     units: Units, form: Any, systems: Sequence[Predictions], names: Sequence[str], extra: Mapping[str, Any]
 ) -> dict[str, Any]:
     """extra: what the report has besides the measures of the form, such as a judge's certificate."""
-    gold, size = places_of(units.gold, units.labels), len(units.labels)
-    pairs = [Paired(gold, places_of(each.labels, units.labels), size, units.weights, units.groups) for each in systems]
+    answers = [*units.labels, REFUSED]
+    gold, size = places_of(units.gold, answers), len(answers)
+    pairs = [Paired(gold, places_of(each.labels, answers), size, units.weights, units.groups) for each in systems]
     measured = [form.Measures(each, units.labels) for each in pairs]
     first = measured[0]
     by_scores = dict[str, Any](rows=[], sections=[], reading=[])
@@ -117,7 +120,7 @@ def _report(
         "rows": [*extra["rows"], *first.rows(), *by_scores["rows"], *sliced],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
-        "confusion": _confusion(pairs[0], units.labels),
+        "confusion": _confusion(pairs[0], [*units.labels, REFUSAL]),
         "comparison": _comparison(first, measured[1], units, names[1]) if len(measured) > 1 else None,
         "errors": errors,
         "error_count": len(errors),
@@ -156,8 +159,9 @@ def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
 
 def _comparison(first: Measures, second: Measures, units: Units, name: str) -> dict[str, Any]:
     rows: list[dict[str, Any]] = []
-    for measure, function in first.compared().items():
-        rows.append(apart(measure, {}, first.pairs, second.pairs, function))
+    others = second.compared()
+    for measure, (function, pairs) in first.compared().items():
+        rows.append(apart(measure, {}, pairs, others[measure][1], function))
     for of, kept in _slices(units):
         if kept.sum() >= FEWEST:
             sides = first.pairs.where(kept), second.pairs.where(kept)
@@ -187,7 +191,8 @@ def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
     wrong = [place for place, gold in enumerate(units.gold) if gold != said.labels[place]]
     found = []
     for place, read in zip(wrong, units.rows(wrong), strict=True):
-        each: dict[str, Any] = {"id": units.ids[place], "gold": units.gold[place], "predicted": said.labels[place]}
+        predicted = said.labels[place] or REFUSAL
+        each: dict[str, Any] = {"id": units.ids[place], "gold": units.gold[place], "predicted": predicted}
         fields = {name: value for name, value in read.items() if is_text(name, value)}
         found.append(each | ({"fields": fields} if fields else {}))
     return found

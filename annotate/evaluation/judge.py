@@ -6,7 +6,8 @@ Rogan and Gladen's correction, and by prediction-powered inference.
 """
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,14 +15,15 @@ import pyarrow.parquet as pq
 
 from annotate.core import answers as people
 from annotate.core.alternative_annotator import LEVEL, AlternativeAnnotatorTest, alternative_annotator_test
+from annotate.core.answers import Floats
 from annotate.core.classification import places_of
 from annotate.core.comparing import Difference
-from annotate.core.corpus_share import ReadSample
+from annotate.core.corpus_share import CorpusShare, ReadSample, Reason
 from annotate.core.figure_rows import Row, row
 from annotate.core.judge_agreement import judge_agreement
-from annotate.core.prediction_powered import corpus_shares
+from annotate.core.prediction_powered import LabelShares, corpus_shares
 from annotate.evaluation.given import EvaluationError
-from annotate.evaluation.prediction_table import Predictions
+from annotate.evaluation.prediction_table import REFUSED, Predictions
 from annotate.evaluation.units import Units, answers_of
 from corpora.folders import corpus_dir
 from corpora.manifest import read_manifest
@@ -63,91 +65,150 @@ def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
     return frozenset(found)
 
 
-def certificate(
-    units: Units, said: Predictions, *, frame: frozenset[str] | None, half_width: float, epsilon: float
-) -> dict[str, Any]:
-    """What a report has of a judge besides the measures of any system: rows, words and headlines.
+@dataclass(frozen=True)
+class Judged:
+    """The items of a corpus that people read, with the judge's labels, (n,).
 
-    said: what the judge says of the units, and how often it gives each label to other items of the frame. frame: see
-    `frame_of`. half_width: the wished half-width of a share's interval, a fraction. EvaluationError if the judge did
-    not label the whole frame.
+    name: the gold set's. machine: the judge's. labels: those that people may give, (K,). ids, gold, judge: of each item
+    its id, people's final label and the judge's, REFUSED where it gave none. chances: with which each item was drawn
+    and read. answers: people's single answers (id, person, label), none where the set does not tell. counted: number
+    of items of the corpus by the judge's label. size: number of items from which the units were drawn. seed: of
+    resampling.
     """
-    labelled = len(units.ids) + said.others.total()
-    if not said.others:
-        raise EvaluationError(
-            f"{said.name} has labels for the {labelled:,} units of the set alone; a judge's certificate needs its "
-            "label of every item of the corpus. Name the file without --judge to measure these units alone."
-        )
-    if (units.chances == 1).all():
-        raise EvaluationError(
-            f"All units of the gold set {units.name} have the chance 1, so they are no sample of the {labelled:,} "
-            f"items that {said.name} labels; draw a sample with open_task --size, and export that."
-        )
-    size = sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame)
-    if labelled != size:
-        raise EvaluationError(
-            f"{said.name} has labels for {labelled:,} of the {size:,} items from which the gold set {units.name} was "
-            "drawn; a judge's certificate needs its label of each of them, once."
-        )
-    answers = _answers(units)
-    judged = None if answers is None else _judged(answers, units, said)
-    agreement = [] if answers is None or judged is None else list(_agreement(answers, judged, units))
-    tested, verdict = ([], NOBODY) if answers is None or judged is None else _tested(answers, judged, epsilon)
+
+    name: str
+    machine: str
+    labels: Sequence[str]
+    ids: Sequence[str]
+    gold: Sequence[str]
+    judge: Sequence[str]
+    chances: Floats
+    answers: Sequence[tuple[str, str, str]]
+    counted: Counter[str]
+    size: int
+    seed: int
+
+
+def judged_units(units: Units, said: Predictions, frame: Collection[str] | None) -> Judged:
+    """said: the judge's labels of the units, and how often it gives each label to other items. frame: as `frame_of`
+    returns it."""
+    rows = zip(units.ids, units.rows(range(len(units.ids))), strict=True)
+    return Judged(
+        name=units.name,
+        machine=said.name,
+        labels=units.labels,
+        ids=units.ids,
+        gold=units.gold,
+        judge=said.labels,
+        chances=units.chances,
+        answers=[(key, person, label) for key, row in rows for person, label in answers_of(row).items()],
+        counted=Counter(said.labels) + said.others,
+        size=sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame),
+        seed=int(units.digest[:8], 16),
+    )
+
+
+def certificate(read: Judged, *, half_width: float, epsilon: float) -> dict[str, Any]:
+    """The parts of a report that certify a judge: rows, words, sections and headlines.
+
+    half_width: the wished half-width of a share's interval, a fraction. EvaluationError if the judge did not label
+    every item.
+    """
+    check_complete(read)
+    known = set(read.labels)
+    listed = [answer for answer in read.answers if answer[2] in known]
+    agreement, tested, verdict = [], [], NOBODY
+    if listed:
+        answers = people.tabulate(listed, [*read.labels, REFUSED])
+        by_id = dict(zip(read.ids, read.judge, strict=True))
+        judge = places_of([by_id[str(key)] for key in answers.units], answers.labels)
+        agreement = list(_agreement(answers, judge, read.seed))
+        tested, verdict = _tested(answers, judge, epsilon)
     return {
-        "rows": [*agreement, *tested, *_shares(units, said, half_width)],
+        "rows": [*agreement, *tested, *_shares(read, half_width)],
         "words": {
             "by-person" if tested else "agreement": [verdict],
-            "by-label-way": [f"Of the {labelled:,} items from which the units were drawn."],
-            "by-label-needed": [
-                f"How many more units people have to label for an interval of ±{100 * half_width:g} points."
+            "shares": [_of_corpus(read)],
+            "needed": [
+                f"How many more items people have to read until a share is known to ±{100 * half_width:g} points; 0 "
+                "where it is already."
             ],
         },
         "reading": list(READING),
-        "sections": [
-            {
-                "slug": "agreement",
-                "title": "Agreement with people",
-                "of": ["answers"],
-                "measures": ["pairwise_agreement", "agreement_difference"],
-                "plotted": ["pairwise_agreement"],
-            },
-            {
-                "slug": "alpha",
-                "title": "Krippendorff’s alpha",
-                "of": ["answers"],
-                "measures": ["alpha"],
-                "plotted": [],
-            },
-        ],
+        "sections": SECTIONS,
         "head": [{"measure": "winning_rate", "of": {}}] if tested else [],
     }
 
 
+def check_complete(read: Judged) -> None:
+    """EvaluationError where the judge labelled the units alone, or less or more than the corpus."""
+    labelled = read.counted.total()
+    if labelled == len(read.ids):
+        raise EvaluationError(
+            f"{read.machine} has labels for the {labelled:,} units of the set alone; a judge's certificate needs its "
+            "label of every item of the corpus. Name the file without --judge to measure these units alone."
+        )
+    if (read.chances == 1).all():
+        raise EvaluationError(
+            f"All units of the gold set {read.name} have the chance 1, so they are no sample of the {labelled:,} "
+            f"items that {read.machine} labels; draw a sample with open_task --size, and export that."
+        )
+    if labelled != read.size:
+        raise EvaluationError(
+            f"{read.machine} has labels for {labelled:,} of the {read.size:,} items from which the gold set "
+            f"{read.name} was drawn; a judge's certificate needs a row for each of them, with an empty label where the "
+            "judge gave none."
+        )
+
+
+def _of_corpus(read: Judged) -> str:
+    refused = read.counted[REFUSED]
+    words = f"Of the {read.size:,} items from which the units were drawn."
+    if not refused:
+        return words
+    number = "one of them" if refused == 1 else f"{refused:,} of them"
+    return f"{words} The judge refused {number}. Each counts as an item to which it did not give the label."
+
+
+SECTIONS: list[dict[str, Any]] = [
+    {
+        "slug": "agreement",
+        "title": "Agreement with people",
+        "of": ["answers"],
+        "measures": ["pairwise_agreement", "agreement_difference"],
+        "plotted": ["pairwise_agreement"],
+    },
+    {
+        "slug": "alpha",
+        "title": "Krippendorff’s alpha",
+        "of": ["answers"],
+        "measures": ["alpha"],
+        "plotted": [],
+    },
+    {
+        "slug": "shares",
+        "title": "Share of each label in the corpus",
+        "of": ["label", "way"],
+        "measures": ["corpus_share"],
+        "across": WAYS,
+        "plotted": ["corpus_share"],
+    },
+    {
+        "slug": "needed",
+        "title": "Further answers needed",
+        "of": ["label", "needed"],
+        "measures": ["answers_needed"],
+        "across": WAYS,
+    },
+]
 NOBODY = "The set has one answer for each unit, so the alternative annotator test cannot be made."
 
 
 # --- agreement with people
 
 
-def _answers(units: Units) -> people.Answers | None:
-    """Who said what, of units with an answer; None where the set does not tell."""
-    known = set(units.labels)
-    rows = [
-        (key, person, label)
-        for key, row in zip(units.ids, units.rows(range(len(units.ids))), strict=True)
-        for person, label in answers_of(row).items()
-        if label in known
-    ]
-    return people.tabulate(rows, units.labels) if rows else None
-
-
-def _judged(answers: people.Answers, units: Units, said: Predictions) -> people.Ints:
-    labels = dict(zip(units.ids, said.labels, strict=True))
-    return places_of([labels[str(key)] for key in answers.units], units.labels)
-
-
-def _agreement(answers: people.Answers, judged: people.Ints, units: Units) -> Iterator[Row]:
-    found = judge_agreement(answers, judged, seed=int(units.digest[:8], 16))
+def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Iterator[Row]:
+    found = judge_agreement(answers, judged, seed=seed)
     for who, estimate, number in (
         ("judge with people", found.judge, found.units),
         (SHARED, found.judge_shared, found.units_shared),
@@ -176,12 +237,12 @@ def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tup
         note = "the judge wins" if person.judge_wins else "" if person.p is not None else "too few units"
         rows.append(_plain("judge_close", of, person.judge, person.units, note) | {"p": person.adjusted})
         rows.append(_plain("person_close", of, person.own, person.units, note))
-    passed = "no verdict" if test.passed is None else "passes the test" if test.passed else "fails the test"
-    whole = row("winning_rate", {}, None, None, f"alternative annotator test: {passed}") | {"value": test.winning_rate}
+    passed = "no verdict in" if test.passed is None else "the judge passes" if test.passed else "the judge fails"
+    whole = _plain("winning_rate", {}, test.winning_rate, None, f"{passed} the alternative annotator test")
     return [whole, *rows], _verdict(test, epsilon)
 
 
-def _plain(measure: str, of: Mapping[str, str], value: float | None, units: int, note: str) -> Row:
+def _plain(measure: str, of: Mapping[str, str], value: float | None, units: int | None, note: str) -> Row:
     """A figure without an interval."""
     return row(measure, of, None, units, note) | {"value": value}
 
@@ -202,25 +263,28 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
 # --- shares in the corpus
 
 
-def _shares(units: Units, said: Predictions, half_width: float) -> Iterator[Row]:
-    judge, gold = (places_of(values, units.labels) for values in (said.labels, units.gold))
-    counted = Counter(said.labels) + said.others
+def _shares(read: Judged, half_width: float) -> Iterator[Row]:
     sample = ReadSample(
-        tuple(units.labels),
-        np.array([counted[label] for label in units.labels], dtype=np.int64),
-        judge,
-        gold,
-        units.chances,
+        tuple(read.labels),
+        np.array([read.counted[label] for label in (*read.labels, REFUSED)], dtype=np.int64),
+        places_of(read.judge, [*read.labels, REFUSED]),
+        places_of(read.gold, read.labels),
+        read.chances,
     )
     found = [
-        (each.label, way, share)
+        (each, way, share)
         for each in corpus_shares(sample, half_width)
         for way, share in zip(WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
     ]
-    number = len(units.ids)
-    for label, way, share in found:
+    number = len(read.ids)
+    for each, way, share in found:
         value = None if share.value is None else Difference(share.value, share.low, share.high)
-        note = " ".join(reason.value for reason in share.reasons)
-        yield row("corpus_share", {"label": label, "way": way}, value, number, note)
-    for label, way, share in found:
-        yield _plain("answers_needed", {"label": label, "needed": way}, share.more, number, "")
+        yield row("corpus_share", {"label": each.label, "way": way}, value, number, _why(each, share))
+    for each, way, share in found:
+        yield _plain("answers_needed", {"label": each.label, "needed": way}, share.more, number, "")
+
+
+def _why(label: LabelShares, share: CorpusShare) -> str:
+    """Why a way gives the figures of people alone, or what to know about its interval."""
+    weak = f" ({label.correlation or 0.0:.2f}, and it takes {label.least_correlation:.2f} to help)"
+    return "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)

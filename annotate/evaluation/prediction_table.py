@@ -5,7 +5,7 @@ TSV, CSV, JSONL and Parquet, plain or packed. A TSV file may lack a header; its 
 
 import math
 from collections import Counter
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import Path
@@ -17,6 +17,7 @@ from annotate.core.answers import Floats
 from annotate.evaluation.given import NAMED, EvaluationError, first_of
 from corpora.columns import Columns
 from corpora.core.errors import CorpusError
+from corpora.core.languages import UND
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import matching, read_value
 from corpora.files import check_file, format_of
@@ -26,13 +27,15 @@ from corpora.predictors import find_predictor, predicted_labels
 from corpora.readers import header_of, read_rows
 
 ROUNDED = 0.005  # by which a score with two decimals may be off
+REFUSED = ""  # in place of a label: the system gave none, which counts as a wrong answer
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a system says of the units of a set, in their order. labels: (n,). scores: a probability for each label of
-    the set, (n, K); None where the file has labels alone. notes: what else is reported of the file, a sentence each.
-    others: label -> other items that have it, if the whole file was read.
+    """What a system predicts for the units of a set, in their order. labels: (n,), REFUSED where there is none.
+    scores: a probability for each label of the set, (n, K); None where the file has labels alone. notes: what else is
+    reported of the file, a sentence each. others: label -> number of other items that have it, if the whole file was
+    read.
     """
 
     name: str
@@ -42,19 +45,25 @@ class Predictions:
     others: Counter[str] = field(default_factory=Counter)
 
 
-def of_predictor(corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str]) -> Predictions:
-    """What an imported predictor says of the units of a corpus. EvaluationError, CorpusError where it lacks one."""
+def of_predictor(
+    corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str], others: Iterable[str] = ()
+) -> Predictions:
+    """What an imported predictor says of the units of a corpus. others: ids of further items whose labels are counted.
+    EvaluationError, CorpusError where it lacks a unit."""
     if not corpus:
         raise EvaluationError(
             f"{spelled} is no file, and the set names no corpus whose predictor it could be; name a file, or the "
             "corpus with --corpus."
         )
     found = find_predictor(corpus, spelled)
-    said = predicted_labels(corpus, found, ids)
-    listed = [matching(said[key], labels) for key in ids]
-    if strange := {label: 0 for label in listed if label not in labels}:
+    said = predicted_labels(corpus, found, ids, others)
+    taken = {label: _taken(label, labels) for label in set(said.values())}
+    if strange := {label: 0 for label in taken.values() if label and label not in labels}:
         raise EvaluationError(_strange(spelled, strange, labels))
-    return Predictions(spelled, listed, None)
+    counted = Counter(taken[label] for label in said.values())
+    listed = [taken[said[key]] for key in ids]
+    counted.subtract(listed)
+    return Predictions(spelled, listed, None, _refusals(spelled, listed), +counted)
 
 
 def read_table(
@@ -139,7 +148,7 @@ class _Reader:
             label = _label(self.path, line, raw.get("label"), self.labels)
         else:
             label = self.labels[int(np.argmax(found))]
-        if label not in self.known:
+        if label and label not in self.known:
             self.strange.setdefault(label, line)
         if key not in self.place:
             self.others[label] += 1
@@ -172,8 +181,13 @@ class _Reader:
         if missing:
             raise EvaluationError(
                 f"{path} has no prediction for {len(missing):,} of the {len(ids):,} units of the set"
-                f"{first_of(missing)}. Add a row for each; if the file was made for another version of the set, "
-                "predict this one."
+                f"{first_of(missing)}. Add a row for each, with an empty label where the system gave none; if the file "
+                "was made for another version of the set, predict this one."
+            )
+        if not any(self.said):
+            raise EvaluationError(
+                f"{path} has an empty label for all {len(ids):,} units of the set, so there is nothing to measure; "
+                "name the column of the labels with --column label=COLUMN, or predict them."
             )
 
     def notes(self) -> list[str]:
@@ -194,7 +208,13 @@ class _Reader:
                 f"in {ties:,} rows several labels have the highest score; the first of them in the task's order was "
                 "taken."
             )
-        return [f"{self.path.name}: {words}" for words in found]
+        return [*(f"{self.path.name}: {words}" for words in found), *_refusals(self.path.name, self.said)]
+
+
+def _refusals(name: str, said: Sequence[str | None]) -> list[str]:
+    number = sum(label == REFUSED for label in said)
+    units = "1 unit has" if number == 1 else f"{number:,} of {len(said):,} units have"
+    return [f"{name}: {units} no label, a refusal, which counts as a wrong answer."] if number else []
 
 
 def _ties(scores: Floats) -> int:
@@ -223,14 +243,16 @@ def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scor
 
 def _label(path: Path, line: int, value: Any, labels: Sequence[str]) -> str:
     try:
-        label = matching(read_value(value, labels), labels)
+        return _taken(read_value(value, labels), labels)
     except ValueError as error:
         raise EvaluationError(f"{path}, line {line:,}: The label {error}.") from error
-    if not label:
-        raise EvaluationError(
-            f"{path}, line {line:,}: the label is missing; predict one of {', '.join(labels[:20])} for each unit."
-        )
-    return label
+
+
+def _taken(label: str, labels: Sequence[str]) -> str:
+    """The label of the set that is meant. REFUSED where there is none, or und, as import_predictions wants it written,
+    unless that is a label of the set."""
+    label = matching(label, labels)
+    return REFUSED if label == UND and UND not in labels else label
 
 
 def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> str:
@@ -243,7 +265,8 @@ def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> st
     more = f" and {len(strange) - NAMED:,} more" if len(strange) > NAMED else ""
     return (
         f"{path} has labels that are not in the set: {', '.join(told)}{more}. The set's labels are "
-        f"{', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}; write them so."
+        f"{', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}; write them so, and an empty label where the "
+        "system gave none."
     )
 
 

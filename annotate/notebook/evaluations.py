@@ -63,7 +63,7 @@ def evaluate(
         try:
             other = "" if against is None else spelled(against, "The other one")
             said = "" if predictions is None else spelled(predictions, name)
-            machine = None if judge is None else Path(spelled(judge, name))
+            machine = "" if judge is None else spelled(judge, name)
             report = measured(said, folders, against=other, judge=machine, **_values(options))
         except SAID as error:
             raise AssayError(OPTION.sub(lambda option: option[1].replace("-", "_"), as_named(str(error)))) from None

@@ -160,7 +160,7 @@ def _cell(row: Mapping[str, Any]) -> Cell:
 
 
 NOTES = Column("note", "note", NOTE)
-LOSSES = ("ece", "aurc")  # shares that are 0 at best, which a plot of the others would hide
+LOSSES = ("refused", "ece", "aurc")  # shares that are 0 at best, which a plot of the others would hide
 
 
 def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
@@ -276,7 +276,16 @@ def _crossed(part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[
     measure, words = rows[0]["measure"], " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
     title = part["title"] if "measures" in part else f"{_capital(MEASURES[measure].name)} by {words}"
     brackets = ("In brackets: the same value down and across.",) if is_matrix else ()
-    return Section(part["slug"], title, brackets, tuple(made for each in tables for made in dense(each)))
+
+    def plots() -> list:
+        marks = [
+            PlotRow(" ".join(values), "", tuple(_mark(found.get(head)) for head in heads))
+            for values, found in listed.items()
+        ]
+        return pictures(marks, title, tuple(heads), counted="units") if part.get("plotted") else []
+
+    made = tuple(made for each in tables for made in dense(each))
+    return Section(part["slug"], title, brackets, made, plots=plots)
 
 
 def _crossing(head: str, is_matrix: bool, written: Callable[[Mapping[str, Any]], Cell]) -> Callable[[dict], Cell]:

@@ -16,6 +16,11 @@ class Measure(NamedTuple):
 
 MEASURES: Mapping[str, Measure] = {
     "accuracy": Measure("accuracy", "Accuracy is the share of units whose predicted label is the gold label."),
+    "refused": Measure(
+        "refused",
+        "A refusal is a unit to which the system gave no label, an empty one in its file. It counts as wrong, and as "
+        "the grade that is farthest from gold.",
+    ),
     "precision": Measure(
         "precision", "The precision of a label is the share of the units predicted so whose gold label it is."
     ),

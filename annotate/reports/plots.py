@@ -34,10 +34,12 @@ from annotate.reports.svg import (
 
 Axis = tuple[int, int]  # start and end, in percent
 
-FILLS = (ACCENT, PAPER)  # of the first and the second series: a full and a hollow dot, told apart without colour
+# Of the series: a full and a hollow dot, and a full square, told apart without colour.
+FILLS = (ACCENT, PAPER, ACCENT)
+SQUARE = 2  # the place of the series with squares
 INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # a limit
 COUNTS = 78  # percent of the width where the counts end
-PAIR = 34  # pixels of a row of two series
+SERIES = 17  # pixels of a row for each series, if there are several
 
 # How far an axis may be zoomed to one of its ends, the strongest first, and the distance of its ticks: all in percent.
 ZOOMED = (5, 10, 20, 30, 40, 50)
@@ -106,12 +108,12 @@ def forest(
 ) -> SafeString:
     """A dot and an interval for each mark, its numbers at the right.
 
-    series: the names of the marks if a row has two. axis: one that several plots share; without it `axis_of` chooses.
-    An axis that is not complete says so. counted: what the marks' counts are. limit: a share
-    that is drawn as a line through all rows, and what it is; it should lie on the axis. decimals: 0.54, not 54.0%.
+    series: the names of the marks if a row has two or three. axis: one that several plots share; without it `axis_of`
+    chooses. An axis that is not complete says so. counted: what the marks' counts are. limit: a share that is drawn as
+    a line through all rows, and what it is; it should lie on the axis. decimals: 0.54, not 54.0%.
     """
     axis = axis or axis_of(rows)
-    height = ROW if len(series) < 2 else PAIR
+    height = ROW if len(series) < 2 else SERIES * len(series)
     start, end = axis
     parts = _above(series, axis, limit)
     head = LINE_HEIGHT * len(parts)
@@ -133,10 +135,9 @@ def forest(
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
     """A line each: the names of the series, that the axis is not the whole one, what the limit is."""
     parts: list[SafeString] = []
-    for name, fill in zip(series, FILLS, strict=False):
+    for place, name in enumerate(series):
         top = LINE_HEIGHT * len(parts)
-        dot = element("circle", cx=5, cy=top + 9, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)
-        parts.append(legend(dot, name, top, room=16))
+        parts.append(legend(_dot(place, 5, top + 9), name, top, room=16))
     if axis != (0, 100):
         start, end = axis
         said = f"The axis starts at {start}%, not at 0." if start else f"The axis ends at {end}%, not at 100%."
@@ -154,7 +155,7 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, *, decimals: bool) 
         if mark is None or mark.value is None:
             numbers += _numbers(Mark(None), top + y, "not measured")
             continue
-        marks += _dot_and_interval(mark, y, axis, FILLS[number])
+        marks += _dot_and_interval(mark, y, axis, number)
         # The axis says that these are percents.
         in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
         numbers += _numbers(mark, top + y, _decimal(mark) if decimals else in_percent)
@@ -166,7 +167,7 @@ def _decimal(mark: Mark) -> str:
     return f"{mark.value:.2f}" + ("" if mark.alone else f" [{mark.low:.2f}, {mark.high:.2f}]")
 
 
-def _dot_and_interval(mark: Mark, y: float, axis: Axis, fill: str) -> list[SafeString]:
+def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[SafeString]:
     low, high, value = (_place(share, axis) for share in (mark.low, mark.high, mark.value))
     parts = [element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=1.5)]
     if 100 * mark.low < axis[0]:
@@ -174,7 +175,16 @@ def _dot_and_interval(mark: Mark, y: float, axis: Axis, fill: str) -> list[SafeS
     if 100 * mark.high > axis[1]:
         arrow = element("path", d=f"M7 {y:g}l-7 -4v8z", fill=ACCENT)
         parts.append(element("svg", arrow, x="100%", overflow="visible"))
-    return [*parts, element("circle", cx=value, cy=y, r=4, fill=fill, stroke=ACCENT, stroke_width=1.5)]
+    return [*parts, _dot(series, value, y)]
+
+
+def _dot(series: int, x: str | float, y: float) -> SafeString:
+    """The mark of a value. series: its place among the series of the plot; x: in pixels, or percent of the width."""
+    paint = {"fill": FILLS[series], "stroke": ACCENT, "stroke_width": 1.5}
+    if series != SQUARE:
+        return element("circle", cx=x, cy=y, r=4, **paint)
+    square = element("rect", x=-3.5, y=y - 3.5, width=7, height=7, **paint)
+    return element("svg", square, x=x, overflow="visible")
 
 
 def _place(share: float, axis: Axis) -> str:

@@ -9,9 +9,9 @@ from django.utils.safestring import SafeString
 from annotate.reports.plots import Mark, Row, axis_of, forest
 from annotate.reports.tables import Table
 
-# Rows of one picture at most, so that it fits on a printed page. Longer lists go on in the next picture, on the same
-# axis.
-SINGLES, PAIRS = 40, 24
+# Marks of one picture at most, so that it fits on a printed page: of one series, and of several. Longer lists go on in
+# the next picture, on the same axis.
+SINGLES, SEVERAL = 40, 48
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def pictures(rows: list[Row], title: str, series: tuple[str, ...] = (), counted:
     axis = axis_of(rows)
     return [
         forest(part, title=title if number == 1 else f"{title}, part {number}", axis=axis, **named)
-        for number, part in enumerate(_split(rows, PAIRS if len(series) > 1 else SINGLES), 1)
+        for number, part in enumerate(_split(rows, SEVERAL // len(series) if len(series) > 1 else SINGLES), 1)
         if _measured(part)
     ]
 

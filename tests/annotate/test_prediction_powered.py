@@ -107,6 +107,20 @@ def test_a_label_that_nobody_read_has_people_alone_with_the_exact_end():
     assert found.correlation is None
 
 
+def test_an_item_that_the_judge_refused_is_one_to_which_it_did_not_give_the_label():
+    labelled = sample({(0, 0): 54, (0, 1): 6, (1, 0): 2, (1, 1): 38})
+    refused = np.where(np.arange(100) % 20 == 0, 2, labelled.judge)
+    with_refusals = ReadSample(LABELS, np.array([570, 380, 50]), refused, labelled.people, labelled.chances)
+    as_other = ReadSample(
+        LABELS, np.array([620, 380]), np.where(refused == 2, 0, refused), labelled.people, labelled.chances
+    )
+    for way in WAYS:
+        assert getattr(corpus_shares(with_refusals)[1], way) == getattr(corpus_shares(as_other)[1], way)
+    assert [each.label for each in corpus_shares(with_refusals)] == list(LABELS)
+    right = judge_accuracy(with_refusals)
+    assert right.value == pytest.approx(np.mean(refused == labelled.people))
+
+
 def test_nothing_read_gives_nothing():
     found = yes({}, chance=())
     assert [(getattr(found, way).value, getattr(found, way).low, getattr(found, way).high) for way in WAYS] == [
@@ -166,7 +180,8 @@ def test_every_interval_holds_its_value_within_0_and_1(rows, unread):
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"corpus": np.array([10, 10, 10])}, "differ in length"),
+        ({"corpus": np.array([10, 10, 10, 10])}, "differ in length"),
+        ({"judge": np.array([0, 2])}, "not one of the 2 labels"),
         ({"judge": np.array([0])}, "differ in length"),
         ({"people": np.array([0, 2])}, "not one of the 2 labels"),
         ({"chances": np.array([0.5, 0.0])}, "inclusion chance"),

@@ -28,13 +28,15 @@ HALF_WIDTH = 0.03  # wished
 class World(NamedTuple):
     """shares: how often each label is true; recalls: how often the judge finds each; slips: how often people answer
     otherwise than is true; shared: whether the judge errs as people do where they slip; uneven: whether items to which
-    the judge gives another label than the first are five times as likely to be read."""
+    the judge gives another label than the first are five times as likely to be read; refusals: how often the judge
+    gives no label to an item, by its true label."""
 
     shares: tuple[float, ...]
     recalls: tuple[float, ...]
     slips: float = 0.0
     shared: bool = False
     uneven: bool = False
+    refusals: tuple[float, ...] = ()
 
 
 class Population(NamedTuple):
@@ -71,6 +73,8 @@ def populate(world: World, chance: np.random.Generator) -> Population:
     judge = np.where(found, truth, _other(truth, size, chance))
     if world.shared:
         judge = np.where(slipped, people, judge)
+    if world.refusals:
+        judge = np.where(chance.random(ITEMS) < np.array(world.refusals)[truth], size, judge)
     weights = np.where(judge > 0, 5.0, 1.0) if world.uneven else np.ones(ITEMS)
     return Population(truth, people, judge, weights)
 
@@ -93,7 +97,7 @@ def estimate(name: str, world: World, number: int, draws: int, seed: str) -> Ite
     population = populate(world, chance)
     size = len(world.shares)
     labels = tuple(str(place) for place in range(size))
-    corpus = np.bincount(population.judge, minlength=size)
+    corpus = np.bincount(population.judge, minlength=size + 1)
     targets = [np.bincount(each, minlength=size) / ITEMS for each in (population.truth, population.people)]
     for draw in range(draws):
         places, chances = read(population, number, chance)

@@ -60,7 +60,7 @@ def unlike(values: Sequence[str]) -> Floats:
 
 class Measures:
     """What predictions are worth. Macro means are over the labels that occur, in gold or predicted; a label that is
-    never predicted has the precision 0 there."""
+    never predicted has the precision 0 there. A prediction that is none of the labels is a refusal, and wrong."""
 
     head = ("accuracy", "macro_f1", "kappa")
 
@@ -68,15 +68,19 @@ class Measures:
         self.pairs, self.labels = pairs, labels
         margins = pairs.margins
         self.occurring: Bools = (margins.gold + margins.said) > 0
+        self.occurring[len(labels) :] &= margins.gold[len(labels) :] > 0
+        self.refused: Bools = pairs.said >= len(labels)
 
     def rows(self) -> Iterator[Row]:
         pairs, units = self.pairs, len(self.pairs.gold)
         every = np.ones(units, dtype=np.bool_)
         yield row("accuracy", {}, pairs.share(pairs.right, every), units)
+        if number := int(self.refused.sum()):
+            yield row("refused", {}, pairs.share(self.refused, every), units, f"{number:,} of {units:,}")
         for name, measure in self.macros.items():
             yield row(name, {}, pairs.estimate(measure, self.units_of_labels), units)
-        yield self._coefficient("kappa", classes.kappa)
-        yield self._coefficient("mcc", classes.matthews)
+        yield coefficient("kappa", pairs, classes.kappa)
+        yield coefficient("mcc", pairs, classes.matthews)
         for place, label in enumerate(self.labels):
             of, is_gold, is_said = {"label": label}, pairs.gold == place, pairs.said == place
             if self.occurring[place]:
@@ -84,11 +88,6 @@ class Measures:
                 yield row("precision", of, pairs.share(is_gold, is_said), said, "" if said else "never predicted")
                 yield row("recall", of, pairs.share(is_said, is_gold), gold, "" if gold else "never in gold")
                 yield row("f1", of, pairs.estimate(self._f1_of(place), [either]), either)
-
-    def _coefficient(self, name: str, measure: Measure) -> Row:
-        found, units = self.pairs.coefficient(measure), len(self.pairs.gold)
-        alike = units >= LEAST_UNITS and not found.has_interval
-        return row(name, {}, found, units, "no variation among the units" if alike else "")
 
     @property
     def units_of_labels(self) -> list[int]:
@@ -112,6 +111,14 @@ class Measures:
         yield row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
         yield row("macro_f1", of, pairs.estimate(part.macros["macro_f1"], part.units_of_labels), units)
 
-    def compared(self) -> dict[str, Measure]:
-        """The measures in which two systems are compared."""
-        return {"accuracy": classes.accuracy, **self.macros, "kappa": classes.kappa, "mcc": classes.matthews}
+    def compared(self) -> dict[str, tuple[Measure, Paired]]:
+        """The measures in which two systems are compared, and the labels by which each is computed."""
+        measures = {"accuracy": classes.accuracy, **self.macros, "kappa": classes.kappa, "mcc": classes.matthews}
+        return {name: (measure, self.pairs) for name, measure in measures.items()}
+
+
+def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
+    """A figure between -1 and 1 of all units."""
+    found, units = pairs.coefficient(measure), len(pairs.gold)
+    alike = units >= LEAST_UNITS and not found.has_interval
+    return row(name, {}, found, units, "no variation among the units" if alike else "")

@@ -1,13 +1,14 @@
 """One of several grades, best first: a choice that has a median, and in which near misses are nearer."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from annotate.core import agreement, pairs
 from annotate.core import classification as classes
 from annotate.core.aggregation import Aggregation, majority, median
-from annotate.core.classification import Measure
+from annotate.core.classification import Measure, Paired
 from annotate.core.figure_rows import Row, resampled, row
 from annotate.core.ranking import mean_ndcg
 from annotate.kinds.forms import choice
@@ -36,20 +37,27 @@ def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
 
 
 class Measures(choice.Measures):
-    """Grades are numbers too: an error is near or far, and pages are ranked."""
+    """Grades are numbers too: an error is near or far, and pages are ranked. A refusal counts as the grade that is
+    farthest from gold, and such pages are ranked last."""
 
     head = ("accuracy", "mae", "weighted_kappa")
 
+    @property
+    def graded(self) -> Paired:
+        """With a grade for each refusal."""
+        gold, worst = self.pairs.gold, len(self.labels) - 1
+        return replace(self.pairs, said=np.where(self.refused, np.where(2 * gold < worst, worst, 0), self.pairs.said))
+
     def rows(self) -> Iterator[Row]:
         yield from super().rows()
-        pairs, units = self.pairs, len(self.pairs.gold)
-        yield row("mae", {}, pairs.mean(np.abs(pairs.gold - pairs.said).astype(np.float64)), units)
-        yield self._coefficient("weighted_kappa", classes.weighted_kappa)
+        pairs, graded, units = self.pairs, self.graded, len(self.pairs.gold)
+        yield row("mae", {}, pairs.mean(np.abs(pairs.gold - graded.said).astype(np.float64)), units)
+        yield choice.coefficient("weighted_kappa", graded, classes.weighted_kappa)
         if pairs.groups is not None:
             grade = len(self.labels) - 1
             pages = sorted(zip(pairs.groups.tolist(), grade - pairs.gold, grade - pairs.said, strict=True))
             found = mean_ndcg(((str(group), float(true), float(said)) for group, true, said in pages), seed="ndcg")
             yield row("ndcg", {}, resampled(found), found.queries, "" if found.queries else "no group has two units")
 
-    def compared(self) -> dict[str, Measure]:
-        return super().compared() | {"weighted_kappa": classes.weighted_kappa}
+    def compared(self) -> dict[str, tuple[Measure, Paired]]:
+        return super().compared() | {"weighted_kappa": (classes.weighted_kappa, self.graded)}

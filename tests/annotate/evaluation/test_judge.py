@@ -3,6 +3,7 @@
 import random
 
 import pytest
+from django.core.management import call_command
 
 from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
 
@@ -66,6 +67,7 @@ def test_a_poor_judge_may_not_and_does_not_narrow_the_shares(certified):
     )
     weak = [place for place, row in enumerate(powered) if "too weakly" in row["note"]]
     assert weak
+    assert all(powered[place]["note"].endswith("and it takes 0.11 to help)") for place in weak)
     assert all(powered[place]["low"] == alone[place]["low"] for place in weak)
 
 
@@ -86,6 +88,87 @@ def test_what_a_certificate_lacks_is_one_sentence(certified, tmp_path):
     assert refusal(judge, "--judge", judge, "--gold", gold).startswith("Name the predictions that are measured, or")
     assert refusal("--judge", judge, "--gold", gold, "--split", "test").startswith("--split is not for a judge")
     assert refusal("--gold", gold).startswith("Name the predictions that are measured, or")
+
+
+def test_a_refusal_of_the_judge_is_a_wrong_answer_in_agreement_and_no_label_in_shares(certified, tmp_path, run):
+    gold, judge, report = certified(0.05)
+    said = dict(line.split("\t") for line in judge.read_text().splitlines())
+    refused = [key for key in said if said[key] == truth_of(key) == "3" and int(key[1:]) % 4 == 0]
+    path = written(tmp_path / "refusing.tsv", [(key, "" if key in refused else label) for key, label in said.items()])
+    certificate = run("--judge", path, "--gold", gold)
+    read = {row["id"] for row in rows_of(gold)}
+    hidden = len(read & set(refused))
+    assert 0 < hidden < len(refused)
+    assert f"The judge refused {len(refused)} of them." in certificate["words"]["shares"][0]
+    assert figures(certificate, "refused")["note"] == f"{hidden} of {len(read)}"
+    before, after = (
+        figures(each, "pairwise_agreement", answers="judge with people")["value"] for each in (report, certificate)
+    )
+    lost = sum(
+        sum(answer["label"] == said[row["id"]] for answer in row["judgments"]) / len(row["judgments"])
+        for row in rows_of(gold)
+        if row["id"] in refused
+    )
+    assert after == pytest.approx(before - lost / len(read))
+    for label in "12":
+        for way in ("Rogan-Gladen", "prediction-powered"):
+            of = {"label": label, "way": way}
+            assert figures(certificate, "corpus_share", **of)["value"] == pytest.approx(
+                figures(report, "corpus_share", **of)["value"]
+            )
+    for way in ("people alone", "Rogan-Gladen", "prediction-powered"):
+        found = figures(certificate, "corpus_share", label="3", way=way)
+        assert found["low"] < 1 / 3 < found["high"]
+
+
+def test_a_predictor_of_the_corpus_may_be_the_judge(certified, run):
+    gold, judge, report = certified(0.1)
+    call_command("import_predictions", "reviews", judge, name="mine", version="1", verbosity=0)
+    assert run("--judge", "mine@1", "--gold", gold)["rows"] == report["rows"]
+    assert refusal("--judge", "mine@2", "--gold", gold).startswith("There is no predictor 'mine@2' for corpus reviews;")
+    assert refusal("--judge", "langid", "--gold", gold)
+
+
+def test_the_page_shows_the_shares_side_by_side(certified, tmp_path):
+    gold, judge, _ = certified(0.1)
+    call_command("evaluate", judge=str(judge), gold=[gold], out=tmp_path / "out", verbosity=0)
+    page = (tmp_path / "out" / "report.html").read_text()
+    drawn = page.split("Share of each label in the corpus</h2>")[1].split("</svg></div>")[0].split("<table")[0]
+    assert drawn.count("<title>") >= 3
+    for way in ("people alone", "Rogan-Gladen", "prediction-powered"):
+        assert way in drawn
+
+
+def test_judges_that_cannot_be_certified_are_refused_in_a_sentence(certified, tmp_path):
+    gold, judge, _ = certified(0.1)
+    lines = judge.read_text().splitlines(keepends=True)
+    path = tmp_path / "other.tsv"
+
+    def told(text):
+        path.write_text(text)
+        return refusal("--judge", path, "--gold", gold)
+
+    assert "predicts none of the 89 units of the set: its first id is other-r0" in told("other-" + "other-".join(lines))
+    other_version = [line.replace("r1", "v2-r1", 1) for line in lines]
+    assert "if the file was made for another version of the set, predict this one." in told("".join(other_version))
+    repeated = told("".join([*lines, lines[3]]))
+    assert "repeats 1 id: r3 (line 241, first in line 4). Keep one row for each unit." in repeated
+    strange = told("".join([*lines[:-1], "r239\tI cannot tell\n"]))
+    assert "labels that are not in the set: 'I cannot tell' (line 240)" in strange
+    assert strange.endswith("write them so, and an empty label where the system gave none.")
+    assert "with an empty label where the system gave none" in told("".join(lines[:30]))
+
+
+def test_a_judge_that_gives_one_label_alone_is_told_not_to_help(certified, tmp_path, run):
+    gold, _, _ = certified(0.1)
+    path = written(tmp_path / "one.tsv", [(f"r{n}", "1") for n in range(240)])
+    report = run("--judge", path, "--gold", gold)
+    for label in "123":
+        powered, alone = (
+            figures(report, "corpus_share", label=label, way=way) for way in ("prediction-powered", "people alone")
+        )
+        assert powered["note"].startswith("as people alone, since the judge or people gave this label to none or all")
+        assert (powered["low"], powered["high"]) == (alone["low"], alone["high"])
 
 
 def test_a_set_that_is_no_sample_is_refused(crowd, tmp_path):

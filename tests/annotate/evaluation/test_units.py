@@ -122,10 +122,10 @@ def test_scores_are_measured_where_they_are_given(crowd, tmp_path, run):
 
 BAD = {
     "none of the units": ([("x", "1")], "units of the set: its first id is x"),
-    "some of the units": (lambda rows: rows[5:], "has no prediction for 5 of the"),
+    "some of the units": (lambda rows: rows[5:], "with an empty label where the system gave none;"),
     "a unit twice": (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
     "a strange label": (lambda rows: [(rows[0][0], "One"), *rows[1:]], "that are not in the set: 'One' (line 1)"),
-    "a missing label": (lambda rows: [(rows[0][0], ""), *rows[1:]], "line 1: the label is missing"),
+    "words": (lambda rows: [(rows[0][0], "I cannot tell"), *rows[1:]], "write them so, and an empty label where the"),
     "no number": (lambda rows: [("id", "0", "1"), *((key, "nan", "1") for key, _ in rows)], "score of 0 is 'nan'"),
     "no sum of one": (lambda rows: [("id", "0", "1"), *((key, ".5", ".6") for key, _ in rows)], "add up to 1.1, not 1"),
     "a label without scores": (lambda rows: [("id", "0"), *((key, ".5") for key, _ in rows)], "but no column '1'"),
@@ -171,3 +171,83 @@ def test_errors_are_shown_pair_by_pair_without_a_script(crowd, tmp_path, new_pag
     page.click("#errors label:has-text('1 taken for 0')")
     assert 0 < rows.count() < all_rows
     assert set(page.locator("#errors tbody tr:visible td:nth-child(2)").all_inner_texts()) == {"1"}
+
+
+# --- refusals
+
+
+def refusing(gold, every):
+    """(id, label) of a system that is right, and gives no label to one unit in so many."""
+    return [(row["id"], "" if place % every == 0 else row["label"]) for place, row in enumerate(rows_of(gold))]
+
+
+@pytest.mark.parametrize("suffix", ["tsv", "csv", "jsonl"])
+def test_an_empty_label_is_a_refusal_and_counts_as_a_wrong_answer(crowd, tmp_path, run, suffix):
+    said = refusing(crowd, 10)
+    number, refused = len(said), sum(not label for _, label in said)
+    path = tmp_path / f"said.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(json.dumps({"id": key, "label": label or None}) + "\n" for key, label in said))
+    else:
+        written(path, [("id", "label"), *said])
+    report = run(path, "--gold", crowd)
+    assert figures(report, "accuracy")["value"] == pytest.approx(1 - refused / number)
+    found = figures(report, "refused")
+    assert (found["value"], found["note"]) == (pytest.approx(refused / number), f"{refused} of {number}")
+    told = f"said.{suffix}: {refused} of {number} units have no label, a refusal, which counts as a wrong answer."
+    assert told in report["told"]
+    ones = [row for row in rows_of(crowd) if row["label"] == "1"]
+    answered = sum(dict(said)[row["id"]] == "1" for row in ones)
+    assert figures(report, "recall", label="1")["value"] == pytest.approx(answered / len(ones))
+    assert figures(report, "precision", label="1")["value"] == 1
+    assert report["confusion"]["labels"][-1] == "(refused)"
+    cells = {tuple(cell[:2]): cell[2] for cell in report["confusion"]["cells"]}
+    assert cells["1", "(refused)"] == len(ones) - answered
+    assert {each["predicted"] for each in report["errors"]} == {"(refused)"}
+    assert len(report["errors"]) == report["error_count"] == refused
+
+
+def test_refusals_are_no_label_of_which_a_macro_mean_is_taken(crowd, tmp_path, run):
+    report = run(written(tmp_path / "said.tsv", refusing(crowd, 10)), "--gold", crowd)
+    by_label = [figures(report, "f1", label=label)["value"] for label in "01"]
+    assert figures(report, "macro_f1")["value"] == pytest.approx(sum(by_label) / 2)
+    assert not [row for row in report["rows"] if "refused" in str(row["of"])]
+
+
+def test_a_refused_grade_counts_as_the_farthest_one(reviews, tmp_path, run):
+    gold = reviews(60, lambda name, key: "321"[int(key[1:]) % 3])
+    rows = {row["id"]: row["label"] for row in rows_of(gold)}
+    refused = {key: label for place, (key, label) in enumerate(sorted(rows.items())) if place % 4 == 0}
+    said = written(tmp_path / "said.tsv", [(key, "" if key in refused else label) for key, label in rows.items()])
+    farthest = {"3": "1", "2": "1", "1": "3"}
+    far = written(
+        tmp_path / "far.tsv", [(key, farthest[label] if key in refused else label) for key, label in rows.items()]
+    )
+    report, other = (run(path, "--gold", gold) for path in (said, far))
+    off = sum(abs(int(label) - int(farthest[label])) for label in refused.values())
+    assert figures(report, "mae")["value"] == pytest.approx(off / len(rows))
+    for measure in ("mae", "weighted_kappa"):
+        mine, theirs = (figures(each, measure)["value"] for each in (report, other))
+        assert mine == pytest.approx(theirs)
+    assert figures(report, "kappa")["value"] > figures(other, "kappa")["value"]
+    compared = run(said, "--gold", gold, "--against", far)["comparison"]["rows"]
+    apart = {row["measure"]: row["value"] for row in compared if not row["of"]}
+    assert (apart["accuracy"], apart["weighted_kappa"]) == (0, 0)
+
+
+def test_a_predictor_that_names_no_class_refuses(reviews, tmp_path, run):
+    gold = reviews(60, lambda name, key: "321"[int(key[1:]) % 3])
+    said = written(tmp_path / "said.tsv", [(f"r{n}", "und" if n % 4 == 0 else "321"[n % 3]) for n in range(60)])
+    call_command("import_predictions", "reviews", said, name="mine", version="1", verbosity=0)
+    report = run("mine@1", "--gold", gold)
+    refused = sum(int(row["id"][1:]) % 4 == 0 for row in rows_of(gold))
+    assert figures(report, "refused")["note"] == f"{refused} of 60"
+    assert any(told.startswith(f"mine@1: {refused} of 60 units have no label") for told in report["told"])
+    assert report["rows"] == run(said, "--gold", gold)["rows"]
+
+
+def test_a_file_without_any_label_is_refused(crowd, tmp_path):
+    path = written(tmp_path / "said.tsv", [(row["id"], "") for row in rows_of(crowd)])
+    assert "has an empty label for all 385 units of the set, so there is nothing to measure" in refusal(
+        path, "--gold", crowd
+    )
