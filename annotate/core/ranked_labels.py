@@ -7,6 +7,7 @@ grades; corpora/core/rankings.py makes rankings of scores.
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -14,8 +15,8 @@ import numpy as np
 from annotate.core import by_class
 from annotate.core.answers import Floats
 from annotate.core.comparing import Difference
-from annotate.core.estimation import Estimate
-from annotate.core.resampling import bootstrap, randomization
+from annotate.core.estimation import LEAST_COUNT, Estimate
+from annotate.core.resampling import bayesian_bootstrap, bootstrap, randomization
 
 DEEPEST = 10  # 99.4% of the documents of EURLEX57K have at most ten labels
 
@@ -77,15 +78,29 @@ def _check(gold: Labels, ranking: Ranking) -> None:
         raise ValueError("A ranking has a label twice; give each label one rank.")
 
 
-def means(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, list[Estimate]]:
+def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = "") -> dict[str, list[Estimate]]:
     """Measure -> its mean over documents at each K from 1 to `deepest`, with the interval for other documents drawn
-    like these, as in by_class.py; UNKNOWN of no document.
+    like these, as in by_class.py, or where values are sparse by the Bayesian bootstrap; UNKNOWN of no document.
 
     In 1,500 draws of 40 to 400 from the 20,000 simulated documents of tests/annotate/test_ranked_labels.py, those at
     K = 5 held the truth in 93.8% to 95.5%, and those of paired differences in 94.8% to 95.5%.
     """
     values = at_each(documents, deepest)
-    return {name: [by_class.mean([by_class.Drawn(1.0, column)]) for column in each.T] for name, each in values.items()}
+    found = {name: [by_class.mean([by_class.Drawn(1.0, column)]) for column in each.T] for name, each in values.items()}
+    sparse = [(name, k) for name, each in values.items() for k, column in enumerate(each.T) if _is_sparse(column)]
+    if sparse:
+        lows, highs = bayesian_bootstrap(np.stack([values[name][:, k] for name, k in sparse], axis=1), seed=seed)
+        for (name, k), low, high in zip(sparse, lows, highs, strict=True):
+            mean = found[name][k]
+            value = mean.value or 0.0
+            found[name][k] = replace(mean, low=min(float(low), value), high=max(float(high), value))
+    return found
+
+
+def _is_sparse(values: Floats) -> bool:
+    """Whether values add up to less than LEAST_COUNT hits, some of which are parts of one. Jeffreys' interval is too
+    narrow there; of whole hits and misses it is right however few there are."""
+    return bool(values.sum() < LEAST_COUNT and ((values > 0) & (values < 1)).any())
 
 
 def differences(

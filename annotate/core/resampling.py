@@ -1,7 +1,8 @@
 """Intervals and tests for figures without a formula: a mean over queries, or a score of a whole corpus.
 
 Bootstrap: units are drawn again with replacement, and the interval is between the 2.5% and the 97.5% quantile of what
-comes out (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13). Jackknife: each unit is left out
+comes out (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13). Bayesian bootstrap: each unit has a
+random weight. Jackknife: each unit is left out
 once, and the figure varies as those that come out do (chapter 11 there). Randomization: two systems trade what they say
 of a unit by a coin, and p is how often that makes them differ as much as they do.
 """
@@ -43,6 +44,21 @@ def bootstrap(
     ]
     low, high = percentiles(np.array(found))
     return (low, high) if high - low > SLACK else (None, None)
+
+
+def bayesian_bootstrap(values: npt.NDArray[np.float64], *, seed: str) -> npt.NDArray[np.float64]:
+    """The ends of the interval of the mean of each column, from 0 to 1: (2, columns). values: (units, columns).
+
+    How frequent each value is among all units is drawn from what was seen (Rubin 1981, The Bayesian Bootstrap, Annals
+    of Statistics 9(1)), with half a unit of value 0 and a quarter of one of value 1 added, so that a value which was
+    not seen does not count as impossible. The same seed gives the same ends.
+    """
+    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bayesian-bootstrap", ""), 16)))
+    weights = drawing.standard_gamma([1.0] * len(values) + [0.5, 0.25], size=(REPLICATES, len(values) + 2))
+    weights /= weights.sum(axis=1, keepdims=True)
+    drawn = weights @ np.concatenate([values, np.zeros_like(values[:1]), np.ones_like(values[:1])])
+    ends: npt.NDArray[np.float64] = np.quantile(drawn, [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    return ends
 
 
 def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core import ranked_labels as measures
+from annotate.core.estimation import LEAST_COUNT
 from annotate.core.label_shares import BUCKETS, FEW, FREQUENT, ZERO, buckets
 from annotate.core.ranked_labels import Answered, Judged
 from annotate.core.splits import TEST, TRAIN
@@ -62,7 +63,8 @@ NAMES = {
 }
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for other documents like these. Means have "
-    "Jeffreys’ interval, micro precision, recall and F1 that of the bootstrap.",
+    f"Jeffreys’ interval, or that of the Bayesian bootstrap if all documents add up to less than {LEAST_COUNT} hits; "
+    "micro precision, recall and F1 have that of the bootstrap.",
     "The measures at K are means over documents with gold labels (Chalkidis et al. 2019). For frequent, few-shot and "
     "zero-shot labels only these are kept, in gold and in ranking.",
     "Labels are ranked by their scores, and those of equal scores by their ids as text.",

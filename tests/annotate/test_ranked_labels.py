@@ -243,6 +243,26 @@ def test_95_percent_intervals_of_means_and_of_paired_differences_hold_the_truth_
     assert 0.92 <= fmean(apart) <= 0.98
 
 
+def test_means_of_few_hits_hold_the_truth_as_often_as_others():
+    """RP@5 of documents of one to five labels, of which 8% have a hit: as sparse as a zero-shot bucket."""
+    chance, odds = np.random.default_rng(8), [0.2, 0.2, 0.25, 0.35]
+    kinds = [Judged({f"g{n}" for n in range(size)}, ["g0"]) for size in (1, 2, 3, 5)]
+    miss, truth, held = Judged({"g0"}, ["x"]), 0.08 * (0.2 + 0.1 + 0.25 / 3 + 0.07), []
+    for draw in range(250):
+        hits = chance.random(40) < 0.08
+        drawn = [kinds[kind] if hit else miss for hit, kind in zip(hits, chance.choice(4, 40, p=odds), strict=True)]
+        held.append(is_held(means(drawn, 5, seed=str(draw))["RP"][4], truth))
+    assert 0.94 <= fmean(held) <= 0.99
+
+
+def test_where_values_are_dense_or_whole_hits_and_misses_the_interval_is_jeffreys():
+    halves, hits, misses = ([Judged({"a", "b"}, ["a"])], [Judged({"a"}, ["a"])], [Judged({"a"}, ["x"])])
+    for documents, is_jeffreys in ((halves * 12, True), (misses * 19 + hits, True), (misses * 19 + halves, False)):
+        [one, again, other] = (means(documents, 2, seed=seed)["RP"][1] for seed in "112")
+        assert one == again
+        assert (one == other) == is_jeffreys
+
+
 def test_intervals_of_micro_averages_and_of_their_paired_differences_are_as_wide_as_draws_differ():
     first, second = (first_of(each, 5) for each in population())
     table = np.array(

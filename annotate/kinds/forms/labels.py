@@ -146,7 +146,7 @@ class Measures:
     def rows(self) -> Iterator[Row]:
         for labels, judged in self.groups.items():
             note = "" if judged else "no document has such a label"
-            for measure, of_each in ranked_labels.means(judged).items():
+            for measure, of_each in ranked_labels.means(judged, seed=self.seed).items():
                 for k, found in enumerate(of_each, 1):
                     yield row(measure, {"labels": labels, "k": str(k)}, found, len(judged), note)
         for answers, answered in self.answers.items():
