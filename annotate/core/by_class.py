@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy  # which loads its parts when they are first used
 
+from annotate.core.answers import Ints
 from annotate.core.comparing import Difference, paired
 from annotate.core.estimation import UNKNOWN, Estimate
 from annotate.core.intervals import jeffreys
@@ -21,11 +23,13 @@ Values = npt.NDArray[np.float64]
 class Drawn(NamedTuple):
     """The documents of one class in one language. weight: of the class in the figure; those of all classes and
     languages add up to 1. values: what each document counts, from 0 to 1, in their order; for one system 1 if it is
-    right and 0 if not, for several the mean of that.
+    right and 0 if not, for several the mean of that. units: the number of the unit that each document is part of, the
+    same for translations of one document in several languages; None where each document is a unit by itself.
     """
 
     weight: float
     values: Values
+    units: Ints | None = None
 
 
 def mean(classes: Sequence[Drawn]) -> Estimate:
@@ -35,14 +39,15 @@ def mean(classes: Sequence[Drawn]) -> Estimate:
     Techniques, 3rd edition, section 5.3; intervals of effective counts: Franco, Little, Louis and Slud 2019, Journal of
     Survey Statistics and Methodology 7(3)). To each class one document is added that is as all documents together,
     so that a class of which all are right is not taken for one without errors. The same documents under several
-    systems are one value each here, so that they count once, however many systems were right on them.
+    systems are one value each here, so that they count once, however many systems were right on them; and so are the
+    translations of a document.
     """
-    drawn = [each for each in classes if len(each.values)]
+    drawn = _by_unit(classes)
     if not drawn:
         return UNKNOWN
-    value = min(1.0, max(0.0, sum(weight * float(values.mean()) for weight, values in drawn)))
-    spread = _covariance([(weight, values, values) for weight, values in drawn])
-    whole = 1 / sum(weight**2 / len(values) for weight, values in drawn)
+    value = min(1.0, max(0.0, sum(each.weight * float(each.values.mean()) for each in drawn)))
+    spread = _covariance([(each.weight, each.values, each.values) for each in drawn])
+    whole = 1 / sum(each.weight**2 / len(each.values) for each in drawn)
     # None where every document counts alike, but for the last bits of a float.
     count = value * (1 - value) / spread if 0 < value < 1 and spread * whole > 1e-9 else whole
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
@@ -56,10 +61,10 @@ def difference(first: Sequence[Drawn], second: Sequence[Drawn]) -> Difference | 
     (comparing.paired).
     """
     better: list[tuple[Drawn, Drawn]] = []
-    for (weight, ones), (_, others) in zip(first, second, strict=True):
-        apart = ones - others
-        better.append((Drawn(weight, np.maximum(apart, 0)), Drawn(weight, np.maximum(-apart, 0))))
-    ups, downs = [up for up, _ in better], [down for _, down in better]
+    for one, other in zip(first, second, strict=True):
+        apart = one.values - other.values
+        better.append((one._replace(values=np.maximum(apart, 0)), one._replace(values=np.maximum(-apart, 0))))
+    ups, downs = (_by_unit(side) for side in ([up for up, _ in better], [down for _, down in better]))
     return paired(mean(ups), mean(downs), _correlation(ups, downs))
 
 
@@ -70,9 +75,37 @@ def _correlation(first: Sequence[Drawn], second: Sequence[Drawn]) -> float:
     return max(-1.0, min(1.0, both / sqrt(squared))) if squared > 0 else 0.0
 
 
-def _covariance(classes: Sequence[tuple[float, Values, Values]]) -> float:
+def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
+    """The classes that have documents, those with units in common made one class, of these units.
+
+    A unit's value is the mean, and what its documents add to the figure beyond what documents of their class and
+    language do: the residuals of a sample of clusters (Cochran 1977, section 9A.4). Where each unit is in all
+    languages, it is the mean over its translations.
+    """
+    drawn = [each for each in classes if len(each.values)]
+    if not drawn or any(each.units is None for each in drawn):
+        return drawn
+    places = np.repeat(np.arange(len(drawn)), [len(each.values) for each in drawn])
+    units = np.unique(np.concatenate([each.units for each in drawn if each.units is not None]), return_inverse=True)[1]
+    has = scipy.sparse.csr_array((np.ones(len(units)), (places, units)), shape=(len(drawn), units.max() + 1))
+    _, group = scipy.sparse.csgraph.connected_components(has @ has.T, directed=False)
+    residuals = np.concatenate([each.weight / len(each.values) * (each.values - each.values.mean()) for each in drawn])
+    found = []
+    for number in range(group.max() + 1):
+        own = np.flatnonzero(group == number)
+        if len(own) == 1:
+            found.append(drawn[own[0]])
+            continue
+        weight = sum(drawn[place].weight for place in own)
+        value = sum(drawn[place].weight * float(drawn[place].values.mean()) for place in own) / weight
+        inside = np.isin(places, own)
+        sums = np.bincount(units[inside], weights=residuals[inside])[np.unique(units[inside])]
+        found.append(Drawn(weight, value + sums * len(sums) / weight))
+    return found
+
+
+def _covariance(drawn: Sequence[tuple[float, Values, Values]]) -> float:
     """Of two weighted means of the same documents, with one more in each class that is as all together."""
-    drawn = [each for each in classes if len(each[1])]
 
     def together(parts: Sequence[Values]) -> float:
         return sum(weight * float(part.mean()) for (weight, _, _), part in zip(drawn, parts, strict=True))

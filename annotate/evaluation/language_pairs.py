@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import by_class
-from annotate.core.answers import Floats
+from annotate.core import by_class, splits
+from annotate.core.answers import Floats, Ints
 from annotate.core.by_class import Drawn
 from annotate.core.comparing import mcnemar
 from annotate.core.estimation import proportion
 from annotate.core.figure_rows import Row, difference_row, holm_corrected, row
-from annotate.core.splits import TEST
+from annotate.core.splits import TEST, components
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import (
     RESTORE,
@@ -44,16 +44,19 @@ READING = (
     "A number with two in brackets is an estimate with its 95% interval. It covers the choice of documents within each "
     "class, and not another run of training. Recall has Jeffreys’ interval.",
     "A mean counts each pair of languages alike, as in the tables of MLDoc (Schwenk and Li 2018). In its interval a "
-    "document counts once, with the share of the systems that are right on it.",
+    "document counts once, with the share of the systems that are right on it; so do documents that the set marks as "
+    "translations of each other.",
 )
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The test set of a language. file: the list of its documents; truth: their classes, in its order."""
+    """The test set of a language. file: the list of its documents; truth: their classes, in its order; units: the
+    number of each, the same for translations of one document; None where the set does not say what they are."""
 
     file: str
     truth: list[str]
+    units: Ints | None = None
 
 
 Tests = Mapping[str, Tested]  # language -> its test set
@@ -80,7 +83,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
             {"measure": "mean_accuracy", "of": {"train": JOINT}},
         ],
         "sections": _sections([code for code in tests if code in {test for _, test in first}], classes),
-        "words": {"matrix": _of_matrix(first, tests, classes), "overall": _of_means(gold)},
+        "words": {"matrix": _of_matrix(first, tests, classes), "overall": _of_means(gold, tests)},
         "reading": READING,
         "predictor": described(names[0]),
         "gold": [gold.described()],
@@ -150,14 +153,19 @@ def _of_matrix(right: Right, tests: Tests, classes: Collection[str]) -> list[str
     return words
 
 
-def _of_means(gold: PublishedSet) -> list[str]:
-    apart = sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"]["apart"]})
-    if not apart:
+def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
+    fields = ", ".join(sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"]["apart"]}))
+    if not fields or len(tests) < 2:
         return []
+    if all(tested.units is not None for tested in tests.values()):
+        return [
+            f"Documents of several languages with an equal {fields} are taken for translations: each of them counts "
+            "once in the intervals of means over several test languages."
+        ]
     return [
-        f"The set was drawn so that documents with an equal {', '.join(apart)} stay in one of test, dev and train, in "
-        "all languages together. Where test sets of several languages have such documents in common, the intervals of "
-        "means over several test languages are too narrow."
+        f"Documents with an equal {fields} stay in one of test, dev and train, but the set does not mark which test "
+        "documents are translations. Where there are any, the intervals of means over several test languages are too "
+        "narrow."
     ]
 
 
@@ -174,8 +182,10 @@ def _drawn(right: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
             continue
         values, truth = np.mean(own, axis=0), np.array(tested.truth)
         for label in sorted(set(tested.truth)):
-            of_class = values[truth == label]
-            found.append(Drawn(len(own) / len(pairs) * len(of_class) / len(values), of_class))
+            of_class = truth == label
+            weight = len(own) / len(pairs) * of_class.sum() / len(values)
+            units = None if tested.units is None else tested.units[of_class]
+            found.append(Drawn(weight, values[of_class], units))
     return found
 
 
@@ -270,20 +280,41 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     languages = _languages(gold)
     names = {code: mldoc.named(code, languages)[0] for code in languages}
     files = {code: f"{mldoc.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
-    labels = _labels(gold.folder / f"gold{gold.mark}.jsonl")
-    found = {}
+    rows = _rows(gold.folder / f"gold{gold.mark}.jsonl")
+    ids_of: dict[str, list[str]] = {}
     for language, file in files.items():
         ids = (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
-        if strange := [key for key in ids if key not in labels]:
+        if strange := [key for key in ids if key not in rows]:
             raise GoldSetError(f"{gold.folder / file} names {strange[0]}, which is not among the set's rows. {RESTORE}")
         if ids:
-            found[language] = Tested(file, [labels[key] for key in ids])
-    if not found:
+            ids_of[language] = ids
+    if not ids_of:
         raise EvaluationError(
             f"The set {gold.name} in {gold.folder} has no test set, and predictions are for its documents; open a task "
             "with --test, and export that."
         )
-    return found
+    units = _units(ids_of, rows)
+    return {
+        language: Tested(
+            files[language],
+            [rows[key]["label"] for key in ids],
+            np.array([units[key] for key in ids]) if units else None,
+        )
+        for language, ids in ids_of.items()
+    }
+
+
+def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict[str, int]:
+    """Id -> the number of the unit of each test document, those with equal values of the fields of --apart being one.
+    None where the rows do not have these values, or where two documents of one language have the same: then they mark
+    something else than translations."""
+    tested = [(key, language) for language, ids in ids_of.items() for key in ids]
+    if not all(rows[key].get("apart") for key, _ in tested):
+        return {}
+    units = components(splits.Row(key, language, rows[key]["apart"]) for key, language in tested)
+    if any(len({row.language for row in unit}) < len(unit) for unit in units):
+        return {}
+    return {row.id: number for number, unit in enumerate(units) for row in unit}
 
 
 def _languages(gold: PublishedSet) -> list[str]:
@@ -297,11 +328,11 @@ def classes_of(gold: PublishedSet) -> list[str]:
     return classes
 
 
-def _labels(rows: Path) -> dict[str, str]:
-    """Id -> class of all rows of the set."""
-    with rows.open(encoding="utf-8") as lines:
-        told = [json.loads(line) for line in lines]
-    return {row["id"]: row["label"] for row in told}
+def _rows(path: Path) -> dict[str, dict[str, Any]]:
+    """Id -> row of the set."""
+    with path.open(encoding="utf-8") as lines:
+        rows = [json.loads(line) for line in lines]
+    return {row["id"]: row for row in rows}
 
 
 def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> dict[Pair, list[str]]:

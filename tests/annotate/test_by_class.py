@@ -1,5 +1,7 @@
 """Accuracy of documents drawn class by class: means and differences, and how often their intervals hold the truth."""
 
+from dataclasses import asdict
+from itertools import product
 from statistics import fmean
 
 import numpy as np
@@ -76,7 +78,7 @@ def test_the_interval_holds_the_value_and_stays_between_0_and_1(counts):
 @given(COUNTS, st.randoms())
 def test_a_difference_is_that_of_the_means_turns_round_with_the_two_and_leaves_ties_out(counts, random):
     first = of_counts(*counts)
-    second = [Drawn(weight, np.array([float(random.random() < 0.5) for _ in values])) for weight, values in first]
+    second = [each._replace(values=np.array([float(random.random() < 0.5) for _ in each.values])) for each in first]
     apart, back = difference(first, second), difference(second, first)
     assert apart.value == pytest.approx(mean(first).value - mean(second).value)
     assert (back.value, back.low, back.high) == pytest.approx((-apart.value, -apart.high, -apart.low))
@@ -146,3 +148,51 @@ def test_means_over_systems_and_their_differences_are_held_though_the_systems_er
     assert 0.93 <= fmean(apart) <= 0.975
     # What takes the documents of each system for others is too narrow, the more systems there are.
     assert fmean(as_others) < (0.93 if systems == 3 else 0.85)
+
+
+# --- translations
+
+
+def test_translations_of_a_document_are_one_value_their_mean():
+    chance = np.random.default_rng(3)
+    values = chance.random((2, 3, 20)).round()  # by class and language
+    units = np.arange(40).reshape(2, 20)
+    by_language = [Drawn(1 / 6, values[k, n], units[k]) for k in (0, 1) for n in range(3)]
+    by_unit = [Drawn(1 / 2, values[k].mean(axis=0)) for k in (0, 1)]
+    assert asdict(mean(by_language)) == pytest.approx(asdict(mean(by_unit)))
+    others = [Drawn(1 / 6, chance.random(20).round(), each.units) for each in by_language]
+    apart, back = difference(by_language, others), difference(others, by_language)
+    assert (back.value, back.low, back.high) == pytest.approx((-apart.value, -apart.high, -apart.low))
+    assert apart.value == pytest.approx(mean(by_language).value - mean(others).value)
+
+
+def test_documents_without_translations_are_documents_by_themselves():
+    classes = of_counts((9, 10), (5, 10), (8, 20))
+    numbers = np.split(np.arange(40), [10, 20])
+    assert mean([each._replace(units=own) for each, own in zip(classes, numbers, strict=True)]) == mean(classes)
+
+
+@pytest.mark.parametrize("documents", [20, 33])
+def test_means_over_eight_languages_of_translated_documents_are_held(documents):
+    """Three systems, and 20 test documents of each of 7 classes in each language, of so many. A document is as hard in
+    all languages."""
+    chance = np.random.default_rng(200)
+    ease = np.linspace(2, 4, 8)[:, None] + np.linspace(0, 0.5, 3)
+
+    def right(hard):
+        size = (*hard.shape, *ease.shape)
+        of_systems = hard[..., None, None] + 0.7 * chance.normal(size=size) + chance.logistic(size=size)
+        return (ease > of_systems).mean(axis=-1)
+
+    truth = right(chance.normal(size=100_000)).mean()
+    held, taken_for_others = [], []
+    for _ in range(300):
+        values = right(chance.normal(size=(7, documents)))
+        drawn = []
+        for label, language in product(range(7), range(8)):
+            own = chance.permutation(documents)[:20]
+            drawn.append(Drawn(1 / 56, values[label, own, language], 100 * label + own))
+        held.append(is_held(mean(drawn), truth))
+        taken_for_others.append(is_held(mean([each._replace(units=None) for each in drawn]), truth))
+    assert 0.925 <= fmean(held) <= 0.975
+    assert fmean(taken_for_others) < 0.9

@@ -157,6 +157,25 @@ def test_a_mean_over_systems_that_are_right_on_the_same_documents_knows_no_more_
     assert other["high"] - other["low"] < mean["high"] - mean["low"]
 
 
+def test_translations_count_once_in_a_mean_over_test_languages(gold, tmp_path, run):
+    """On half of the sentences all systems are right, each in its language, on the others none."""
+    rows = {row["id"]: row for row in map(json.loads, (gold / "gold.jsonl").read_text().splitlines())}
+    sentences = sorted({row["apart"][0] for row in rows.values()})
+    (tmp_path / "mine").mkdir()
+    for language in SOURCES:
+        tested = [rows[key] for key in labels(gold, language)]
+        said = [
+            row["label"] if sentences.index(row["apart"][0]) % 2 else CLASSES[CLASSES.index(row["label"]) - 1]
+            for row in tested
+        ]
+        (tmp_path / f"mine/{language}-{language}.prediction").write_text("".join(f"{label}\n" for label in said))
+    report = run("--gold", gold, tmp_path / "mine")
+    width = {pair: made["high"] - made["low"] for pair, made in pairs_of(report).items()}
+    mean = figures(report, "mean_accuracy")
+    assert mean["high"] - mean["low"] > 0.7 * min(width.values())
+    assert mean["count"] < 80  # and not the 240 of as many documents
+
+
 PUBLISHED = {"zh-CN-de": "zh-de", "de-zh-CN": "de-zh", "zh-CN-zh-CN": "zh-zh", "joint-zh-CN": "joint-zh"}
 
 
@@ -280,7 +299,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
         assert shown in written
         assert "mean over 55 pairs" in written
         assert "1 pair has no file of predictions" in written
-        assert "documents with an equal sentence stay in one of test, dev and train" in written
+        assert "Documents of several languages with an equal sentence are taken for translations" in written
         assert "A is mine, B is other, on the same documents." in written
     matrix = text[text.index("\ntrained on ") :].split("\n\n")[0].splitlines()[1:]
     assert matrix[0].split() == ["trained", "on", "de", "en", "es", "fr", "it", "ja", "ru", "zh-CN"]
