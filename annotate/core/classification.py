@@ -4,7 +4,7 @@ Every measure here depends on a confusion matrix only through its diagonal, its 
 The jackknife leaves one group of units out at a time, so it needs these for each group and never n matrices.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import sqrt
@@ -24,12 +24,13 @@ AT_ONCE = 1 << 22  # numbers of one margin that are in memory together
 
 @dataclass(frozen=True)
 class Margins:
-    """Sums of weights by label, (..., K): where gold and prediction are that label, of gold, of predictions. squares:
-    the sum of weights times the squared distance between the places of both labels, (...)."""
+    """Sums of weights by label, (..., K): where gold and prediction are that label, of gold, of predictions. off,
+    squares: the sums of weights times the distance between the places of both labels, and times its square, (...)."""
 
     both: Floats
     gold: Floats
     said: Floats
+    off: Floats
     squares: Floats
 
     @property
@@ -94,6 +95,11 @@ def weighted_kappa(of: Margins) -> Floats:
     return np.asarray(np.where(apart > SLACK, 1 - _ratio(of.squares * of.total, apart), 0.0))
 
 
+def mean_absolute_error(of: Margins) -> Floats:
+    """The mean distance between the places of gold and predicted label."""
+    return _ratio(of.off, of.total)
+
+
 @dataclass(frozen=True)
 class Paired:
     """Gold and predicted labels of n units.
@@ -133,6 +139,7 @@ class Paired:
             sums(self.gold[is_right], self.weights[is_right]),
             sums(self.gold, self.weights),
             sums(self.said, self.weights),
+            np.asarray((self.weights * np.abs(self.gold - self.said)).sum()),
             np.asarray((self.weights * (self.gold - self.said) ** 2).sum()),
         )
 
@@ -225,11 +232,10 @@ class Paired:
         _, first, times = np.unique(alike, axis=1, return_index=True, return_counts=True)
         return (np.arange(len(first)), first), times.astype(np.float64)
 
-    def _without(self, parts: tuple[Ints, ...]) -> list[Margins]:
+    def _without(self, parts: tuple[Ints, ...]) -> Iterator[Margins]:
         number, place = parts
         count = int(number.max()) + 1 if len(number) else 0
         step = max(1, AT_ONCE // max(1, self.labels))
-        found = []
         for begun in range(0, count, step):
             taken = (number >= begun) & (number < begun + step)
             part, units = number[taken] - begun, place[taken]
@@ -241,16 +247,14 @@ class Paired:
                 return remaining
 
             gold, said, weights = self.gold[units], self.said[units], self.weights[units]
-            whole = self.margins
-            found.append(
-                Margins(
-                    left(whole.both, gold, weights * (gold == said)),
-                    left(whole.gold, gold, weights),
-                    left(whole.said, said, weights),
-                    np.maximum(whole.squares - np.bincount(part, weights * (gold - said) ** 2, size), 0.0),
-                )
+            whole, off = self.margins, np.abs(gold - said)
+            yield Margins(
+                left(whole.both, gold, weights * (gold == said)),
+                left(whole.gold, gold, weights),
+                left(whole.said, said, weights),
+                np.maximum(whole.off - np.bincount(part, weights * off, size), 0.0),
+                np.maximum(whole.squares - np.bincount(part, weights * off**2, size), 0.0),
             )
-        return found
 
 
 def clustered(hits: Floats, of: Floats) -> Estimate:
@@ -267,22 +271,36 @@ def clustered(hits: Floats, of: Floats) -> Estimate:
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
 
 
-def apart(first: Paired, second: Paired, measure: Measure) -> tuple[Difference | None, float | None]:
-    """How far two systems are apart on the same units in a measure, with the jackknife's interval, and the two-sided
-    p-value that they are not, by the normal distribution; None of fewer than LEAST_UNITS units or groups.
+Apart = tuple[Difference | None, float | None]
 
-    first, second: with the same gold labels, weights and groups.
+
+def apart(
+    first: Paired, second: Paired, measure: Measure, other: Measure | None = None, *, most: Sequence[float] = (1.0,)
+) -> list[Apart]:
+    """How far two systems are apart on the same units in each of M measures, with the jackknife's interval, and the
+    two-sided p-value that they are not, by the normal distribution. No difference of fewer than LEAST_UNITS units or
+    groups, nor where it varies with none of them.
+
+    first, second: with the same gold labels, weights and groups. measure, other: what is computed of the first and of
+    the second, (..., M); by default the same. most: how far apart the measures can be, (M,).
     """
-    both = _Both(first, second)
-    value = float(measure(first.margins)) - float(measure(second.margins))
-    units, spread = both.jackknife(measure)
+    other = other or measure
+    values = np.atleast_1d(measure(first.margins) - other(second.margins))
+    units, spreads = _Both(first, second).jackknife(measure, other, values)
+    return [
+        _difference(float(value), float(spread), units, end)
+        for value, spread, end in zip(values, spreads, most, strict=True)
+    ]
+
+
+def _difference(value: float, spread: float, units: int, most: float) -> Apart:
     if units < LEAST_UNITS:
         return None, None
     if spread * units <= SLACK:
         return (Difference(0.0, 0.0, 0.0), 1.0) if abs(value) <= SLACK else (None, None)
     off = Z * sqrt(spread)
     p = 2 * float(scipy.special.ndtr(-abs(value) / sqrt(spread)))
-    return Difference(value, max(-1.0, value - off), min(1.0, value + off)), p
+    return Difference(value, max(-most, value - off), min(most, value + off)), p
 
 
 @dataclass(frozen=True)
@@ -290,32 +308,33 @@ class _Both:
     first: Paired
     second: Paired
 
-    def jackknife(self, measure: Measure) -> tuple[int, float]:
-        """By stratum (Wolter 2007, Introduction to Variance Estimation, 2nd edition, section 4.5). Units that both
-        systems label alike are left out once for both."""
-        one, other = self.first, self.second
+    def jackknife(self, measure: Measure, other: Measure, values: Floats) -> tuple[int, Floats]:
+        """The number of units or groups, and the variance of each difference by stratum, (M,) (Wolter 2007,
+        Introduction to Variance Estimation, 2nd edition, section 4.5). values: the differences. Units that both systems
+        label alike are left out once for both."""
+        one, two = self.first, self.second
         if one.groups is not None:
             parts, times = one._parts
         else:
-            alike = np.stack([one.gold.astype(np.float64), one.said.astype(np.float64), other.said, one.weights])
+            alike = np.stack([one.gold.astype(np.float64), one.said.astype(np.float64), two.said, one.weights])
             _, first, counted = np.unique(alike, axis=1, return_index=True, return_counts=True)
             parts, times = (np.arange(len(first)), first), counted.astype(np.float64)
         if (units := int(times.sum())) < 2:
-            return units, 0.0
-        found = np.concatenate(
-            [
-                np.asarray(measure(mine)) - np.asarray(measure(theirs))
-                for mine, theirs in zip(one._without(parts), other._without(parts), strict=True)
-            ]
-        )
-        strata = np.zeros(len(found), dtype=np.int64)
+            return units, np.zeros_like(values)
+        strata, begun = np.zeros(len(times), dtype=np.int64), 0
         if one.groups is None:
             number, place = parts
             strata[number] = one.strata[place]
-        sizes = np.bincount(strata, times).astype(np.float64)
-        means = _ratio(np.bincount(strata, found * times).astype(np.float64), sizes)
-        squares = np.bincount(strata, (found - means[strata]) ** 2 * times)
-        return units, float((squares * _ratio(sizes - 1, sizes)).sum())
+        sizes = np.bincount(strata, times).astype(np.float64)[:, None]
+        sums, squares = (np.zeros((len(sizes), len(values))) for _ in range(2))
+        for mine, theirs in zip(one._without(parts), two._without(parts), strict=True):
+            # Less the difference of all units, so that no digits are lost.
+            changed = (measure(mine) - other(theirs)).reshape(-1, len(values)) - values
+            chunk = slice(begun, begun := begun + len(changed))
+            np.add.at(sums, strata[chunk], times[chunk, None] * changed)
+            np.add.at(squares, strata[chunk], times[chunk, None] * changed**2)
+        spread = np.maximum(squares - _ratio(sums**2, sizes), 0.0) * _ratio(sizes - 1, sizes)
+        return units, spread.sum(axis=0)
 
 
 def places_of(values: Sequence[str], labels: Sequence[str]) -> Ints:

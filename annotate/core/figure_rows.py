@@ -1,8 +1,10 @@
 """Figures as rows (measure, slice, estimate, interval, note), of one system or of two that are compared."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import sqrt
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from annotate.core import classification as classes
 from annotate.core.classification import Measure, Paired
@@ -15,7 +17,8 @@ if TYPE_CHECKING:
     from annotate.core.ranking import Ranked
 
 Row = dict[str, Any]
-NO_UNITS, FEW = "no unit", "too few units for an interval"
+NO_UNITS, FEW, ALIKE = "no unit", "too few units for an interval", "no variation among the units"
+LOSSES = ("mae", "log_loss", "brier")  # measures in which the system with the smaller figure is better
 
 
 def row(measure: str, of: Mapping[str, str], found: Any, units: float | None, note: str = "") -> Row:
@@ -37,7 +40,10 @@ def difference_row(
     measure: str, of: Mapping[str, str], found: Difference | None, units: float | None, note: str, p: float | None
 ) -> Row:
     """A row of a comparison, as `row` has it; p: of the test that both systems reach the same, None without one."""
-    return row(measure, of, found, units, note) | {"better": found.better if found else None, "p": p, "p_holm": None}
+    better = found.better if found else None
+    if better and measure in LOSSES:
+        better = "second" if better == "first" else "first"
+    return row(measure, of, found, units, note) | {"better": better, "p": p, "p_holm": None}
 
 
 def holm_corrected(rows: list[Row]) -> list[Row]:
@@ -48,13 +54,40 @@ def holm_corrected(rows: list[Row]) -> list[Row]:
     return rows
 
 
-def apart(measure: str, of: Mapping[str, str], first: Paired, second: Paired, function: Measure) -> Row:
-    """How far two systems are apart in a measure on the same units; p of accuracy is McNemar's on a plain sample."""
-    found, p = classes.apart(first, second, function)
-    if measure == "accuracy" and first.is_plain:
+def accuracy_apart(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
+    """How far two systems are apart in accuracy on the same units; p is McNemar's on a plain sample."""
+    [(found, p)] = classes.apart(first, second, classes.accuracy)
+    if first.is_plain:
         alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
         p = mcnemar(*alone)
-    return difference_row(measure, of, found, len(first.gold), "" if found else f"fewer than {LEAST_UNITS} units", p)
+    return difference_row("accuracy", of, found, len(first.gold), why_withheld(found, len(first.gold)), p)
+
+
+def measures_apart(
+    first: Paired,
+    second: Paired,
+    measures: Mapping[str, Measure],
+    others: Mapping[str, Measure] | None = None,
+    *,
+    most: float = 1.0,
+) -> Iterator[Row]:
+    """How far two systems are apart in measures of all units. others: the measures of the second, where they are other
+    functions. most: how far apart they can be."""
+
+    def all_of(functions: Mapping[str, Measure]) -> Measure:
+        return lambda of: np.stack([np.asarray(each(of)) for each in functions.values()], axis=-1)
+
+    units, ends = len(first.gold), [most] * len(measures)
+    found = classes.apart(first, second, all_of(measures), all_of(others or measures), most=ends)
+    for name, (difference, p) in zip(measures, found, strict=True):
+        yield difference_row(name, {}, difference, units, why_withheld(difference, units), p)
+
+
+def why_withheld(found: Difference | None, units: int) -> str:
+    """Why two systems are not compared in a figure that rests on so many units; empty where they are."""
+    if units < LEAST_UNITS:
+        return f"fewer than {LEAST_UNITS} units"
+    return "" if found else ALIKE
 
 
 def averaged(rows: Sequence[Row]) -> Difference | None:

@@ -11,8 +11,11 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 from annotate.core.answers import Bools, Floats, Ints
+from annotate.core.classification import Apart
+from annotate.core.comparing import Difference
 from annotate.core.estimation import SLACK, Z
 from annotate.core.intervals import LEVEL
 from annotate.core.lottery import lot
@@ -28,6 +31,7 @@ from annotate.core.scored_units import (
     quantile,
     share,
     too_few,
+    variance,
 )
 
 BINS = 15
@@ -65,7 +69,11 @@ def log_loss(units: ScoredUnits) -> Figure:
 
     Scores are held between the machine epsilon e and 1 - e, as in scikit-learn, so that one unit adds at most 36.04.
     """
-    return mean(-np.log(_clipped(_true_scores(units))), units)
+    return mean(_log_losses(units), units)
+
+
+def _log_losses(units: ScoredUnits) -> Floats:
+    return -np.log(_clipped(_true_scores(units)))
 
 
 def brier_score(units: ScoredUnits) -> Figure:
@@ -74,8 +82,34 @@ def brier_score(units: ScoredUnits) -> Figure:
 
     With two labels, the form with one column that many programs print is half of this.
     """
+    return mean(_brier_scores(units), units, 2.0)
+
+
+def _brier_scores(units: ScoredUnits) -> Floats:
     squares = np.einsum("nk,nk->n", units.scores, units.scores)
-    return mean(np.maximum(0, squares - 2 * _true_scores(units) + 1), units, 2.0)
+    found: Floats = np.maximum(0, squares - 2 * _true_scores(units) + 1)
+    return found
+
+
+def losses_apart(first: ScoredUnits, second: ScoredUnits) -> dict[str, Apart]:
+    """How far the log loss and the Brier score of two systems are apart on the same units: measure -> the difference
+    of the means, with the interval of Student's t by group, and the two-sided p-value that there is none."""
+    return {
+        name: _mean_apart(losses(first) - losses(second), first)
+        for name, losses in (("log_loss", _log_losses), ("brier", _brier_scores))
+    }
+
+
+def _mean_apart(values: Floats, units: ScoredUnits) -> Apart:
+    if units.groups < LEAST_UNITS:
+        return None, None
+    value = float(units.shares @ values)
+    spread = sqrt(variance(units, units.shares * (values - value)))
+    if spread <= SLACK:
+        return (Difference(0.0, 0.0, 0.0), 1.0) if abs(value) <= SLACK else (None, None)
+    off = quantile(units) * spread
+    p = 2 * float(scipy.special.ndtr(-abs(value) / spread * Z / quantile(units)))
+    return Difference(value, value - off, value + off), p
 
 
 def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:

@@ -9,24 +9,21 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import classification as classes
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
-from annotate.core.figure_rows import apart, holm_corrected
+from annotate.core.figure_rows import holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import certificate, frame_of, judged_units
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
-from annotate.evaluation.score_measures import scored
+from annotate.evaluation.score_measures import scored, scores_apart
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
-from annotate.kinds.forms.choice import Measures
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
 from corpora.core.predictions import EVERY_LABEL, FIELDS
 
-FEWEST = 10  # units of a slice
 REFUSAL = "(refused)"  # what a report shows where a system gave no label
 HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 READING = (
@@ -121,7 +118,7 @@ def _report(
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], [*units.labels, REFUSAL]),
-        "comparison": _comparison(first, measured[1], units, names[1]) if len(measured) > 1 else None,
+        "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
         "error_count": len(errors),
         "told": [note for each in systems for note in each.notes],
@@ -157,15 +154,11 @@ def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
 # --- two systems
 
 
-def _comparison(first: Measures, second: Measures, units: Units, name: str) -> dict[str, Any]:
-    rows: list[dict[str, Any]] = []
-    others = second.compared()
-    for measure, (function, pairs) in first.compared().items():
-        rows.append(apart(measure, {}, pairs, others[measure][1], function))
-    for of, kept in _slices(units):
-        if kept.sum() >= FEWEST:
-            sides = first.pairs.where(kept), second.pairs.where(kept)
-            rows.append(apart("accuracy", of, *sides, classes.accuracy))
+def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predictions], name: str) -> dict[str, Any]:
+    first, second = measured
+    rows = [*first.compared(second, _slices(units))]
+    if all(each.scores is not None for each in systems):
+        rows[1:1] = scores_apart(first.pairs, *(each.scores for each in systems))
     return {"other": described(name), "rows": holm_corrected(rows)}
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from annotate.core import scores as measures
 from annotate.core.answers import Floats
 from annotate.core.classification import Paired
-from annotate.core.figure_rows import Row
+from annotate.core.figure_rows import Row, difference_row, why_withheld
 from annotate.core.scored_units import Figure, ScoredUnits, scored_units
 from annotate.core.selective_prediction import RiskCoverage, precision_threshold, risk_coverage
 
@@ -76,12 +76,21 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
             "low": each.accuracy.low,
             "high": each.accuracy.high,
             "units": each.units,
+            "note": each.accuracy.reason,
         }
         for each in calibration.bins
         if each.units
     ]
     curve = [{"coverage": point.coverage, "accuracy": point.accuracy} for point in selective.points]
     return {"rows": rows, "sections": list(SECTIONS), "reading": list(READING), "reliability": bins, "coverage": curve}
+
+
+def scores_apart(pairs: Paired, first: Floats, second: Floats) -> Iterator[Row]:
+    """How far two systems are apart in the losses of their scores."""
+    sides = (scored_units(pairs.gold, table, pairs.weights, pairs.groups) for table in (first, second))
+    for name, (found, p) in measures.losses_apart(*sides).items():
+        units = len(pairs.gold)
+        yield difference_row(name, {}, found, units, why_withheld(found, units), p)
 
 
 def of_figure(measure: str, of: Mapping[str, str], found: Figure, units: int, note: str = "") -> Row:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import bleu, figure_rows
+from annotate.core import bleu
 from annotate.core.answers import Floats
-from annotate.core.classification import Paired, accuracy, places_of
+from annotate.core.classification import Paired, places_of
 from annotate.core.figure_rows import (
     Row,
+    accuracy_apart,
     averaged,
     difference_row,
     holm_corrected,
@@ -199,7 +200,7 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
 def _apart(part: Graded, one: Measured, other: Measured) -> Row:
     if part.measure == "accuracy":
         first, second = (each.pairs(part.gold.labels) for each in (one, other))
-        return figure_rows.apart("accuracy", part.of(one), first, second, accuracy)
+        return accuracy_apart(part.of(one), first, second)
     if part.measure == "ndcg":
         sums = [np.array([[value, 1.0] for value in by_query(each.pages)[0]]).reshape(-1, 2) for each in (one, other)]
         score = _mean

@@ -30,11 +30,22 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from annotate.core.figure_rows import LOSSES
 from annotate.reports.curves import Spot, curve
 from annotate.reports.heat_map import Cell as Confusion
 from annotate.reports.heat_map import heat_map
 from annotate.reports.measure_names import DIMENSIONS, MEASURES
-from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points, span
+from annotate.reports.numbers import (
+    NOT_MEASURED,
+    coefficient,
+    coefficients_apart,
+    count,
+    estimate,
+    p_value,
+    percent,
+    points,
+    span,
+)
 from annotate.reports.plots import Mark
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.sections import Section, by_value, mark_of, pictures
@@ -160,7 +171,7 @@ def _cell(row: Mapping[str, Any]) -> Cell:
 
 
 NOTES = Column("note", "note", NOTE)
-LOSSES = ("refused", "ece", "aurc")  # shares that are 0 at best, which a plot of the others would hide
+ZERO_AT_BEST = ("refused", "ece", "aurc")  # shares that a plot of the others would hide
 
 
 def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
@@ -172,7 +183,7 @@ def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]],
     )
 
     def plots() -> list:
-        shown = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in LOSSES]
+        shown = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST]
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row, row["units"]),)) for row in shown]
         return pictures(marks, "Main measures", counted=f"{report['unit']}s")
 
@@ -231,7 +242,8 @@ def _slice_plots(
     title = str(part["title"])
     if "measures" not in part:
         title = f"{_capital(MEASURES[plotted[0]].name)} {title.lower()}"
-    ordered = drawn if all(row.label.isdigit() for row in drawn) else by_value(drawn)
+    # Languages are found by their code in the table; other slices stand in its order.
+    ordered = by_value(drawn) if names and not all(row.label.isdigit() for row in drawn) else drawn
     return pictures(ordered, title, series, counted=f"{report['unit']}s")
 
 
@@ -350,7 +362,7 @@ def _better_of(apart: Mapping[str, Any] | None, names: tuple[str, str]) -> str:
 def _difference(row: Mapping[str, Any]) -> Cell:
     if row["value"] is None or MEASURES[row["measure"]].is_share:
         return Cell(points(row), row["value"])
-    return Cell(coefficient(row), row["value"])
+    return Cell(coefficients_apart(row), row["value"])
 
 
 def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
@@ -377,6 +389,8 @@ def _comparison(report: dict) -> list[Section]:
         f"A is {first}, B is {second}, on the same {report['unit']}s. Each figure is what A reaches less what B "
         "reaches, shares in percentage points, with its 95% interval. The better one is named where zero lies outside "
         "the interval."
+        + " Of losses and of the mean absolute error less is better."
+        * any(row["measure"] in LOSSES for row in rows)
     ]
     if tested:
         test = report["comparison"].get("test", "a two-sided paired test, McNemar’s exact one for accuracy")
@@ -426,6 +440,7 @@ RELIABILITY = (
     Column("confidence", "mean confidence", NUMBER, lambda row: percent(row["confidence"])),
     Column("accuracy", "accuracy", NUMBER, lambda row: estimate({**row, "value": row["accuracy"]})),
     numbered("units", "units"),
+    NOTES,
 )
 
 
@@ -448,7 +463,7 @@ def _reliability(report: dict) -> Section:
         "Where the scores are calibrated, dots lie on the dashed line: below it the system is too sure of itself, "
         "above it less sure than it could be.",
     )
-    tables = (table(many(len(bins), "bin"), RELIABILITY, bins),)
+    tables = dense(table(many(len(bins), "bin"), RELIABILITY, bins))
     return Section("reliability", "Calibration", words, tables, plots=plots)
 
 

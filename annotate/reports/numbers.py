@@ -3,7 +3,7 @@
 Nothing is computed here. Shares are between 0 and 1; a number that was not measured is None and is written as a dash.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 NOT_MEASURED = "–"
@@ -29,10 +29,19 @@ def span(low: float, high: float) -> str:
 def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
     """0.158 [0.140, 0.173], and never -0.000, of a measure as core/agreement.py makes it; there may be no interval, or
     no value."""
+    return _with_ends(made, lambda value: f"{value:z.{digits}f}")
+
+
+def coefficients_apart(made: Mapping[str, Any] | None) -> str:
+    """+0.158 [−0.140, +0.173], a difference of two such measures."""
+    return _with_ends(made, lambda value: _minus(f"{value:+.3f}"))
+
+
+def _with_ends(made: Mapping[str, Any] | None, shown: Callable[[float], str]) -> str:
     if made is None or made["value"] is None:
         return NOT_MEASURED
-    interval = "" if made["low"] is None else f" [{made['low']:z.{digits}f}, {made['high']:z.{digits}f}]"
-    return f"{made['value']:z.{digits}f}{interval}"
+    interval = "" if made["low"] is None else f" [{shown(made['low'])}, {shown(made['high'])}]"
+    return f"{shown(made['value'])}{interval}"
 
 
 def estimate(made: Mapping[str, Any] | None) -> str:
@@ -53,7 +62,12 @@ def points(made: Mapping[str, Any] | None) -> str:
 
 
 def _signed(share: float) -> str:
-    return f"{100 * share:+.1f}".replace("-", "−").replace("+0.0", "0.0").replace("−0.0", "0.0")
+    return _minus(f"{100 * share:+.1f}")
+
+
+def _minus(number: str) -> str:
+    """With a minus sign for a hyphen; zero without a sign."""
+    return number.replace("-", "−") if float(number) else number[1:]
 
 
 def count(number: float | None) -> str:

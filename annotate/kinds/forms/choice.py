@@ -9,13 +9,22 @@ from annotate.core import classification as classes
 from annotate.core.aggregation import Aggregation, majority
 from annotate.core.answers import Bools, Floats
 from annotate.core.classification import Measure, Paired
-from annotate.core.figure_rows import Row, row
+from annotate.core.figure_rows import (
+    ALIKE,
+    Row,
+    accuracy_apart,
+    difference_row,
+    measures_apart,
+    row,
+    why_withheld,
+)
 from annotate.core.resampling import LEAST_UNITS
 from annotate.core.words import Wrong
 
 SEVERAL = False
 SIDED = False
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
+BY_LABEL: Mapping[str, Measure] = {"precision": classes.precisions, "recall": classes.recalls, "f1": classes.f1s}
 
 
 def read(sent: Sequence[str]) -> str:
@@ -97,8 +106,7 @@ class Measures:
 
     @property
     def macros(self) -> dict[str, Measure]:
-        by_label = {"macro_precision": classes.precisions, "macro_recall": classes.recalls, "macro_f1": classes.f1s}
-        return {name: classes.macro(measure, self.occurring) for name, measure in by_label.items()}
+        return {f"macro_{name}": classes.macro(measure, self.occurring) for name, measure in BY_LABEL.items()}
 
     @staticmethod
     def _f1_of(place: int) -> Measure:
@@ -111,14 +119,39 @@ class Measures:
         yield row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
         yield row("macro_f1", of, pairs.estimate(part.macros["macro_f1"], part.units_of_labels), units)
 
-    def compared(self) -> dict[str, tuple[Measure, Paired]]:
-        """The measures in which two systems are compared, and the labels by which each is computed."""
-        measures = {"accuracy": classes.accuracy, **self.macros, "kappa": classes.kappa, "mcc": classes.matthews}
-        return {name: (measure, self.pairs) for name, measure in measures.items()}
+    def compared(self, other: "Measures", slices: Iterable[tuple[Mapping[str, str], Bools]]) -> Iterator[Row]:
+        """How far this system is apart from another one on the same units: in all of them, by label and in slices."""
+        yield from self._all_compared(other)
+        yield from self._labels_compared(other)
+        for of, kept in slices:
+            yield accuracy_apart(of, self.pairs.where(kept), other.pairs.where(kept))
+
+    def _all_compared(self, other: "Measures") -> Iterator[Row]:
+        yield accuracy_apart({}, self.pairs, other.pairs)
+        coefficients = {"kappa": classes.kappa, "mcc": classes.matthews}
+        yield from measures_apart(self.pairs, other.pairs, self.macros | coefficients, other.macros | coefficients)
+
+    def _labels_compared(self, other: "Measures") -> Iterator[Row]:
+        """Precision, recall and F1 of each label that occurs; F1 alone is tested."""
+        places = np.flatnonzero(self.occurring | other.occurring)
+
+        def measure(of: classes.Margins) -> Floats:
+            found = np.stack([each(of)[..., places] for each in BY_LABEL.values()], axis=-1)
+            return found.reshape(*of.gold.shape[:-1], -1)
+
+        found = iter(classes.apart(self.pairs, other.pairs, measure, most=[1.0] * (len(BY_LABEL) * len(places))))
+        for place in places:
+            is_gold, said, theirs = (each == place for each in (self.pairs.gold, self.pairs.said, other.pairs.said))
+            resting = (said | theirs, is_gold, is_gold | said | theirs)
+            lacking = ("" if said.any() and theirs.any() else "never predicted by one of the two", "", "")
+            for name, (difference, p), units, note in zip(BY_LABEL, found, resting, lacking, strict=False):
+                note = note or why_withheld(difference, int(units.sum()))
+                difference, p = (None, None) if note else (difference, p if name == "f1" else None)
+                yield difference_row(name, {"label": self.labels[place]}, difference, int(units.sum()), note, p)
 
 
 def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
     """A figure between -1 and 1 of all units."""
     found, units = pairs.coefficient(measure), len(pairs.gold)
     alike = units >= LEAST_UNITS and not found.has_interval
-    return row(name, {}, found, units, "no variation among the units" if alike else "")
+    return row(name, {}, found, units, ALIKE if alike else "")

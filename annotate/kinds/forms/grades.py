@@ -8,8 +8,8 @@ import numpy as np
 from annotate.core import agreement, pairs
 from annotate.core import classification as classes
 from annotate.core.aggregation import Aggregation, majority, median
-from annotate.core.classification import Measure, Paired
-from annotate.core.figure_rows import Row, resampled, row
+from annotate.core.classification import Paired
+from annotate.core.figure_rows import Row, measures_apart, resampled, row
 from annotate.core.ranking import mean_ndcg
 from annotate.kinds.forms import choice
 from annotate.kinds.forms.choice import SEVERAL, SIDED, agrees, check, facets, name, read, unlike, values
@@ -59,5 +59,10 @@ class Measures(choice.Measures):
             found = mean_ndcg(((str(group), float(true), float(said)) for group, true, said in pages), seed="ndcg")
             yield row("ndcg", {}, resampled(found), found.queries, "" if found.queries else "no group has two units")
 
-    def compared(self) -> dict[str, tuple[Measure, Paired]]:
-        return super().compared() | {"weighted_kappa": (classes.weighted_kappa, self.graded)}
+    def _all_compared(self, other: choice.Measures) -> Iterator[Row]:
+        assert isinstance(other, Measures)
+        yield from super()._all_compared(other)
+        farthest = float(max(1, len(self.labels) - 1))
+        distance, kappa = {"mae": classes.mean_absolute_error}, {"weighted_kappa": classes.weighted_kappa}
+        yield from measures_apart(self.graded, other.graded, distance, most=farthest)
+        yield from measures_apart(self.graded, other.graded, kappa)

@@ -3,6 +3,7 @@
 import json
 import math
 import random
+import re
 
 import pytest
 from django.core.management import call_command
@@ -251,3 +252,80 @@ def test_a_file_without_any_label_is_refused(crowd, tmp_path):
     assert "has an empty label for all 385 units of the set, so there is nothing to measure" in refusal(
         path, "--gold", crowd
     )
+
+
+def test_two_systems_are_compared_by_label_and_in_their_scores(crowd, tmp_path, run):
+    good, poor = judged(crowd, 0.1), judged(crowd, 0.3)
+    sides = [
+        written(tmp_path / f"{name}.csv", [("id", "0", "1"), *((key, *scores(label, sure)) for key, label in said)])
+        for name, said, sure in (("a", good, 0.9), ("b", poor, 0.7))
+    ]
+    report = run(sides[0], "--gold", crowd, "--against", sides[1])
+    found, other = report["comparison"], run(sides[1], "--gold", crowd)
+    for measure in ("precision", "recall", "f1"):
+        for label in "01":
+            row = figures(found, measure, label=label)
+            values = [figures(each, measure, label=label)["value"] for each in (report, other)]
+            assert row["value"] == pytest.approx(values[0] - values[1])
+            assert row["low"] < row["value"] < row["high"]
+            assert (row["p"] is None) == (measure != "f1")
+    for measure in ("log_loss", "brier"):
+        row = figures(found, measure)
+        values = [figures(each, measure)["value"] for each in (report, other)]
+        assert row["value"] == pytest.approx(values[0] - values[1])
+        # The smaller loss is the better one.
+        assert (row["better"], row["value"] < 0) == ("first", True)
+    assert {row["of"].get("people") for row in found["rows"]} >= {"all agree", "most agree"}
+
+
+def scores(label, sure):
+    return (sure, 1 - sure) if label == "0" else (1 - sure, sure)
+
+
+def test_differences_of_coefficients_and_losses_have_a_sign_and_no_percent(crowd, tmp_path, capsys):
+    good, poor = (written(tmp_path / f"{name}.tsv", judged(crowd, wrong)) for name, wrong in (("a", 0.1), ("b", 0.3)))
+    call_command("evaluate", str(poor), gold=[crowd], against=str(good))
+    line = next(line for line in capsys.readouterr().out.split("compared\n")[1].splitlines() if line.startswith("MCC"))
+    assert re.search(r"−0\.\d{3} \[−0\.\d{3}, −0\.\d{3}\]", line)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_graded_systems_are_compared_in_their_distance_too(reviews, tmp_path, run):
+    gold = reviews(60, lambda name, key: "123"[int(key[1:]) % 3], redundancy="1")
+    said = [(row["id"], row["label"]) for row in rows_of(gold)]
+    near = written(tmp_path / "near.tsv", [(key, label if n % 5 else "2") for n, (key, label) in enumerate(said)])
+    far = written(tmp_path / "far.tsv", [(key, label if n % 2 else "1") for n, (key, label) in enumerate(said)])
+    report = run(near, "--gold", gold, "--against", far)
+    row, other = figures(report["comparison"], "mae"), run(far, "--gold", gold)
+    assert row["value"] == pytest.approx(figures(report, "mae")["value"] - figures(other, "mae")["value"])
+    assert row["value"] < 0
+    assert row["better"] == "first"
+
+
+def test_every_figure_that_is_withheld_has_its_reason(crowd, tmp_path, run):
+    said = judged(crowd)
+    always = written(tmp_path / "always.csv", [("id", "0", "1"), *((key, 0.9, 0.1) for key, _ in said)])
+    scored = [(key, *scores(label, 0.8)) for key, label in said]
+    report = run(written(tmp_path / "judge.csv", [("id", "0", "1"), *scored]), "--gold", crowd, "--against", always)
+    alone = run(always, "--gold", crowd)
+    exact = {"recall_there", "coverage_there", "least_score", "accuracy_there", "threshold"}
+    for row in [*report["rows"], *report["comparison"]["rows"], *alone["rows"]]:
+        if row["value"] is None or (row["low"] is None and row["measure"] not in exact):
+            assert row["note"], row
+    assert figures(report["comparison"], "precision", label="1")["note"] == "never predicted by one of the two"
+
+
+def test_the_dots_of_a_plot_are_in_the_order_of_its_table(crowd, tmp_path):
+    out = tmp_path / "report"
+    said = [(row["id"], "1" if place < 30 else "0") for place, row in enumerate(rows_of(crowd))]
+    call_command("evaluate", str(written(tmp_path / "judge.tsv", said)), gold=[crowd], out=out, verbosity=0)
+    plots = (out / "report.html").read_text().split('role="img"')
+
+    def dots(title, names):
+        plot = next(plot for plot in plots if f"<title>{title}" in plot).split("</section>")[0]
+        return re.findall(rf"<text[^>]*>({names})</text>", plot)
+
+    whole = ["accuracy", "macro precision", "macro recall", "macro F1"]
+    assert dots("Main measures", "|".join(whole)) == whole
+    assert dots("Precision by label", "[01]") == ["0", "1"]
+    assert dots("Accuracy by agreement", "all agree|most agree") == ["all agree", "most agree"]
