@@ -92,6 +92,14 @@ OF_ALL = (
     Option("against", default="", shown="PREDICTIONS", help="compare with these, unit by unit", group=OTHER),
     Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated"),
     Option("unfinished", flag, False, help="measure on a set that is not finished", group=SETS),
+    Option(
+        "sequential",
+        flag,
+        False,
+        help="intervals that hold at every look, for those who look while people read and stop when the width is "
+        "reached; they are 1.5 to 2 times as wide",
+        group=MEASURED,
+    ),
     Option("out", Path, shown="FOLDER", help="write report.json, .md, .html and .tex there"),
     Option("format", choices=tuple(PRINTED), default="text", help="how the report is printed; latex: its main tables"),
 )

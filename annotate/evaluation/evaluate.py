@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from annotate.core.confidence_sequence import at_every_look
 from annotate.evaluation import language_pairs, ranked_documents, suggested_replies, xglue_tasks
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.given import EvaluationError, is_file
@@ -29,6 +30,15 @@ POSTS, UNITS, RANKED, PUBLISHED = (
     "ranked labels of documents",
     "files of a published format",
 )
+ONE_LOOK = (
+    "Each interval is for one look at a set of which it was known beforehand how much would be read. To look while "
+    "people read, and to stop when the intervals are narrow enough, use --sequential."
+)
+EVERY_LOOK = (
+    "The intervals hold at every look: in 95% of cases the truth is inside them at all looks together. So reading may "
+    "stop whenever they are narrow enough. They are 1.5 to 2 times as wide as intervals for one look. They also decide "
+    "who is better; there are no p-values."
+)
 # The format of a published set -> what makes the report of (predictions, sets, other predictions to compare with).
 GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
     "XGLUE": xglue_tasks.grade,
@@ -46,11 +56,18 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
 
 
 def evaluate(
-    predictions: str, gold: Sequence[Path], *, against: str = "", judge: str = "", **options: Any
+    predictions: str,
+    gold: Sequence[Path],
+    *,
+    against: str = "",
+    judge: str = "",
+    sequential: bool = False,
+    **options: Any,
 ) -> dict[str, Any]:
     """The report on predictions: a file, a folder of published files, or the name of a predictor of the corpus, such as
     mine@2. against: others to compare with, likewise. judge: in place of predictions, likewise, a machine judge that
-    labelled the whole corpus, whose certificate is wanted. options: those of MEANT_FOR, and unfinished.
+    labelled the whole corpus, whose certificate is wanted. sequential: whether the intervals are to hold at every look.
+    options: those of MEANT_FOR, and unfinished.
 
     EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
     """
@@ -75,8 +92,24 @@ def evaluate(
                 f"--{name.replace('_', '-')} is for {' and '.join(MEANT_FOR[name])}, and {gold[0]} is measured by "
                 f"{what}; leave it out."
             )
+    if sequential and what == POSTS and "unfinished" in options:
+        raise EvaluationError(
+            "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair "
+            "sample. Wait until the round is done, then extend the task or its audit for the next look."
+        )
     if judge:
         options["judge"] = True
+    report = _report(what, predictions, gold, against, options)
+    if sequential:
+        report["rows"] = [at_every_look(row) for row in report["rows"]]
+        if compared := report.get("comparison"):
+            compared["rows"] = [at_every_look(row) for row in compared["rows"]]
+    report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
+    return report
+
+
+def _report(what: str, predictions: str, gold: Sequence[Path], against: str, options: dict[str, Any]) -> dict[str, Any]:
+    """The report of sets and predictions of this kind, one of the four."""
     if what in (POSTS, UNITS):
         measured = evaluate_posts if what == POSTS else evaluate_units
         return measured(predictions, gold, against=against, **options)

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import call_command
 
 import assay
+from annotate.core.confidence_sequence import share_at_every_look
 from annotate.core.intervals import jeffreys
 from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
 
@@ -329,3 +330,27 @@ def test_the_dots_of_a_plot_are_in_the_order_of_its_table(crowd, tmp_path):
     assert dots("Main measures", "|".join(whole)) == whole
     assert dots("Precision by label", "[01]") == ["0", "1"]
     assert dots("Accuracy by agreement", "all agree|most agree") == ["all agree", "most agree"]
+
+
+# --- looks
+
+
+def test_intervals_that_hold_at_every_look_are_wider_and_name_winners_themselves(crowd, tmp_path, run):
+    good, poor = (written(tmp_path / f"{name}.tsv", judged(crowd, wrong)) for name, wrong in (("a", 0.1), ("b", 0.3)))
+    once, always = (run(good, "--gold", crowd, "--against", poor, *how) for how in ((), ("--sequential",)))
+    for one, other in zip(once["rows"], always["rows"], strict=True):
+        assert (one["measure"], one["value"], one["units"]) == (other["measure"], other["value"], other["units"])
+        if one["low"] is not None:
+            assert other["low"] <= one["low"] <= one["high"] <= other["high"]
+    found = figures(always, "accuracy")
+    hits = round(found["value"] * found["units"])
+    assert (found["low"], found["high"]) == pytest.approx(share_at_every_look(hits, found["units"]))
+    whole = always["comparison"]["rows"][0]
+    assert (whole["better"], whole["p"]) == ("first", None)
+    assert "hold at every look" in always["reading"][-1]
+    assert "for one look" in once["reading"][-1]
+
+
+def test_an_unfinished_set_of_posts_is_no_fair_look(stream):
+    told = refusal("cld2", "--gold", stream, "--unfinished", "--sequential")
+    assert "--sequential is for finished sets of posts" in told
