@@ -111,7 +111,9 @@ def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Ite
 def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
     # As in the field's own files: no quoting, a quote is a quote.
     cells: Iterator[Cells] = ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
-    return _table(path, _with_header(cells, columns) if columns.bare else cells, columns)
+    # Where a column is named, there is a header that has it.
+    is_bare = columns.bare and all(field == column for field, column in columns.named.items())
+    return _table(path, _with_header(cells, columns) if is_bare else cells, columns)
 
 
 def _with_header(cells: Iterator[Cells], columns: Columns) -> Iterator[Cells]:

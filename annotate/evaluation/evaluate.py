@@ -4,7 +4,7 @@ Every way takes a path or a predictor's name, and the folders of the sets; the r
 """
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,6 +77,7 @@ def evaluate(
     predictions = predictions or judge
     if against and (against == predictions or Path(against).resolve() == Path(predictions).resolve()):
         raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
+    _check_reading([each for each in (predictions, against) if each], options, is_judge=bool(judge))
     what = kind_of(gold[0], predictions)
     if judge and what != UNITS:
         raise EvaluationError(f"--judge is for {UNITS}, and {gold[0]} is measured by {what}; name {judge} without it.")
@@ -105,6 +106,10 @@ def evaluate(
         if compared := report.get("comparison"):
             compared["rows"] = [at_every_look(row) for row in compared["rows"]]
     report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
+    sides = [(report["predictor"], predictions)]
+    if against:
+        sides.append((report["comparison"]["other"], against))
+    report["files"] = {name: digest for system, given in sides for name, digest in _digests(system["spelled"], given)}
     return report
 
 
@@ -117,6 +122,32 @@ def _report(what: str, predictions: str, gold: Sequence[Path], against: str, opt
     if what == RANKED:
         return ranked_documents.grade(predictions, sets, against, **options)
     return GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None)
+
+
+def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
+    """The name and SHA-256 of each file of predictions; none of an imported predictor. name: what the report calls the
+    system."""
+    path = Path(spelled)
+    if is_file(spelled):
+        files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
+        for file in files:
+            yield "/".join([name, *file.relative_to(path).parts]), digest_of(file)
+
+
+def _check_reading(every: Sequence[str], options: Mapping[str, Any], *, is_judge: bool) -> None:
+    """EvaluationError for options on how predictions are read that none of these needs."""
+    are_files = list(map(is_file, every))
+    read_so = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if name in options]
+    if read_so and not any(are_files):
+        raise EvaluationError(
+            f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
+            "labels mean was said with import_predictions."
+        )
+    if "corpus" in options and all(are_files) and not is_judge:
+        raise EvaluationError(
+            f"--corpus says where an imported predictor or a machine judge is from, and {every[0]} is a file; leave it "
+            "out."
+        )
 
 
 def _check_judge(predictions: str, judge: str, options: Mapping[str, Any]) -> None:
@@ -180,7 +211,11 @@ def write_report(report: dict[str, Any], out: Path) -> None:
             for file, text in written.items():
                 (folder / file).write_text(text, encoding="utf-8")
             manifest = {
-                "evaluated": {"name": name},
+                "evaluated": {
+                    "name": name,
+                    "predictions": report.get("files", {}),
+                    "gold": [{key: each[key] for key in ("name", "folder_name", "digest")} for each in report["gold"]],
+                },
                 "versions": {"assay": VERSION},
                 "files": {file: digest_of(folder / file) for file in sorted(written)},
             }

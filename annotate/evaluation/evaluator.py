@@ -180,12 +180,17 @@ def _confusion(pairs: Paired, labels: Sequence[str]) -> dict[str, Any]:
 
 
 def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
-    """The units where gold and prediction differ; with their texts where the licence lets these leave."""
+    """The units where gold and prediction differ, with their language and the shares of people's answers; with their
+    texts where the licence lets these leave."""
     wrong = [place for place, gold in enumerate(units.gold) if gold != said.labels[place]]
     found = []
     for place, read in zip(wrong, units.rows(wrong), strict=True):
         predicted = said.labels[place] or REFUSAL
         each: dict[str, Any] = {"id": units.ids[place], "gold": units.gold[place], "predicted": predicted}
-        fields = {name: value for name, value in read.items() if is_text(name, value)}
-        found.append(each | ({"fields": fields} if fields else {}))
+        more = {
+            "language": read.get("language"),
+            "people": dict(units.votes[place]),
+            "fields": {name: value for name, value in read.items() if is_text(name, value)},
+        }
+        found.append(each | {name: value for name, value in more.items() if value})
     return found

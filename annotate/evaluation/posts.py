@@ -13,7 +13,7 @@ from annotate.core.figure_rows import Row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.given import EvaluationError, Subject, is_file, left_out, read_sets, subject_of
+from annotate.evaluation.given import EvaluationError, Subject, left_out, read_sets, subject_of
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import sources
 from annotate.evaluation.unread_triggers import Left
@@ -41,12 +41,6 @@ def evaluate_posts(
 ) -> dict[str, Any]:
     """The report on a file, or a predictor of the corpus. reading: how predictions are read, see given.subject_of."""
     spelled = [each for each in (predictions, against) if each]
-    unfit = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if name in reading]
-    if unfit and not any(map(is_file, spelled)):
-        raise EvaluationError(
-            f"{' and '.join(unfit)}: for files of predictions, and none is given; what an imported predictor's "
-            "labels mean was said with import_predictions."
-        )
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
     subjects = [subject_of(sets, each, **reading) for each in spelled]
     return evaluate(

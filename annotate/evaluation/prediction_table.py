@@ -112,6 +112,11 @@ class _Reader:
         format = format or format_of(self.path) or ""
         header = header_of(self.path, format)
         id_column, label_column = own.get("id", "id"), own.get("label", "label")
+        if format != "jsonl" and (lacking := [column for column in own.values() if column not in header]):
+            raise EvaluationError(
+                f"{self.path} has no column {lacking[0]!r}, which --column names; its first line has: "
+                f"{', '.join(header[:20])}."
+            )
         scored = [label for label in self.labels if label in header] if id_column in header else []
         if id_column in header and label_column not in own.values():
             _check_header(self.path, header, self.labels, scored)

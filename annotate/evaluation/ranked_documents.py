@@ -161,6 +161,8 @@ def read_ranking(
         table = _Table(path, format or "", documents, labels, columns or {})
         # A run has six cells, in a file of any name.
         is_run = not format or (format == "tsv" and table.id not in header and len(header) not in (2, 3))
+        if is_run and columns:
+            raise CorpusError(f"{path} is a TREC run, which has no columns to name; leave --column out.")
         run = read_run(path, documents, labels) if is_run else table.read(header)
     except CorpusError as error:
         raise EvaluationError(str(error).replace("--format ", "--file-format ")) from error

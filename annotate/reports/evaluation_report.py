@@ -19,7 +19,8 @@ The report is the dict that `evaluate` writes as JSON:
                 it is not McNemar's or a paired test
     reliability optional: {confidence, accuracy, low, high, units} of each bin; coverage: {coverage, accuracy} of each
                 threshold
-    confusion   {labels, cells}; errors: {id, gold, predicted, fields}; told, warnings: sentences
+    confusion   {labels, cells}; errors: {id, gold, predicted}, and language, people (label -> share of
+                their answers) and fields where known; told, warnings: sentences
 
 This module knows measures and dimensions by their names alone: a form that brings one adds a line to measure_names.py.
 """
@@ -534,6 +535,8 @@ def _errors(report: dict) -> Section:
         Column("id", "id", says=lambda row: Cell(row["id"], mark=marks.get((row["gold"], row["predicted"]), ""))),
         Column("gold", "gold"),
         Column("predicted", "predicted"),
+        Column("language", "language", NAME, lambda row: row.get("language", "")),
+        Column("people", "people", NAME, _people),
         *(Column(f"field {name}", name, NOTE, _field(name)) for name in fields),
     )
     return Section(
@@ -544,6 +547,12 @@ def _errors(report: dict) -> Section:
         paged=True,
         filters=filters if len(filters) > 1 else {},
     )
+
+
+def _people(row: Mapping[str, Any]) -> str:
+    """The shares of people's answers, the commonest first."""
+    shares = sorted(row.get("people", {}).items(), key=lambda pair: (-pair[1], pair[0]))
+    return ", ".join(f"{label} {percent(share)}" for label, share in shares)
 
 
 def _field(name: str) -> Callable[[dict], str]:

@@ -1,5 +1,6 @@
 """Any system on a set of one label a unit: imported judgments, a kind of one's own, records, grades."""
 
+import hashlib
 import json
 import math
 import random
@@ -11,6 +12,7 @@ from django.core.management import call_command
 import assay
 from annotate.core.confidence_sequence import share_at_every_look
 from annotate.core.intervals import jeffreys
+from annotate.goldsets.manifest import manifest_of
 from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
 
 
@@ -354,3 +356,56 @@ def test_intervals_that_hold_at_every_look_are_wider_and_name_winners_themselves
 def test_an_unfinished_set_of_posts_is_no_fair_look(stream):
     told = refusal("cld2", "--gold", stream, "--unfinished", "--sequential")
     assert "--sequential is for finished sets of posts" in told
+
+
+def test_errors_have_the_answers_of_people(crowd, tmp_path, run):
+    truth = {row["id"]: row for row in rows_of(crowd)}
+    errors = run(written(tmp_path / "judge.tsv", judged(crowd)), "--gold", crowd)["errors"]
+    for each in errors:
+        soft = truth[each["id"]]["soft_labels"]
+        assert each["people"] == {said["label"]: said["votes"] for said in soft if said["votes"]}
+
+
+def test_errors_have_the_language_of_the_record(reviews, tmp_path, run):
+    gold = reviews(20, lambda name, key: "123"[int(key[1:]) % 3])
+    rows = rows_of(gold)
+    wrong = written(tmp_path / "wrong.tsv", [(row["id"], "2" if row["label"] == "1" else "1") for row in rows])
+    assert {(each["id"], each["language"]) for each in run(wrong, "--gold", gold)["errors"]} == {
+        (row["id"], row["language"]) for row in rows
+    }
+
+
+def test_the_manifest_of_a_report_has_the_digests_of_predictions_and_set(crowd, tmp_path):
+    one, two = (written(tmp_path / f"{name}.tsv", judged(crowd, wrong)) for name, wrong in (("a", 0.1), ("b", 0.3)))
+    call_command("evaluate", str(one), gold=[crowd], against=str(two), out=tmp_path / "out", verbosity=0)
+    evaluated = json.loads((tmp_path / "out/manifest.json").read_text())["evaluated"]
+    assert evaluated == {
+        "name": "a.tsv",
+        "predictions": {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in (one, two)},
+        "gold": [{"name": "zc", "folder_name": "goldzc", "digest": manifest_of(crowd)["digest"]}],
+    }
+
+
+IGNORED = {
+    "corpus of a file": (
+        ("--corpus", "nosuch"),
+        "--corpus says where an imported predictor or a machine judge is from",
+    ),
+    "label of a file without a header": (("--column", "label=nope"), "has no column 'nope', which --column names"),
+    "id of a file without a header": (("--column", "id=nope"), "has no column 'nope', which --column names"),
+    "score that is not there": (("--column", "score=nope"), "has no column 'nope', which --column names"),
+    "first of ranked labels": (("--first", "3"), "--first is for ranked labels of documents"),
+    "epsilon without a judge": (("--epsilon", "0.1"), "--epsilon is for a machine judge"),
+    "a map of posts' labels": (("--map", "a=b"), "--map is for sets of posts"),
+}
+
+
+@pytest.mark.parametrize("option", IGNORED)
+def test_an_option_that_would_have_no_effect_is_refused(crowd, tmp_path, option):
+    options, sentence = IGNORED[option]
+    assert sentence in refusal(written(tmp_path / "judge.tsv", judged(crowd)), "--gold", crowd, *options)
+
+
+def test_columns_and_formats_are_not_for_imported_predictors(crowd):
+    for option in (("--column", "label=x"), ("--file-format", "csv")):
+        assert "for files of predictions, and none is given" in refusal("judge@1", "--gold", crowd, *option)
