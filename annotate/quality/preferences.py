@@ -49,8 +49,9 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
            {answer: ESTIMATE} of judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of finished
            units, "win": ESTIMATE of a, ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the
            section}; an answer is the name of a system, tie, and of majorities none.
-    ORDER: {"strengths": [{"system", "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}, as
-           core/preferences.py has it.
+    ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems":
+           [a, b], "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}, as core/preferences.py
+           has it.
     SIDES: {"annotator": pk or None, "pseudonym", "judgments": counts, those with known sides, "ties", "first", "share":
            ESTIMATE, "p", "out_of_line": bool}
     ESTIMATE, MEASURE: as quality/agreement.py has them.
@@ -155,7 +156,9 @@ def _standing(found: Standing) -> dict[str, Any]:
 
 def _order(found: Order) -> dict[str, Any]:
     return {
+        "reference": found.reference,
         "strengths": [{"system": name, **each._asdict()} for name, each in found.strengths.items()],
+        "differences": [{"systems": list(pair), **each._asdict()} for pair, each in found.differences.items()],
         "groups": [list(group) for group in found.groups],
         "lost": found.lost,
     }

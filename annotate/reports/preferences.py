@@ -6,6 +6,7 @@ Nothing is counted here.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from annotate.core.preferences import ENOUGH
 from annotate.core.resampling import LEAST_LEFT_OUT
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
 from annotate.reports.tables import (
@@ -105,20 +106,41 @@ def language_table(report: Section) -> Table | None:
 def order_table(report: Section) -> Table:
     """Three systems or more: how often each wins, and the strengths where they are finite."""
     whole = report["all"]
-    strengths = {
-        ties: {each["system"]: each for each in whole["order"][ties]["strengths"]} for ties in ("left_out", "half")
-    }
     columns = [
         Column("system", "system"),
         numbered("judgments", "judgments"),
         estimated("win", "preferred, ties as half"),
+        *_of_ties(whole["order"], "strengths", lambda row: row["system"]),
     ]
-    for ties, heading in (("left_out", "strength without ties"), ("half", "ties as half")):
-        if strengths[ties]:
-            columns.append(
-                Column(ties, heading, NUMBER, lambda row, ties=ties: _strength(strengths[ties][row["system"]]))
-            )
     return table(many(len(whole["standings"]), "system"), columns, whole["standings"])
+
+
+def difference_table(report: Section, *, shown: int | None = None) -> Table:
+    """By how much one system is stronger than another; if only some are `shown`, those between the most judged."""
+    order, standings = report["all"]["order"], report["all"]["standings"]
+    judged = {each["system"]: each["judgments"] for each in standings}
+    rows = order["left_out"]["differences"] or order["half"]["differences"]
+    if shown is not None:
+        rows = sorted(rows, key=lambda row: -min(judged[system] for system in row["systems"]))[:shown]
+    columns = (
+        Column("a", "A", says=lambda row: row["systems"][0]),
+        Column("b", "B", says=lambda row: row["systems"][1]),
+        *_of_ties(order, "differences", lambda row: row["systems"]),
+    )
+    return table("strength of A less that of B", columns, rows)
+
+
+def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any]) -> list[Column]:
+    """A column for each way of counting ties in which strengths are finite. named: the system, or the systems, of a
+    row."""
+
+    def column(ties: str, heading: str) -> Column:
+        found = {str(named(each)): each for each in order[ties][key]}
+        return Column(ties, heading, NUMBER, lambda row: _strength(found[str(named(row))]))
+
+    headings = {"left_out": "without ties", "half": "ties as half"}
+    word = "strength " if key == "strengths" else ""
+    return [column(ties, word + heading) for ties, heading in headings.items() if order[ties][key]]
 
 
 def _strength(made: Section) -> Cell:
@@ -197,9 +219,9 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
     found = []
     if any(each["strengths"] for each in order.values()):
         found.append(
-            "Strengths are those of Bradley and Terry’s model, in natural logarithms, with mean 0: a system is "
-            "preferred to another with the odds of e to the difference. They are told with ties left out, and with a "
-            "tie as half a win for both."
+            "Strengths are those of Bradley and Terry’s model, in natural logarithms: a system is preferred to another "
+            f"with the odds of e to the difference. Each is stated less that of {order['half']['reference']}, the "
+            "system with the most judgments, with ties left out and with a tie as half a win for both."
         )
     for ties, each in order.items():
         if not each["strengths"]:
@@ -209,7 +231,7 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
                 "preferred the one, or nobody preferred the other, or that nobody compared: "
                 f"{parts}. Ask about more messages, or leave out who always wins or loses."
             )
-        elif each["strengths"][0]["low"] is None:
+        elif each["lost"] > 1 - ENOUGH:
             found.append(
                 f"{TIES[ties]}, strengths have no intervals: in {percent(each['lost'])} of the drawings some system "
                 "always wins or loses, so that no strength is finite."
@@ -243,9 +265,11 @@ def tables(report: Section, *, shown: int | None = None) -> list[Table]:
     whole = report["all"]
     if not whole["judgments"]:
         return []
+    finite = whole["order"] and any(each["differences"] for each in whole["order"].values())
+    differences = [difference_table(report, shown=shown)] if finite else []
     found = (
         two_tables(whole["pairs"][0])
         if len(report["systems"]) == 2
-        else [order_table(report), pair_table(whole, shown=shown)]
+        else [order_table(report), *differences, pair_table(whole, shown=shown)]
     )
     return [*found, *([by_language] if (by_language := language_table(report)) else [])]

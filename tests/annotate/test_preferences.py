@@ -15,7 +15,15 @@ from annotate.core.preferences import (
     sign_test,
     standings,
 )
-from tests.annotate.simulated_preferences import POPULATIONS, SYSTEMS, Population, judgments
+from annotate.core.ranked_labels import Share
+from tests.annotate.simulated_preferences import (
+    POPULATIONS,
+    SYSTEMS,
+    Field,
+    Population,
+    compared_judgments,
+    judgments,
+)
 
 AB = ("a", "b")
 
@@ -111,8 +119,17 @@ CYCLE = [
 def test_strengths_have_intervals_and_stand_in_their_order():
     found = order(CYCLE, ties=False, seed="s", replicates=200)
     assert list(found.strengths) == ["a", "b", "c"]
-    assert sum(each.value for each in found.strengths.values()) == pytest.approx(0, abs=1e-9)
+    assert found.reference == "a"
+    assert found.strengths.pop("a") == (0, 0, 0)
     assert all(each.low < each.value < each.high for each in found.strengths.values())
+    assert {pair: each.value for pair, each in found.differences.items()} == pytest.approx(
+        {
+            ("a", "b"): -found.strengths["b"].value,
+            ("a", "c"): -found.strengths["c"].value,
+            ("b", "c"): found.strengths["b"].value - found.strengths["c"].value,
+        }
+    )
+    found.strengths["a"] = Share(0.0, 0.0, 0.0)
     assert found == order(CYCLE, ties=False, seed="s", replicates=200)
 
 
@@ -133,7 +150,34 @@ def test_a_system_that_was_never_preferred_is_told_and_no_strength_is_infinite()
 def test_where_too_many_drawings_have_no_finite_strengths_there_is_no_interval():
     found = order([*said(*["aaa"] * 20, "bbb"), *said("aab", "abb", systems=("a", "c"))], ties=False, seed="s")
     assert found.lost > 0.05
-    assert {(each.low, each.high) for each in found.strengths.values()} == {(None, None)}
+    assert {(each.low, each.high) for each in found.differences.values()} == {(None, None)}
+
+
+def test_a_system_with_few_judgments_widens_its_own_differences_alone():
+    rare = said(*["aab", "abb"] * 3, systems=("a", "d"))
+    few = order([*CYCLE, *rare], ties=False, seed="s").differences
+    without = order(CYCLE, ties=False, seed="s").differences
+    widths = {pair: each.high - each.low for pair, each in few.items()}
+    assert widths["a", "d"] > 2 * widths["a", "b"]
+    for pair, each in without.items():
+        assert widths[pair] == pytest.approx(each.high - each.low, rel=0.15)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_of_ten_messages_differences_of_strength_are_held_as_often_as_of_many(ties):
+    field, chance = Field((0.4, 0, -0.4), differ=0.8), np.random.default_rng(6)
+    truth = field.truth(ties=ties)
+    held = []
+    for task in range(200):
+        found = order(compared_judgments(field, 10, chance), ties=ties, seed=str(task), replicates=300).differences
+        held += [each.low <= truth[a] - truth[b] <= each.high for (a, b), each in found.items()]
+    assert 0.93 <= np.mean(held) <= 0.975
+
+
+def test_of_fewer_than_ten_messages_strengths_have_no_interval():
+    few = order([each._replace(message=each.unit[1] % 9) for each in CYCLE], ties=True, seed="s")
+    assert few.lost == 0
+    assert {each.low for each in few.differences.values()} == {None}
 
 
 def test_of_no_judgments_there_is_no_order():

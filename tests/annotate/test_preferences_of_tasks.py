@@ -193,10 +193,13 @@ def test_three_systems_have_an_order_and_each_pair_a_row(file_of, capsys):
     for ties in ("left_out", "half"):
         strengths = whole["order"][ties]["strengths"]
         assert [each["system"] for each in strengths] == ["a", "b", "c"]
-        assert sum(each["value"] for each in strengths) == pytest.approx(0)
-        assert all(each["low"] < each["value"] < each["high"] for each in strengths)
+        assert strengths[0] == {"system": "a", "value": 0, "low": 0, "high": 0}
+        differences = whole["order"][ties]["differences"]
+        assert [each["systems"] for each in differences] == [["a", "b"], ["a", "c"], ["b", "c"]]
+        assert all(each["low"] < each["value"] < each["high"] for each in differences)
     text = told(capsys, "pairs")
     assert "strength without ties" in text
+    assert "Each is stated less that of a, the system with the most judgments" in " ".join(text.split())
     assert max(map(len, text.splitlines())) <= 100
 
 

@@ -1,5 +1,5 @@
 """Simulated tasks of two systems: whether the intervals hold the truth, and what becomes of who takes the left. And of
-three and five: whether the intervals of their strengths hold the truth.
+three and five: whether the intervals of differences of strength hold the truth.
 
 In every task a message has its own shares of people who prefer the one system, the other, or neither, drawn for it.
 No data are needed; the core that tasks use makes the figures.
@@ -22,7 +22,7 @@ from tests.annotate.simulated_preferences import (
 from tests.benchmarks.tables import share, show
 
 SIZES = (50, 100, 500)
-ORDERED_SIZES = (20, 50, 200)
+ORDERED_SIZES = (10, 20, 50, 200)
 # Systems that are liked alike, and such that are not, with one of three judges who always takes what stands first.
 LEFT = {
     "liked alike": Population((0.4, 0.4, 0.2), alike=1, left=1),
@@ -53,7 +53,7 @@ def run(folder: Path, options) -> None:
         for size in ORDERED_SIZES
     ]
     head = ["systems", "ties left out", "none given", "as half", "none given"]
-    show(f"{tasks:,} tasks each: 95% intervals of strengths that hold the truth", head, rows)
+    show(f"{tasks:,} tasks each: 95% intervals of differences of strength that hold the truth", head, rows)
 
 
 def covered(population: Population, size: int, tasks: int, chance) -> list[str]:
@@ -83,17 +83,17 @@ def left(population: Population, size: int, tasks: int, chance) -> list[str]:
 
 
 def ordered(field: Field, size: int, tasks: int, chance) -> list[str]:
-    """How often the intervals of strengths hold the truth, and in how many tasks none are given, with ties left out and
-    as half a win for both."""
+    """How often the intervals of differences of strength hold the truth, and in how many tasks none are given, with
+    ties left out and as half a win for both."""
     told = []
     for ties in (False, True):
         truth = field.truth(ties=ties)
         held, given, none = 0, 0, 0
         for number in range(tasks):
-            found = order(compared_judgments(field, size, chance), ties=ties, seed=str(number)).strengths
-            known = {system: each for system, each in found.items() if each.low is not None}
+            found = order(compared_judgments(field, size, chance), ties=ties, seed=str(number)).differences
+            known = {pair: each for pair, each in found.items() if each.low is not None}
             none += not known
             given += len(known)
-            held += sum(each.low <= truth[system] <= each.high for system, each in known.items())
+            held += sum(each.low <= truth[a] - truth[b] <= each.high for (a, b), each in known.items())
         told += [share(held, given), share(none, tasks)]
     return told
