@@ -7,7 +7,8 @@
     assay.task("language-july").progress()
     gold = assay.gold("gold/uniform")                  # a folder that export_gold or import_gold has written
     gold.labels, gold.manifest, gold.card, gold.to_pandas()
-    gold.evaluate("predictions.tsv")                   # or a dict, or a DataFrame: figures with their intervals
+    gold.evaluate("predictions.tsv")                   # or a dict, or a DataFrame: a DataFrame of figures
+    gold.report("predictions.tsv")                     # the tables of the report, its errors and confusions
     assay.run("export_gold", task="language-july", out="gold/uniform")     # any command, by its name
 
 The installation is the one of ASSAY_DATA_DIR (and DATABASE_URL), as for the command; `assay.use("/folder")` names its
@@ -31,6 +32,7 @@ _HOMES = {
     "run": "tasks",
     "gold": "goldsets",
     "evaluate": "evaluations",
+    "report": "evaluations",
 }
 __all__ = ["AssayError", "use", *_HOMES]
 

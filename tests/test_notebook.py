@@ -153,7 +153,7 @@ WITHOUT = """
 import assay
 gold = assay.gold({gold!r})
 truth = {{row["id"]: row["label"] for row in gold.rows()}}
-print(len(gold.to_arrow()), gold.evaluate(truth).figures.head(1)[0]["value"])
+print(len(gold.to_arrow()), gold.evaluate(truth).value[0])
 for ask in (assay.tasks, lambda: assay.task("demo"), lambda: assay.run("prelabel", corpus="demo")):
     try:
         ask()

@@ -14,7 +14,7 @@ from annotate.kinds import Answer
 from annotate.notebook import rows
 from annotate.notebook.asking import told
 from annotate.notebook.installation import AssayError
-from annotate.notebook.rows import Rows, of_dicts
+from annotate.notebook.rows import of_dicts
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.folders import corpus_dir
@@ -197,36 +197,38 @@ def test_an_imported_set_has_rows_too(tmp_path, db):
     assay.run("import_gold", file=published, out=out, name="published", design="uniform")
     gold = assay.gold(out)
     assert [(row["id"], row["label"]) for row in gold.rows()] == [("1", "de"), ("2", "en")]
-    assert gold.evaluate({"1": "de", "2": "de"}).figures.head(1)[0]["value"] == 0.5
+    assert gold.evaluate({"1": "de", "2": "de"}).value[0] == 0.5
 
 
 def test_the_figures_are_those_of_the_command_whatever_the_predictions_come_as(measured):
     folder, path, said = measured
     gold = assay.gold(folder)
     by_command = EVALUATE.perform({"predictions": str(path), "gold": [folder]}).data
-    assert gold.evaluate(path).to_dict() == gold.evaluate(str(path)).to_dict() == json.loads(json.dumps(by_command))
+    assert gold.report(path).to_dict() == gold.report(str(path)).to_dict() == json.loads(json.dumps(by_command))
     of_memory = [
-        gold.evaluate(said),
-        gold.evaluate(pd.DataFrame(said.items(), columns=["id", "label"]), name="This classifier"),
+        gold.report(said),
+        gold.report(pd.DataFrame(said.items(), columns=["id", "label"]), name="This classifier"),
     ]
     for evaluation in of_memory:
         report = evaluation.to_dict()
         assert report["predictor"]["spelled"] == "This classifier"
         assert {key: value for key, value in report.items() if key not in ("predictor", "files")} == {
-            key: value for key, value in gold.evaluate(path).to_dict().items() if key not in ("predictor", "files")
+            key: value for key, value in gold.report(path).to_dict().items() if key not in ("predictor", "files")
         }
-    assert assay.evaluate(said, folder).to_dict() == of_memory[0].to_dict()
+    assert assay.report(said, folder).to_dict() == of_memory[0].to_dict()
 
 
-def test_an_evaluation_is_a_table_a_text_and_a_frame(measured):
+def test_an_evaluation_is_a_frame_and_a_report_a_table_and_a_text(measured):
     folder, _, said = measured
-    evaluation = assay.gold(folder).evaluate(said)
+    evaluation = assay.gold(folder).report(said)
     report = evaluation.to_dict()
-    frame = evaluation.to_pandas()
-    english = frame[(frame.measure == "recall") & (frame["of"] == "label=en")].iloc[0]
+    frame = assay.gold(folder).evaluate(said)
+    pd.testing.assert_frame_equal(frame, evaluation.to_pandas())
+    assert [*frame.columns[[0, -5, -4, -3, -2, -1]]] == ["measure", "value", "low", "high", "units", "note"]
+    assert len(frame) == len(report["rows"])
+    english = frame[(frame.measure == "recall") & (frame.label == "en")].iloc[0]
     assert (english.value, english.units) == (0.0, 10)
     assert (english.low, english.high) == interval(figures(report, "recall", label="en"))
-    assert isinstance(evaluation.figures, Rows)
     assert repr(evaluation).startswith("This classifier, measured on ")
     shown = evaluation._repr_html_()
     assert "<h3>This classifier, measured on " in shown
@@ -257,7 +259,7 @@ def test_predictions_that_cannot_be_measured_are_refused_in_a_sentence(measured)
 def test_two_sets_of_predictions_are_compared(measured):
     folder, _, said = measured
     right = {row["id"]: row["label"] for row in assay.gold(folder).rows()}
-    found = assay.gold(folder).evaluate(said, against=right).to_dict()["comparison"]
+    found = assay.gold(folder).report(said, against=right).to_dict()["comparison"]
     apart = figures(found, "accuracy", posts="with und")
     assert apart["better"] == "second"
     assert apart["note"] == "of 50 posts, A alone is right on 0 and B alone on 10"

@@ -16,7 +16,7 @@ from annotate.evaluation.evaluate import evaluate as measured
 from annotate.evaluation.given import EvaluationError
 from annotate.notebook.asking import SAID, told
 from annotate.notebook.installation import AssayError
-from annotate.notebook.rows import Rows, check_pandas, of_dicts
+from annotate.notebook.rows import check_pandas
 from annotate.reports import writing
 
 if TYPE_CHECKING:
@@ -26,10 +26,22 @@ Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 # The options of the command that are named arguments here, or that a notebook has no use for.
 OWN = ("predictions", "gold", "against", "judge", "out", "format")
-COLUMNS = ("measure", "of", "value", "low", "high", "units", "note")
+COLUMNS = ("measure", "value", "low", "high", "units", "better", "p", "p_holm", "note")
 
 
 def evaluate(
+    predictions: Given | None, gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **how: Any
+) -> "pd.DataFrame":
+    """The figures of `report` as a DataFrame, a row each. how: its other arguments, among them `against` and the
+    options of the command.
+
+    AssayError where pandas is not installed, and for what cannot, or must not, be computed.
+    """
+    check_pandas()
+    return report(predictions, gold, **how).to_pandas()
+
+
+def report(
     predictions: Given | None,
     gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
     *,
@@ -37,7 +49,7 @@ def evaluate(
     judge: Given | None = None,
     name: str = "This classifier",
     **options: Any,
-) -> "Evaluation":
+) -> "Report":
     """What predictions are worth on gold sets, each figure with its 95% interval.
 
     predictions: the path of a file or folder, as the command takes it; id -> label; a DataFrame with the columns id and
@@ -64,10 +76,10 @@ def evaluate(
             other = "" if against is None else spelled(against, "The other one")
             said = "" if predictions is None else spelled(predictions, name)
             machine = "" if judge is None else spelled(judge, name)
-            report = measured(said, folders, against=other, judge=machine, **_values(options))
+            found = measured(said, folders, against=other, judge=machine, **_values(options))
         except SAID as error:
             raise AssayError(OPTION.sub(lambda option: option[1].replace("-", "_"), as_named(str(error)))) from None
-        return Evaluation(json.loads(as_named(json.dumps(report))))
+        return Report(json.loads(as_named(json.dumps(found))))
 
 
 WRITTEN = ".of-memory.jsonl"
@@ -123,7 +135,7 @@ def _plain(value: Any) -> Any:
     return value.item() if hasattr(value, "item") else str(value)
 
 
-class Evaluation:
+class Report:
     """What came of an evaluation: a table in a notebook, the text of the command where it is printed."""
 
     def __init__(self, report: dict[str, Any]) -> None:
@@ -134,24 +146,48 @@ class Evaluation:
         copied: dict[str, Any] = json.loads(json.dumps(self._report))
         return copied
 
-    @property
-    def figures(self) -> Rows:
-        """The estimates, a row each: measure (accuracy, recall, precision …), of (which units: label=de, or
-        posts=with und; "" for all), value, low and high (a 95% interval; shares between 0 and 1, null where nothing
-        was measured), units that it rests on, note."""
-        rows = [
-            {key: row[key] for key in COLUMNS} | {"of": ", ".join(f"{name}={each}" for name, each in row["of"].items())}
-            for row in self._report["rows"]
-        ]
-        return of_dicts(rows, COLUMNS, "figures")
+    def to_pandas(self, table: str = "rows") -> "pd.DataFrame":
+        """A table of the report. rows: its figures, with the columns measure, one for each slice such as label or
+        language ("" where a figure is of all units), value, low and high (a 95% interval; shares between 0 and 1),
+        units that it rests on, and note. comparison: the same of two systems, with better, p and p_holm. errors: the
+        units where gold and prediction differ. confusion: gold, predicted, units.
 
-    def to_pandas(self) -> "pd.DataFrame":
-        """`figures` as a DataFrame. AssayError where pandas is not installed."""
+        AssayError where pandas is not installed, or the report has no such table.
+        """
         check_pandas()
-        return self.figures.to_pandas()
+        import pandas as pd
+
+        tables = {name: rows for name, rows in self._tables().items() if rows is not None}
+        if table not in tables:
+            raise AssayError(f"The report has no table {table!r}; it has: {', '.join(tables)}.")
+        frame = pd.DataFrame(tables[table])
+        frame.attrs = {"warnings": self._report["warnings"]}
+        return frame
+
+    def _tables(self) -> dict[str, list[dict[str, Any]] | None]:
+        comparison, confusion = (self._report.get(name) for name in ("comparison", "confusion"))
+        cells = ("gold", "predicted", "units")
+        return {
+            "rows": _flat(self._report["rows"]),
+            "comparison": comparison and _flat(comparison["rows"]),
+            "errors": self._report.get("errors"),
+            "confusion": confusion and [dict(zip(cells, cell, strict=True)) for cell in confusion["cells"]],
+        }
 
     def __repr__(self) -> str:
         return writing.as_text(self._report)
 
     def _repr_html_(self) -> str:
         return render_to_string("annotate/report_in_notebook.html", writing.as_context(self._report))
+
+
+def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The rows with a column for each dimension of their slices."""
+    # A field of the records may have the name of a column.
+    columns = {name: f"{name} of the unit" if name in COLUMNS else name for row in rows for name in row["of"]}
+    return [
+        {"measure": row["measure"]}
+        | {column: row["of"].get(name, "") for name, column in columns.items()}
+        | {name: row[name] for name in COLUMNS if name in row}
+        for row in rows
+    ]

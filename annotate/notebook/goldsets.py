@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from annotate.goldsets.manifest import manifest_of
 from annotate.notebook.asking import told
-from annotate.notebook.evaluations import Evaluation, Given, evaluate
+from annotate.notebook.evaluations import Given, Report, evaluate, report
 from annotate.notebook.rows import Rows, of_dicts, of_files
 
 if TYPE_CHECKING:
@@ -70,9 +70,13 @@ class Gold:
         """rows() as a DataFrame. AssayError where pandas is not installed."""
         return self.rows().to_pandas(columns)
 
-    def evaluate(self, predictions: Given, **options: Any) -> Evaluation:
+    def evaluate(self, predictions: Given | None, **how: Any) -> "pd.DataFrame":
         """What predictions are worth on this set; see assay.evaluate, which takes several sets at a time."""
-        return evaluate(predictions, [self.folder], **options)
+        return evaluate(predictions, [self.folder], **how)
+
+    def report(self, predictions: Given | None, **how: Any) -> Report:
+        """The whole report on predictions for this set; see assay.report."""
+        return report(predictions, [self.folder], **how)
 
     def __repr__(self) -> str:
         posts, labels = sum(self.labels.values()), len(self.labels)

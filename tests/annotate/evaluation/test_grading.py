@@ -366,8 +366,9 @@ def test_an_unfinished_set_is_measured_only_where_that_is_said(exported, predict
 def test_what_is_for_other_sets_is_refused_by_name(exported, predict):
     gold, mine = exported("qadsm", {"en": 1}), predict("QADSM", en=["Good"])
     assert refusal("cld2", "--gold", gold).startswith("cld2 is no file, and the set names no corpus")
-    [row] = [row for row in assay.evaluate(mine, gold).figures if row["of"] == "task=QADSM"]
-    assert (row["measure"], row["value"], row["note"]) == ("accuracy", 1.0, "mean over 1 language")
+    frame = assay.evaluate(mine, gold)
+    row = frame[(frame.task == "QADSM") & (frame.language == "")].iloc[0]
+    assert (row.measure, row.value, row.note) == ("accuracy", 1.0, "mean over 1 language")
     for options in ({"map": {"nb": "no"}}, {"vanished": ["1"]}, {"balanced_precision": True}):
         with pytest.raises(assay.AssayError, match=f"^{next(iter(options))} is for sets of posts, and"):
             assay.evaluate(mine, gold, **options)

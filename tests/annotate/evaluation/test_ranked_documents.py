@@ -1,6 +1,7 @@
 """Ranked labels of documents, from a run to a report."""
 
 import json
+import math
 from collections import Counter
 from math import log2
 from pathlib import Path
@@ -344,12 +345,12 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, sa
 
 def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, say, run):
     mine = say(SAID)
-    found = assay.evaluate(mine, gold, threshold=0.5, frequent_over=2)
+    found = assay.report(mine, gold, threshold=0.5, frequent_over=2)
     assert found.to_dict() == run("--gold", gold, mine, "--threshold", 0.5, "--frequent-over", 2)
-    rows = {(row["measure"], row["of"]): row["value"] for row in found.figures}
-    assert rows["RP", "labels=all, k=1"] == pytest.approx(2 / 3)
-    assert rows["micro_f1", "answers=plain"] == pytest.approx(6 / 11)
-    assert rows["P", "labels=frequent, k=1"] is None
+    rows = found.to_pandas().set_index(["measure", "labels", "k", "answers"]).value
+    assert rows["RP", "all", "1", ""] == pytest.approx(2 / 3)
+    assert rows["micro_f1", "", "", "plain"] == pytest.approx(6 / 11)
+    assert math.isnan(rows["P", "frequent", "1", ""])
     assert "Labels taken for the answer" in found._repr_html_()
     with pytest.raises(assay.AssayError, match="first is 0; it must be 1 or more"):
         assay.evaluate(mine, gold, first=0)

@@ -270,8 +270,7 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(many, tm
 
 
 def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, english, run):
-    found = assay.evaluate(english, gold)
+    found = assay.report(english, gold)
     assert found.to_dict() == run("--gold", gold, english)
-    rows = {(row["measure"], row["of"]): row["value"] for row in found.figures}
-    assert rows["p1", ""] == 2 / 3
+    assert found.to_pandas().set_index("measure").value["p1"] == 2 / 3
     assert "precision at one" in found._repr_html_()

@@ -314,13 +314,14 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(gold, al
 def test_a_notebook_has_the_same_report_and_the_figures_as_rows(gold, predict, run):
     mine = predict(gold, "mine", {"de-en": (9, 5, 10), "en-en": (9, 9, 9)})
     other = predict(gold, "other", {"de-en": (2, 3, 4)})
-    found = assay.evaluate(mine, gold, against=other)
+    found = assay.report(mine, gold, against=other)
     assert found.to_dict() == run("--gold", gold, mine, "--against", other)
-    rows = {(row["measure"], row["of"]): row["value"] for row in found.figures}
-    assert rows["accuracy", "train=de, test=en"] == pytest.approx(0.8)
-    assert rows["recall", "train=de, test=en, label=health"] == 0.5
-    assert rows["mean_accuracy", ""] == pytest.approx(0.85)
-    assert rows["transfer", "test=en"] == pytest.approx(0.8)
+    rows = found.to_pandas().set_index(["measure", "train", "test", "label"]).value
+    assert rows["accuracy", "de", "en", ""] == pytest.approx(0.8)
+    assert rows["recall", "de", "en", "health"] == 0.5
+    assert rows["mean_accuracy", "", "", ""] == pytest.approx(0.85)
+    assert rows["transfer", "", "en", ""] == pytest.approx(0.8)
+    assert len(found.to_pandas("comparison")) == len(found.to_dict()["comparison"]["rows"])
     assert "Accuracy by train and test language" in found._repr_html_()
     with pytest.raises(assay.AssayError, match="This classifier predicts none of the 288 units of the set"):
         assay.evaluate({"1": "sports"}, gold)

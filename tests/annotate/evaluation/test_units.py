@@ -149,9 +149,16 @@ def test_what_does_not_fit_is_one_sentence_and_writes_nothing(crowd, tmp_path, f
 
 def test_a_notebook_has_the_rows_of_the_command(crowd, tmp_path, run):
     said = judged(crowd)
-    rows = assay.evaluate(dict(said), crowd).figures
-    by_command = run(written(tmp_path / "judge.tsv", said), "--gold", crowd)["rows"]
-    assert [row["value"] for row in rows] == [row["value"] for row in by_command]
+    frame = assay.evaluate(dict(said), crowd)
+    by_command = run(written(tmp_path / "judge.tsv", said), "--gold", crowd)
+    assert [*frame.value] == [row["value"] for row in by_command["rows"]]
+    assert [*frame.label] == [row["of"].get("label", "") for row in by_command["rows"]]
+    assert frame.attrs == {"warnings": by_command["warnings"]}
+    report = assay.report(dict(said), crowd)
+    assert [*report.to_pandas("errors").id] == [each["id"] for each in by_command["errors"]]
+    assert report.to_pandas("confusion").units.sum() == len(said)
+    with pytest.raises(assay.AssayError, match="The report has no table 'comparison'; it has: rows, errors, confusion"):
+        report.to_pandas("comparison")
 
 
 def test_the_report_and_its_errors_are_written(crowd, tmp_path):
