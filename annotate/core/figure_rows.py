@@ -22,11 +22,12 @@ LOSSES = ("mae", "log_loss", "brier")  # measures in which the system with the s
 
 
 def row(measure: str, of: Mapping[str, str], found: Any, units: float | None, note: str = "") -> Row:
-    """A figure. of: dimension, such as `label` or `language` -> its value; empty for all units. found: an Estimate or
-    a Difference, None where it is withheld, which needs a note. units: on how many it rests;
-    None of a mean of figures, whose note says of how many."""
-    value, low, high = (None, None, None) if found is None else (found.value, found.low, found.high)
-    if found is not None and not found.has_interval:
+    """A figure. of: dimension, such as `label` or `language` -> its value; empty for all units. found: an Estimate, a
+    Difference or a plain number, which has no interval; None where it is withheld, which needs a note. units: on how
+    many it rests; None of a mean of figures, whose note says of how many."""
+    is_plain = found is None or isinstance(found, int | float)
+    value, low, high = (found, None, None) if is_plain else (found.value, found.low, found.high)
+    if not is_plain and not found.has_interval:
         low = high = None
         note = note or (FEW if value is not None else NO_UNITS)
     count = found.count if isinstance(found, Estimate) else None

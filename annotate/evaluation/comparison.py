@@ -5,7 +5,7 @@ posts that were read would be mostly of disputed ones, and there a detector that
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import fsum, sqrt
 from typing import Any
@@ -13,7 +13,7 @@ from typing import Any
 from annotate.core.comparing import Difference, mcnemar, paired
 from annotate.core.estimation import SLACK, Estimate
 from annotate.evaluation import metrics
-from annotate.evaluation.cells import Cell
+from annotate.evaluation.cells import Cell, Of
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import POSTS
@@ -21,8 +21,6 @@ from annotate.evaluation.uniform import Uniform, counted, share, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from corpora.core.languages import UND
-
-Of = Callable[[Cell], bool]
 
 
 def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
@@ -81,7 +79,7 @@ def _both(first: Joined, second: Joined) -> Uniform | None:
 
 def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
     said = {label for cell in both.cells if cell.read for label in (cell.said, cell.other)} if both else set()
-    return metrics.und_last({*metrics.recall_labels(both, sets), *said})
+    return metrics.und_last({*metrics.labels_read("truth", both, sets), *said})
 
 
 # --- the differences

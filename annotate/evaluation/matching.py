@@ -159,13 +159,6 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"{gold.frame_size:,}, which cannot be; export the set again."
         )
     missing = _missing(joined, gold, cells)
-    if missing:
-        labels = sorted({cell.stratum for cell in missing.values()})
-        joined.warnings.append(
-            f"Of the posts chosen for the audit of the gold set {gold.name} {len(missing):,} have no label "
-            f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The detectors may "
-            "be right or wrong there, and the intervals allow for both."
-        )
     if unconfirmed:
         joined.warnings.append(
             f"{len(unconfirmed):,} labels of the gold set {gold.name} are not confirmed: one reader named another "
@@ -214,7 +207,7 @@ def _cell(joined: Joined, row: GoldRow) -> Cell:
 
 def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[str, Cell]:
     """The posts of the audit that nobody could label, by id; made up where the set counts more than it names."""
-    found = {}
+    found: dict[str, Cell] = {}
     for label, posts in gold.unresolved.items():
         # Where all posts on which the detectors agree were read, there was no audit.
         if not any(cell.stratum == label and not cell.read for cell in cells.values()):
@@ -224,6 +217,13 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[s
         # No post has an id with a line break.
         for key in [*named, *(f"{label}\n{number}" for number in range(len(named), posts))]:
             found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
+    if found:
+        labels = sorted({cell.stratum for cell in found.values()})
+        joined.warnings.append(
+            f"Of the posts chosen for the audit of the gold set {gold.name} {len(found):,} have no label "
+            f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The detectors may "
+            "be right or wrong there, and the intervals allow for both."
+        )
     return found
 
 

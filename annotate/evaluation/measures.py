@@ -14,27 +14,14 @@ from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.matching import Joined
 from annotate.evaluation.uniform import Measured, counted, lone_triggers
-from annotate.kinds.designs import DESIGNS, Design
 from annotate.reports.tables import many
 from corpora.core.languages import UND
 
 WITH_UND, WITHOUT_UND = "with und", "without und"
 POSTS = {WITH_UND: True, WITHOUT_UND: False}
 WELL_MEASURED = 30  # posts that a language has at least for the second of the means
-FAR = 0.01  # bounds that are further apart are rows
 SIGNIFICANT = 0.05
 UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
-
-
-def sources(measure: str) -> list[Design]:
-    """The designs whose sets tell a measure; the one that samples all posts comes last."""
-    found = [design for design in DESIGNS.values() if measure in design.measures]
-    return sorted(found, key=lambda design: design.of_stream)
-
-
-def plain(measure: str, of: Mapping[str, str], value: float | None, units: float | None, note: str = "") -> Row:
-    """A count or a mean, which has no interval."""
-    return row(measure, of, None, units or 0, note) | {"value": value, "units": units}
 
 
 def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> Row:
@@ -55,14 +42,13 @@ def accuracy(joined: Joined) -> Iterator[Row]:
 
 
 def recall(joined: Joined) -> Iterator[Row]:
-    def measured(label: str, false_yes: float) -> Measured:
-        return metrics.recall(label, joined.about(label), joined.recall, joined.reach, false_yes)
-
-    found = {
-        label: measured(label, joined.false_yes.get(label, 0.0))
-        for label in metrics.recall_labels(joined.uniform, {*joined.recall, *joined.confirmed})
+    measured = {
+        label: partial(metrics.recall, label, joined.about(label), joined.recall, joined.reach)
+        for label in metrics.labels_read("truth", joined.uniform, {*joined.recall, *joined.confirmed})
     }
-    values = {label: each.value for label, each in found.items() if not _twice(label, found, joined)}
+    found = {label: of(joined.false_yes.get(label, 0.0)) for label, of in measured.items()}
+    twice = _counted_twice(found, joined)
+    values = {label: each.value for label, each in found.items() if label not in twice}
     well = {label for label in values if found[label].posts >= WELL_MEASURED}
     # Und is a row like the others; without it there is no mean with und.
     for labels, over in (("all labels", values.keys()), (f"{WELL_MEASURED}+ posts", well)):
@@ -70,16 +56,16 @@ def recall(joined: Joined) -> Iterator[Row]:
         yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part})
     for label, each in found.items():
         if not joined.recall.get(label):
-            yield _row("recall", {"label": label}, each, _note(label, found, joined))
+            yield _row("recall", {"label": label}, each, _note(label, twice, joined))
             continue
         both = _frames(label, joined)
-        notes = _note(label, found, joined), _of_authors(both, joined), _false_yes(label, joined)
+        notes = _note(label, twice, joined), _of_authors(both, joined), _false_yes(label, joined)
         yield _row("recall", {"label": label}, each, *notes)
         if both:
             yield _row("reach", {"label": label}, both.part)
-    for label in found:
+    for label, of in measured.items():
         if joined.recall.get(label):
-            yield from _assumed("recall", label, joined, partial(measured, label))
+            yield from _assumed("recall", label, joined, of)
 
 
 def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
@@ -103,13 +89,13 @@ def _false_yes(label: str, joined: Joined) -> str:
     return f"up to {share:.1%} of its posts may be false Yes, by the decoys" if share else ""
 
 
-def _assumed(measure: str, label: str, joined: Joined, measured: Callable[[float], Measured]) -> Iterator[Row]:
+def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., Measured]) -> Iterator[Row]:
     """A figure if such a share of the posts of its recall- or precision-oriented set were false Yes; none where decoys
     bound that. measured: the figure with at most such a share."""
     if label in joined.unbounded:
         least = joined.false_yes.get(label, 0.0)
         for share in ASSUMED:
-            yield _row(measure, {"label": label, "false_yes": f"{share:.0%}"}, measured(max(share, least)))
+            yield _row(measure, {"label": label, "false_yes": f"{share:.0%}"}, measured(false_yes=max(share, least)))
 
 
 Values = Mapping[str, float | None]
@@ -125,35 +111,37 @@ def _means(measure: str, labels: str, values: Mapping[str, Values]) -> Iterator[
         if languages := known.keys() - {UND}:
             over = f"mean over {many(len(languages), 'language')}{' and und' if UND in known else ''}"
             of = {"posts": posts, "labels": labels}
-            yield plain(f"mean_{measure}", of, sum(known.values()) / len(known), None, over)
+            yield row(f"mean_{measure}", of, sum(known.values()) / len(known), None, over)
 
 
-def _twice(label: str, found: Collection[str], joined: Joined) -> bool:
-    """Whether a coarse code stands beside its own labels, which a mean would then count twice."""
-    return not joined.asked.get(label, frozenset()).isdisjoint(found)
+def _counted_twice(found: Collection[str], joined: Joined) -> set[str]:
+    """The coarse codes that stand beside their own labels: means leave them out."""
+    return {label for label in found if not joined.asked.get(label, frozenset()).isdisjoint(found)}
 
 
-def _note(label: str, found: Collection[str], joined: Joined) -> str:
+def _note(label: str, twice: Collection[str], joined: Joined) -> str:
     finer = sorted(finer for finer, coarse in joined.fold.items() if coarse == label)
     if finer or label not in joined.asked:
         return f"{', '.join(finer)} taken together" if finer else ""
     finer = sorted(joined.asked[label])
-    apart = "; its labels have their own rows, so it is not in the mean" if _twice(label, found, joined) else ""
+    apart = "; its labels have their own rows, so it is not in the mean" if label in twice else ""
     return f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
 
 
 def precision(joined: Joined) -> Iterator[Row]:
-    def measured(label: str, und: bool, false_yes: float) -> Measured:
-        return metrics.precision(label, joined.about(label), joined.precision, with_und=und, false_yes=false_yes)
-
+    measured = {
+        label: partial(metrics.precision, label, joined.about(label), joined.precision)
+        for label in metrics.labels_read("said", joined.uniform, {*joined.precision, *joined.verified})
+    }
     found = {
-        label: {posts: measured(label, und, joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()}
-        for label in metrics.precision_labels(joined.uniform, {*joined.precision, *joined.verified})
+        label: {posts: of(with_und=und, false_yes=joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()}
+        for label, of in measured.items()
     }
     # Otherwise the mean would include every code that a predictor ever says by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
     there = {UND, *joined.precision, *joined.confirmed, *truths}
-    averaged = [label for label in found if label in there and not _twice(label, found, joined)]
+    twice = _counted_twice(found, joined)
+    averaged = [label for label in found if label in there and label not in twice]
     well = [label for label in averaged if found[label][WITH_UND].posts >= WELL_MEASURED]
     for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well)):
         yield from _means(
@@ -165,7 +153,7 @@ def precision(joined: Joined) -> Iterator[Row]:
             "precision",
             {"label": label},
             each[WITH_UND],
-            _note(label, found, joined),
+            _note(label, twice, joined),
             f"drawn by {others}; precision on other posts is unknown" if others else "",
             "" if label in there else "no post in it was found; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
@@ -173,20 +161,12 @@ def precision(joined: Joined) -> Iterator[Row]:
         # If a predictor calls a post undefined, it is right only on undefined posts.
         if label != UND:
             yield _row("precision_without_und", {"label": label}, each[WITHOUT_UND])
-    for label in found:
+    for label, of in measured.items():
         if joined.precision.get(label):
-            yield from _assumed("precision", label, joined, partial(measured, label, True))
-        else:
-            yield from _lone(label, joined)
-
-
-def _lone(label: str, joined: Joined) -> Iterator[Row]:
-    """The bounds of the precision on a uniform set, where no other set tells of the label."""
-    uniform = joined.about(label)
-    found = lone_triggers(uniform, label) if uniform else None
-    if found and found.bounds[1] - found.bounds[0] > FAR:
-        for measure, bound in zip(("if_wrong", "if_right"), found.bounds, strict=True):
-            yield plain(measure, {"label": label}, bound, found.posts)
+            yield from _assumed("precision", label, joined, partial(of, with_und=True))
+        elif (uniform := joined.about(label)) and (lone := lone_triggers(uniform, label)):
+            for measure, bound in zip(("if_wrong", "if_right"), lone.bounds, strict=True):
+                yield row(measure, {"label": label}, bound, lone.posts)
 
 
 def recall_check(joined: Joined) -> list[Row]:
@@ -208,7 +188,7 @@ def recall_check(joined: Joined) -> list[Row]:
         rows += [
             _row("recall_set", of, sides[0]),
             _row("uniform_set", of, sides[1], differ) | {"p": p, "p_holm": adjusted},
-            plain("visible", of, visible(*pair), None),
+            row("visible", of, visible(*pair), None),
         ]
     return rows
 
@@ -231,11 +211,11 @@ def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
     return sets
 
 
-def gone(counts: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
-    """How many posts are left out, by label. counts: as given.left_out has them."""
-    for label in metrics.und_last({label for each in counts.values() for label in each["by_label"]}):
-        for measure, each in counts.items():
-            yield plain(measure, {"label": label}, each["by_label"].get(label, 0), None)
+def gone(missing: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
+    """How many posts are left out, by label. missing: see given.left_out."""
+    for label in metrics.und_last({label for each in missing.values() for label in each["by_label"]}):
+        for measure, each in missing.items():
+            yield row(measure, {"label": label}, each["by_label"].get(label, 0), None)
 
 
 def confusion(joined: Joined) -> dict[str, Any] | None:

@@ -151,13 +151,10 @@ def precision(
     return together(*parts)
 
 
-def recall_labels(uniform: Uniform | None, sets: Collection[str]) -> list[str]:
-    """The labels whose recall these tell something about; und comes last. sets: the labels that other sets tell of."""
-    return und_last({*sets, *({cell.truth for cell in uniform.cells if cell.read} if uniform else ())})
-
-
-def precision_labels(uniform: Uniform | None, sets: Collection[str]) -> list[str]:
-    return und_last({*sets, *({cell.said for cell in uniform.cells if cell.read} if uniform else ())})
+def labels_read(field: str, uniform: Uniform | None, sets: Collection[str]) -> list[str]:
+    """The labels of which these tell something; und comes last. field: `truth` for recall, `said` for precision. sets:
+    the labels of other sets."""
+    return und_last({*sets, *({getattr(cell, field) for cell in uniform.cells if cell.read} if uniform else ())})
 
 
 def und_last(labels: Iterable[str]) -> list[str]:

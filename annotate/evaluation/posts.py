@@ -15,9 +15,8 @@ from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
 from annotate.evaluation.given import EvaluationError, Subject, left_out, read_sets, subject_of
 from annotate.evaluation.matching import Joined, join
-from annotate.evaluation.measures import sources
 from annotate.evaluation.unread_triggers import Left
-from annotate.goldsets.reading import GoldRow, GoldSet, read_ids
+from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
 from annotate.reports import evaluation_report
@@ -25,6 +24,13 @@ from annotate.reports.tables import many
 
 # What can be measured, in the order of reports.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.measures))
+# Measure -> the designs whose sets tell it; the one that samples all posts comes last.
+SOURCES = {
+    measure: sorted(
+        (design for design in DESIGNS.values() if measure in design.measures), key=lambda design: design.of_stream
+    )
+    for measure in MEASURES
+}
 
 
 def evaluate_posts(
@@ -43,6 +49,8 @@ def evaluate_posts(
     spelled = [each for each in (predictions, against) if each]
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
     subjects = [subject_of(sets, each, **reading) for each in spelled]
+    if against and subjects[0].is_same(subjects[1]):
+        raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
     return evaluate(
         subjects[0],
         sets,
@@ -67,10 +75,6 @@ def evaluate(
     balanced: also precision on the recall sets, under a name that says what it is. EvaluationError for what cannot, or
     must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
     """
-    if against and against.is_same(subject):
-        raise EvaluationError(
-            f"{subject.spelled} cannot be compared with itself; name other predictions with --against."
-        )
     wanted = _wanted(sets, measures, balanced, against)
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping])
@@ -82,10 +86,6 @@ def evaluate(
     words = {slug: [said for said in told if said] for slug, _, told in figures}
     labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
     labels |= set(confusion["labels"] if confusion else ())
-    voted = any(subject.voted_in(gold) for gold in sets)
-    is_all = not measures and not balanced
-    if compared:
-        words["comparison"] = _of_comparison(compared)
     return {
         "kind": evaluation_report.KIND,
         "form": "posts",
@@ -93,15 +93,13 @@ def evaluate(
         "head": _head(rows),
         "sections": SECTIONS,
         "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
-        "words": words,
+        "words": words | ({"comparison": _of_comparison(compared)} if compared else {}),
         "reading": READING,
-        "predictor": subject.described(voted),
-        "gold": [_gold(gold, rows) for gold, rows in left],
+        **_about(subject, left, missing),
         "rows": rows,
         "confusion": confusion,
         "comparison": compared,
-        "told": list(_told(subject, voted, missing)),
-        "warnings": list(_warnings(subject, against, sets, joined, is_all=is_all, precision="precision" in wanted)),
+        "warnings": list(_warnings(subject, against, sets, joined, wanted, is_all=not (measures or balanced))),
     }
 
 
@@ -209,7 +207,7 @@ WIDE = 0.2
 
 
 def _measured_on(measure: str, joined: Joined) -> str:
-    found = [f"{design.name} set" for design in parts.sources(measure) if joined.has(design)]
+    found = [f"{design.name} set" for design in SOURCES[measure] if joined.has(design)]
     return f"Measured on the {' and '.join(found)}{', a post of both counted once' if len(found) > 1 else ''}."
 
 
@@ -247,18 +245,26 @@ def _of_comparison(compared: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _told(subject: Subject, voted: bool, missing: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _about(subject: Subject, left: Left, missing: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    """What the report says of the predictor and the sets."""
+    voted = any(subject.voted_in(gold) for gold, _ in left)
+    told = []
     if subject.mapping:
         pairs = "; ".join(f"{coarse} stands for {', '.join(fine)}" for coarse, fine in sorted(subject.mapping.items()))
-        yield f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those."
+        told.append(f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those.")
     if voted:
-        yield "It voted on posts of a uniform set, so agreement there counts through audited posts alone."
+        told.append("It voted on posts of a uniform set, so agreement there counts through audited posts alone.")
     if any(each["posts"] for each in missing.values()):
-        yield (
+        told.append(
             f"Posts left out because they are listed as vanished: {missing['vanished']['posts']:,}. Posts erased from "
             f"the gold sets: {missing['erased']['posts']:,}. If they are unlike the others, every number here is off "
             "by that."
         )
+    return {
+        "predictor": subject.described(voted),
+        "gold": [gold.described() | {"rows": len(rows)} for gold, rows in left],
+        "told": told,
+    }
 
 
 # --- what is refused
@@ -279,7 +285,7 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
     for measure in measures:
         if measure in told or (measure == "precision" and balanced):
             continue
-        takes = " or a ".join(design.spelled for design in sources(measure) if not design.of_uniform)
+        takes = " or a ".join(design.spelled for design in SOURCES[measure] if not design.of_uniform)
         refusal = f"{measure.capitalize()} takes a {takes} set, and none is given."
         if measure == "precision" and by_author:
             refusal += (
@@ -309,24 +315,17 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
 # --- the parts of the report about the sets
 
 
-def _gold(gold: GoldSet, rows: list[GoldRow]) -> dict[str, Any]:
-    return {
-        "name": gold.name,
-        "design": gold.design,
-        "folder_name": gold.folder.resolve().name,
-        "rows": len(rows),
-        "frame": gold.frame_size,
-        "finished": gold.finished,
-        "predictor": ", ".join(sorted(set(gold.predictors.values()))),
-        "digest": gold.digest,
-    }
-
-
 def _warnings(
-    subject: Subject, against: Subject | None, sets: Sequence[GoldSet], joined: Joined, *, is_all: bool, precision: bool
+    subject: Subject,
+    against: Subject | None,
+    sets: Sequence[GoldSet],
+    joined: Joined,
+    wanted: Collection[str],
+    *,
+    is_all: bool,
 ) -> Iterator[str]:
-    """is_all: whether no measure was named, so that precision is missed where no set tells it. precision: whether it
-    is measured."""
+    """wanted: the measures of the report. is_all: whether none was named, so that precision is missed where no set
+    tells it."""
     for gold in sets:
         if not gold.finished:
             yield (
@@ -337,7 +336,7 @@ def _warnings(
     if against:
         yield from against.warnings
     yield from joined.warnings
-    if precision and (joined.strangers or joined.undecided):
+    if "precision" in wanted and (joined.strangers or joined.undecided):
         yield from unread_triggers.warnings(subject, joined)
     designs = [DESIGNS[gold.design] for gold in sets]
     told = any("precision" in design.measures for design in designs)

@@ -7,7 +7,7 @@ how they are estimated, in core/estimation.py.
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import NamedTuple
 
 from annotate.core.estimation import (
@@ -22,7 +22,7 @@ from annotate.core.estimation import (
     with_interval,
 )
 from annotate.core.word_of_one import Errors
-from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, errors, turns
+from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, Of, errors, turns
 
 # Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and
 # that nobody had read there.
@@ -195,13 +195,14 @@ def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
 
 # The one turn of a guess that cannot turn, since without any turns every guess may.
 NEVER = Turn(0, 0, 0, 0, 0)
+FAR = 0.01  # bounds that are further apart are reported
 MISSED: Way = (0, 1)  # the way in which a miss turns out to be a hit
 
 
 def share(
     uniform: Uniform,
-    domain: Callable[[Cell], bool],
-    right: Callable[[Cell], bool],
+    domain: Of,
+    right: Of,
     apart: Collection[str] = (),
     truths: Collection[str] = (),
     *,
@@ -212,31 +213,26 @@ def share(
     if the missing posts are what lowers the share most to its high end if they are what raises it most.
     """
 
-    def of(uniform: Uniform) -> Measured:
-        strata = strata_of(uniform, domain, right, apart, truths)
-        further = turns(uniform.without(apart), uniform.weight, uniform.errors, domain, right)
+    found = []
+    for each in (uniform, *(uniform.extremes(worth(domain, right), truths) if uniform.missing else ())):
+        strata = strata_of(each, domain, right, apart, truths)
+        further = turns(each.without(apart), each.weight, each.errors, domain, right)
         estimate = stratified(strata, further=further, normal=normal)
-        return Measured(estimate, sum(int(stratum.domain) for stratum in strata))
-
-    plain, posts = (found := of(uniform)).estimate, found.posts
+        found.append(Measured(estimate, sum(int(stratum.domain) for stratum in strata)))
+    plain, posts = found[0].estimate, found[0].posts
     if plain.value is None or not uniform.missing:
-        return found
-    every = [plain, *(of(each).estimate for each in uniform.extremes(worth(domain, right), truths))]
-    low, high = min(each.low for each in every), max(each.high for each in every)
+        return found[0]
+    low, high = min(each.estimate.low for each in found), max(each.estimate.high for each in found)
     return Measured(with_interval(plain.value, low, high, plain.count), posts)
 
 
-def worth(domain: Callable[[Cell], bool], right: Callable[[Cell], bool]) -> Callable[[Cell], int]:
+def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
     """What a post does to a share: 1 raises it, -1 lowers it."""
     return lambda cell: (1 if right(cell) else -1) if domain(cell) else 0
 
 
 def strata_of(
-    uniform: Uniform,
-    domain: Callable[[Cell], bool],
-    right: Callable[[Cell], bool],
-    apart: Collection[str] = (),
-    truths: Collection[str] = (),
+    uniform: Uniform, domain: Of, right: Of, apart: Collection[str] = (), truths: Collection[str] = ()
 ) -> list[Stratum]:
     """The strata of a uniform set, with the posts of each in a domain and the right ones. apart: ids that are counted
     elsewhere.
@@ -245,28 +241,23 @@ def strata_of(
     labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
     """
     tallies = {name: _Tally() for name in uniform.drawn}
-    # Asked many times of each, since cells differ in their strata too.
-    known: dict[tuple[str, str, str], tuple[int, int]] = {}
 
-    def counted_as(cell: Cell, truth: str) -> tuple[int, int]:
-        key = truth, cell.said, cell.other
-        if key not in known:
-            cell = cell._replace(truth=truth)
-            inside = domain(cell)
-            known[key] = int(inside), int(inside and right(cell))
-        return known[key]
+    @cache  # asked many times of each, since cells differ in their strata too
+    def counted_as(truth: str, said: str, other: str) -> tuple[int, int]:
+        cell = Cell("", "", True, truth, said, other)
+        inside = domain(cell)
+        return int(inside), int(inside and right(cell))
 
     for cell, posts in uniform.without(apart).items():
-        tally = tallies[cell.stratum]
-        true = counted_as(cell, cell.truth)
+        tally, told = tallies[cell.stratum], (cell.said, cell.other)
+        true = counted_as(cell.truth, *told)
         if cell.read:
             tally.read = tally.read[0] + posts * true[0], tally.read[1] + posts * true[1]
         if not cell.stratum:
             continue
-        guess = counted_as(cell, cell.agreed)
+        guess, as_said = counted_as(cell.agreed, *told), counted_as(cell.said, *told)
         tally.guessed = tally.guessed[0] + posts * guess[0], tally.guessed[1] + posts * guess[1]
-        as_said = counted_as(cell, cell.said)
-        for could in {as_said, *(counted_as(cell, truth) for truth in (cell.other, *truths, ANOTHER))} - {guess}:
+        for could in {as_said, *(counted_as(truth, *told) for truth in (cell.other, *truths, ANOTHER))} - {guess}:
             counts = tally.turns.setdefault((could[0] - guess[0], could[1] - guess[1]), _Counts())
             counts.posts += posts
             if cell.read:
@@ -276,7 +267,7 @@ def strata_of(
             if could == as_said and could[1]:
                 counts.usual = uniform.lone_right
     return [
-        Stratum(drawn, uniform.read[name], tally.read[0], tally.read[1], tally.guess if name else None)
+        Stratum(drawn, uniform.read[name], *tally.read, tally.guess if name else None)
         for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
     ]
 
@@ -290,28 +281,26 @@ class Lone(NamedTuple):
 
 
 def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
-    """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None if
-    there is none, or nothing is known of the label."""
+    """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None
+    if there is none, if nothing is known of the label, or if the bounds are no further apart than FAR."""
     is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
-    strata = strata_of(uniform, is_said, is_right)
+    if_wrong, if_right, unread = [], [], 0.0
+    for stratum in strata_of(uniform, is_said, is_right):
+        guess = stratum.guess
+        misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
+        unread += sum(turn.posts - turn.read for turn in misses)
+        for strata, right in ((if_wrong, False), (if_right, True)):
+            if guess and misses:
+                hits = guess.hits + int(sum(turn.off + right * (turn.posts - turn.read) for turn in misses))
+                others = tuple(turn for turn in guess.turns if turn not in misses)
+                strata.append(replace(stratum, guess=Guess(guess.domain, hits, others or (NEVER,))))
+            else:
+                strata.append(stratum)
     further = turns(uniform.cells, uniform.weight, uniform.errors, is_said, is_right)
-    low, high = (
-        stratified([_settled(stratum, right) for stratum in strata], further=further).value for right in (False, True)
+    low, high = (stratified(strata, further=further).value for strata in (if_wrong, if_right))
+    return (
+        Lone(int(unread), (low, high)) if unread and low is not None and high is not None and high - low > FAR else None
     )
-    turnable = [turn for stratum in strata if stratum.guess for turn in stratum.guess.turns if turn[:2] == MISSED]
-    unread = sum(turn.posts - turn.read for turn in turnable)
-    return None if low is None or high is None or not unread else Lone(int(unread), (low, high))
-
-
-def _settled(stratum: Stratum, right: bool) -> Stratum:
-    """The stratum if all its misses that nobody has read were right, or all wrong."""
-    guess = stratum.guess
-    misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
-    if not guess or not misses:
-        return stratum
-    hits = sum(turn.off + right * (turn.posts - turn.read) for turn in misses)
-    others = tuple(turn for turn in guess.turns if turn not in misses)
-    return replace(stratum, guess=Guess(guess.domain, guess.hits + int(hits), others or (NEVER,)))
 
 
 @dataclass

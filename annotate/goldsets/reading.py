@@ -63,6 +63,19 @@ class GoldSet:
     erased: Counter[str]  # label -> rows that are gone since
     slips: Estimate | None = None  # how often adjudicators slip; None if that is not known
 
+    def described(self) -> dict[str, Any]:
+        """What a report says of it."""
+        return {
+            "name": self.name,
+            "design": self.design,
+            "folder_name": self.folder.resolve().name,
+            "rows": len(self.rows),
+            "frame": self.frame_size,
+            "finished": self.finished,
+            "predictor": ", ".join(sorted(set(self.predictors.values()))),
+            "digest": self.digest,
+        }
+
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     """The gold set in a folder. Rows erased since it was written are counted, if that is allowed.

@@ -19,9 +19,9 @@ FOLDED = 12  # a table of more rows is folded in the HTML
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
     written = [underlined(printable(evaluation_report.title(report)), "=")]
-    if warnings := report.get("warnings"):
+    if warnings := report["warnings"]:
         lines = [wrapped(printable(words), "!! ", "!!   ") for words in warnings]
-        written.append("\n".join([f"!! {_warned(report).upper()}", *lines]))
+        written.append("\n".join([f"!! {many(len(warnings), 'warning').upper()}", *lines]))
     if headlines := evaluation_report.headlines(report):
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
@@ -52,8 +52,8 @@ def as_markdown(report: dict) -> str:
     ]
     context = {
         "title": marked_down(evaluation_report.title(report)),
-        "warned": _warned(report),
-        "warnings": [marked_down(words) for words in report.get("warnings") or []],
+        "warned": many(len(report["warnings"]), "warning"),
+        "warnings": [marked_down(words) for words in report["warnings"]],
         "headlines": [[marked_down(words) for words in line] for line in evaluation_report.headlines(report)],
         "how_to_read": evaluation_report.how_to_read(report),
         "sections": sections,
@@ -89,13 +89,9 @@ def as_context(report: dict) -> dict:
     ]
     return {
         "title": evaluation_report.title(report),
-        "warned": _warned(report),
-        "warnings": report.get("warnings") or [],
+        "warned": many(len(report["warnings"]), "warning"),
+        "warnings": report["warnings"],
         "headlines": evaluation_report.headlines(report),
         "how_to_read": evaluation_report.how_to_read(report),
         "sections": sections,
     }
-
-
-def _warned(report: dict) -> str:
-    return many(len(report.get("warnings") or []), "warning")

@@ -88,9 +88,9 @@ def of_second(both: Uniform) -> Uniform:
 def estimates(uniform: Uniform) -> dict[tuple[str, str], Measured]:
     uniform = uniform.with_each(lambda key, cell: cell._replace(other=""))
     found = {("accuracy", ""): metrics.accuracy(uniform, with_und=True)}
-    for label in _tried(metrics.recall_labels(uniform, {}), uniform):
+    for label in _tried(metrics.labels_read("truth", uniform, {}), uniform):
         found["recall", label] = metrics.recall(label, uniform, {})
-    for label in _tried(metrics.precision_labels(uniform, {}), uniform):
+    for label in _tried(metrics.labels_read("said", uniform, {}), uniform):
         found["precision", label] = metrics.precision(label, uniform, {}, with_und=True)
     return found
 
