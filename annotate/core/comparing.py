@@ -1,7 +1,7 @@
 """Whether two predictors, or two estimates, differ, and by how much; and the correction for many tests at once."""
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from math import exp, fsum, lgamma, sqrt
 
 import scipy
@@ -46,11 +46,6 @@ class Difference:
     def better(self) -> str | None:
         """Which of the two is, "first" or "second", where zero lies outside the interval by more than rounding."""
         return "first" if self.low > SLACK else "second" if self.high < -SLACK else None
-
-    def as_dict(self) -> dict[str, float | str | None]:
-        """With which is better. Where there is no interval, its ends are None."""
-        ends = {} if self.has_interval else {"low": None, "high": None}
-        return asdict(self) | ends | {"better": self.better}
 
 
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:

@@ -5,18 +5,19 @@ posts that were read would be mostly of disputed ones, and there a detector that
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from dataclasses import replace
 from math import fsum, sqrt
 from typing import Any
 
 from annotate.core.comparing import Difference, mcnemar, paired
 from annotate.core.estimation import SLACK, Estimate
+from annotate.core.figure_rows import Row, difference_row
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell, Of
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined, join
-from annotate.evaluation.measures import POSTS
+from annotate.evaluation.measures import POSTS, WITH_UND
 from annotate.evaluation.uniform import Uniform, counted, share, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
@@ -30,43 +31,20 @@ def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[G
     # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
     sides = [join(subject, read, [first.mapping, second.mapping]) for subject in (first, second)]
     both = _both(*sides)
-    sets = (sides[0].recall, sides[1].recall)
-    rows = [] if both is None else _accuracies(both, is_plain=not sets[0])
-    found = differences(both, sets)
-    for measure in ("recall", "precision"):
-        rows += [
-            _row(measure, {"label": label}, found[measure, label])
-            for label in _labels(both, sets[0])
-            if (measure, label) in found
-        ]
-    fold = sides[0].fold
-    together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
-    return {
-        "other": second.described(any(second.voted_in(gold) for gold, _ in read)),
-        "rows": rows,
-        "together": together,
-    }
-
-
-def _accuracies(both: Uniform, *, is_plain: bool) -> list[dict[str, Any]]:
-    """is_plain: whether all posts are of the uniform set."""
-    rows = [_row("accuracy", {"posts": posts}, _accuracy(both, with_und=with_und)) for posts, with_und in POSTS.items()]
-    if is_plain and all(cell.read for cell in both.cells):
+    found = differences(both, (sides[0].recall, sides[1].recall))
+    if both and not sides[0].recall and all(cell.read for cell in both.cells):
         # Only where people have read all that was drawn has every post the same chance, so that plain counts do.
         alone = [sum(n for cell, n in side.cells.items() if _alone(cell)) for side in (both, both.of_other)]
         p = mcnemar(*alone)
         note = f"of {both.cells.total():,} posts, A alone is right on {alone[0]:,} and B alone on {alone[1]:,}"
-        rows[0] |= {"p": p, "p_holm": p, "note": note}
-    return rows
-
-
-def _row(measure: str, of: Mapping[str, str], found: "Told | None") -> dict[str, Any]:
-    """A row with the units on which it rests."""
-    nothing = {"value": None, "low": None, "high": None, "posts": 0, "better": None}
-    told = dict(found or nothing)
-    note = "" if found else "one of the two is not known"
-    units = {"units": told.pop("posts"), "count": None, "note": note}
-    return {"measure": measure, "of": dict(of)} | told | units | {"p": None, "p_holm": None}
+        found["accuracy", WITH_UND] |= {"p": p, "p_holm": p, "note": note}
+    fold = sides[0].fold
+    together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
+    return {
+        "other": second.described(any(second.voted_in(gold) for gold, _ in read)),
+        "rows": list(found.values()),
+        "together": together,
+    }
 
 
 def _both(first: Joined, second: Joined) -> Uniform | None:
@@ -85,23 +63,32 @@ def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
 # --- the differences
 
 
-Told = dict[str, Any]
+Found = tuple[Difference | None, int]  # None where one of the two is not known; and on how many posts it rests
 
 
 def differences(
     both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets] = ({}, {})
-) -> dict[tuple[str, str], Told | None]:
-    """(accuracy, recall or precision; label, "" for accuracy) -> what the first reaches less what the second does:
-    {"value", "low", "high", "posts", "better": "first", "second" or None}; None where one of them is not known.
+) -> dict[tuple[str, str], Row]:
+    """(accuracy, recall or precision; which posts, or the label) -> what the first reaches less what the second does.
 
     sets: for each of the two, language -> id -> what it says of a post of a recall set.
     """
-    found: dict[tuple[str, str], Told | None] = {("accuracy", ""): _accuracy(both, with_und=True)} if both else {}
-    for label in _labels(both, sets[0]):
-        found["recall", label] = _recall(label, both, sets)
-        if both:
-            found["precision", label] = _precision(label, both)
-    return found
+    labels = _labels(both, sets[0])
+    found = {("recall", label): _recall(label, both, sets) for label in labels}
+    if both:
+        accuracies = {("accuracy", posts): _accuracy(both, with_und=with_und) for posts, with_und in POSTS.items()}
+        found = accuracies | found | {("precision", label): _precision(label, both) for label in labels}
+    return {
+        (measure, value): difference_row(
+            measure,
+            {"posts" if measure == "accuracy" else "label": value},
+            apart,
+            posts if apart else 0,
+            "" if apart else "one of the two is not known",
+            None,
+        )
+        for (measure, value), (apart, posts) in found.items()
+    }
 
 
 def _alone(cell: Cell) -> bool:
@@ -109,19 +96,19 @@ def _alone(cell: Cell) -> bool:
     return cell.said == cell.truth != cell.other
 
 
-def _accuracy(both: Uniform, *, with_und: bool) -> Told | None:
+def _accuracy(both: Uniform, *, with_und: bool) -> Found:
     return _of_uniform(
         both, lambda cell: with_und or cell.truth != UND, _alone, lambda cell: cell.said != cell.other, (UND,)
     )
 
 
-def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Told | None:
+def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Found:
     """On the recall-oriented set, where the language has one: the two sets stand for other posts."""
     first, second = (own.get(label, {}) for own in sets)
     if first:
         return _of_pairs(Counter((said == label, second[key] == label) for key, said in first.items()))
     if both is None:
-        return None
+        return None, 0
     return _of_uniform(
         both,
         lambda cell: cell.truth == label,
@@ -131,7 +118,7 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
     )
 
 
-def _precision(label: str, both: Uniform) -> Told | None:
+def _precision(label: str, both: Uniform) -> Found:
     return _of_uniform(
         both,
         lambda cell: cell.said == label,
@@ -144,18 +131,18 @@ def _precision(label: str, both: Uniform) -> Told | None:
 # The difference of two shares of the same posts: what the first alone has right, less what the second alone has.
 
 
-def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Told | None:
+def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Found:
     """pairs: which of the two are right -> posts of a recall set."""
     first, second = (counted(pairs[alone], pairs.total()) for alone in ((True, False), (False, True)))
     found = paired(first.estimate, second.estimate, _of_counts(first.estimate, second.estimate))
-    return _told(found, pairs.total())
+    return found, pairs.total()
 
 
-def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Told | None:
+def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Found:
     """apart: the posts of a domain without which the two shares would be one, so that they differ by no more than the
     greater share of such posts. truths: as in `share`, which says of missing posts what is done here too."""
 
-    def of(uniform: Uniform) -> tuple[Difference | None, int]:
+    def of(uniform: Uniform) -> Found:
         sides = uniform, uniform.of_other
         first, second = (share(side, domain, right, truths=truths) for side in sides)
         is_seen = _differ_where_read(uniform, domain, right)
@@ -170,7 +157,7 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
         ends = both.extremes(lambda cell: of_share(cell) - of_share(cell.of_other), truths)
         every = [found, *(extreme for extreme, _ in map(of, ends) if extreme)]
         found = replace(found, low=min(each.low for each in every), high=max(each.high for each in every))
-    return _told(found, posts)
+    return found, posts
 
 
 def _of_counts(first: Estimate, second: Estimate) -> float:
@@ -251,7 +238,3 @@ class _Moments:
         constant = [square <= SLACK * raw for square, raw in zip(found[:2], self.products[:2], strict=True)]
         kept = (not constant[0], not constant[1], not any(constant))
         return [product if keep else 0.0 for product, keep in zip(found, kept, strict=True)]
-
-
-def _told(found: Difference | None, posts: int) -> Told | None:
-    return None if found is None else {**found.as_dict(), "posts": posts}

@@ -14,6 +14,7 @@ import numpy as np
 django.setup()
 
 from annotate.evaluation.comparison import differences  # noqa: E402
+from annotate.evaluation.measures import WITH_UND, WITHOUT_UND  # noqa: E402
 from tests.benchmarks.comparing import WORLDS, Row  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
 
@@ -24,7 +25,8 @@ def compare(world: World, draws: int, seed: int) -> Iterator[Row]:
     true = truths(population)
     for _ in range(draws):
         for (measure, label), found in differences(draw(population, world, chance).both).items():
-            if found is None or found["posts"] < (world.counted if label else 1):
+            least = 1 if measure == "accuracy" else world.counted
+            if label == WITHOUT_UND or found["value"] is None or found["units"] < least:
                 continue
             value = true[measure, label]
             named = found["better"] is not None
@@ -42,7 +44,7 @@ def compare(world: World, draws: int, seed: int) -> Iterator[Row]:
 def truths(population: Population) -> dict[tuple[str, str], float]:
     truth, _, *both = population
     right = [said == truth for said in both]
-    found = {("accuracy", ""): float(right[0].mean() - right[1].mean())}
+    found = {("accuracy", WITH_UND): float(right[0].mean() - right[1].mean())}
     for label in np.unique(truth):
         own = truth == label
         found["recall", str(label)] = float(right[0][own].mean() - right[1][own].mean())

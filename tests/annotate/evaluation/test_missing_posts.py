@@ -48,20 +48,23 @@ def test_an_interval_holds_all_that_it_would_hold_if_people_had_found_any_label(
 @pytest.mark.parametrize("truth", WHATEVER)
 def test_so_does_the_interval_of_how_far_two_predictors_are_apart(missing, truth):
     """If all is und, the first is right on 100 posts of which the second is wrong; if it is English, the other way."""
-    unknown = differences(stream(missing))["accuracy", ""]
-    known = differences(stream(LOST, found=truth))["accuracy", ""]
+    unknown = differences(stream(missing))["accuracy", "with und"]
+    known = differences(stream(LOST, found=truth))["accuracy", "with und"]
     assert unknown["low"] <= known["low"] + 1e-9 <= known["high"] <= unknown["high"] + 1e-9
 
 
 def test_the_value_stays_that_of_what_people_could_label():
     without = Uniform(stream(LOST).posts)
     assert accuracy(stream(LOST), with_und=True).value == accuracy(without, with_und=True).value
-    assert differences(stream(LOST))["accuracy", ""]["value"] == differences(without)["accuracy", ""]["value"]
+    assert (
+        differences(stream(LOST))["accuracy", "with und"]["value"]
+        == differences(without)["accuracy", "with und"]["value"]
+    )
 
 
 def test_where_both_say_as_the_detectors_it_is_not_known_of_either_and_of_neither_alone():
     both = {key: cell._replace(said="en") for key, cell in LOST.items()}
     one, other = (accuracy(each, with_und=True).estimate for each in (stream(both), Uniform(stream(both).posts)))
     assert one.low < other.low - 0.02
-    apart, plain = (differences(each)["accuracy", ""] for each in (stream(both), Uniform(stream(both).posts)))
+    apart, plain = (differences(each)["accuracy", "with und"] for each in (stream(both), Uniform(stream(both).posts)))
     assert abs(apart["high"] - plain["high"]) < abs(one.low - other.low)
