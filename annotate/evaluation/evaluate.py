@@ -71,7 +71,7 @@ def evaluate(
 
     EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
     """
-    absent = (None, "", (), [])
+    absent: tuple[Any, ...] = (None, "", (), [])
     options = {name: value for name, value in options.items() if value is not False and value not in absent}
     _check_judge(predictions, judge, options)
     predictions = predictions or judge

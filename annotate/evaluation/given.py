@@ -6,6 +6,7 @@ Labels that a predictor or a set does not tell apart count as one class.
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +74,7 @@ class Subject:
 def of_corpus(corpus: str, spelled: str) -> Subject:
     """CorpusError if the corpus has no such predictor."""
     found = find_predictor(corpus, spelled)
-
-    def labels(ids: Collection[str], also: Collection[str] = ()) -> dict[str, str]:
-        return predicted_labels(corpus, found, ids, also)
-
+    labels = partial(predicted_labels, corpus, found)
     return Subject(found.name, found.version, found.mapping, labels, found, corpus)
 
 
@@ -125,10 +123,21 @@ def subject_of(
     column: Sequence[str] = (),
     file_format: str | None = None,
 ) -> Subject:
-    """A file of predictions, or a predictor of the corpus. map, column, file_format: how a file is read."""
-    if not is_file(spelled):
-        return of_corpus(corpus_of(sets, corpus, spelled), spelled)
-    return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets)
+    """A file of predictions, or a predictor of the corpus; map, column, file_format: how a file is read.
+    EvaluationError for a predictor where no corpus is named, or another one than the sets are from."""
+    if is_file(spelled):
+        return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets)
+    found = next((gold.corpus for gold in sets if gold.corpus), "")
+    if corpus and found and corpus != found:
+        raise EvaluationError(
+            f"The gold sets are from corpus {found}, not {corpus}; leave --corpus out, or correct it."
+        )
+    if not (corpus or found):
+        raise EvaluationError(
+            f"The gold sets were imported and name no corpus; say with --corpus whose predictor {spelled} is, or give "
+            f"a file of labels. There is no file {spelled}."
+        )
+    return of_corpus(found or corpus, spelled)
 
 
 def is_file(spelled: str) -> bool:
@@ -185,19 +194,6 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
             f"{other.folder} is from corpus {other.corpus} and {gold.folder} from corpus {gold.corpus}; evaluate on "
             "each corpus by itself."
         )
-
-
-def corpus_of(sets: Collection[GoldSet], named: str, spelled: str) -> str:
-    """The corpus whose predictors are meant. EvaluationError if there is none, or if the sets are from another."""
-    found = next((gold.corpus for gold in sets if gold.corpus), "")
-    if named and found and named != found:
-        raise EvaluationError(f"The gold sets are from corpus {found}, not {named}; leave --corpus out, or correct it.")
-    if not (named or found):
-        raise EvaluationError(
-            f"The gold sets were imported and name no corpus; say with --corpus whose predictor {spelled} is, or give "
-            f"a file of labels. There is no file {spelled}."
-        )
-    return found or named
 
 
 def left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> dict[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, R
 from annotate.evaluation.given import NAMED, EvaluationError, Subject, asked_together, folding
 from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
-from annotate.kinds.designs import DESIGNS, Design
+from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import is_negative, negative
 from annotate.reports.plans import in_points
 from annotate.reports.tables import many
@@ -57,14 +57,6 @@ class Joined:
     undecided: dict[str, set[str]] = field(default_factory=dict)
     tells_read: bool = False  # whether the uniform set tells which of its posts people have read
     warnings: list[str] = field(default_factory=list)
-
-    def has(self, design: Design) -> bool:
-        """Whether there are posts of a set with this design."""
-        if design.of_stream:
-            return self.uniform is not None
-        if design.of_uniform:
-            return bool(self.verified)
-        return bool(self.recall if design.by_author else self.precision)
 
     def about(self, label: str) -> Uniform | None:
         """The uniform set for a measure about one label: posts of which people verified that label count as read."""

@@ -207,7 +207,16 @@ WIDE = 0.2
 
 
 def _measured_on(measure: str, joined: Joined) -> str:
-    found = [f"{design.name} set" for design in SOURCES[measure] if joined.has(design)]
+    """The kinds of sets that have posts for a measure."""
+    found = []
+    for design in SOURCES[measure]:
+        if design.of_stream:
+            has_posts = joined.uniform is not None
+        elif design.of_uniform:
+            has_posts = bool(joined.verified)
+        else:
+            has_posts = bool(joined.recall if design.by_author else joined.precision)
+        found += [f"{design.name} set"] * has_posts
     return f"Measured on the {' and '.join(found)}{', a post of both counted once' if len(found) > 1 else ''}."
 
 

@@ -284,7 +284,9 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
     """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None
     if there is none, if nothing is known of the label, or if the bounds are no further apart than FAR."""
     is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
-    if_wrong, if_right, unread = [], [], 0.0
+    if_wrong: list[Stratum] = []
+    if_right: list[Stratum] = []
+    unread = 0.0
     for stratum in strata_of(uniform, is_said, is_right):
         guess = stratum.guess
         misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
