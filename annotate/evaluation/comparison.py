@@ -169,11 +169,8 @@ def _of_counts(first: Estimate, second: Estimate) -> float:
 def _differ_where_read(both: Uniform, domain: Of, right: Of) -> bool:
     """Whether a post that was read counts for one of the two otherwise than for the other. Where none does, the two
     estimates differ by guesses at unread posts alone, which cannot show that one predictor is better."""
-
-    def counts_as(cell: Cell) -> tuple[bool, bool]:
-        return domain(cell), domain(cell) and right(cell)
-
-    return any(counts_as(cell) != counts_as(cell.of_other) for cell in both.cells if cell.read)
+    sides = ((cell, cell.of_other) for cell in both.cells if cell.read)
+    return any(domain(one) != domain(other) or (domain(one) and right(one) != right(other)) for one, other in sides)
 
 
 def correlation(both: Uniform, domain: Of, right: Of) -> float:

@@ -521,14 +521,14 @@ def _heat_maps(report: dict) -> list:
 
 
 def _errors(report: dict) -> Section:
-    errors = report["errors"]
+    errors = report["errors"][:LISTED]
     words = (
         f"In {count(report['error_count'])} of {many(report['gold'][0]['rows'], 'unit')} the prediction differs from "
         "the gold label. errors.jsonl, which --out writes, lists them all"
         + (f"; this page has the first {LISTED}, and counts only these." if report["error_count"] > LISTED else "."),
     )
-    pairs = Counter((each["gold"], each["predicted"]) for each in errors[:LISTED])
-    fields = list(dict.fromkeys(name for each in errors[:LISTED] for name in each.get("fields") or ()))[:MOST_FIELDS]
+    pairs = Counter((each["gold"], each["predicted"]) for each in errors)
+    fields = list(dict.fromkeys(name for each in errors for name in each.get("fields") or ()))[:MOST_FIELDS]
     marks = {pair: f"pair-{place}" for place, (pair, _) in enumerate(pairs.most_common(FILTERS))}
     filters = {mark: f"{gold} taken for {said} ({pairs[gold, said]})" for (gold, said), mark in marks.items()}
     columns = (
@@ -537,26 +537,18 @@ def _errors(report: dict) -> Section:
         Column("predicted", "predicted"),
         Column("language", "language", NAME, lambda row: row.get("language", "")),
         Column("people", "people", NAME, _people),
-        *(Column(f"field {name}", name, NOTE, _field(name)) for name in fields),
+        *(Column(f"field {name}", name, NOTE) for name in fields),
     )
-    return Section(
-        "errors",
-        "Errors",
-        words,
-        dense(table(many(len(errors[:LISTED]), "error"), columns, errors[:LISTED])),
-        paged=True,
-        filters=filters if len(filters) > 1 else {},
-    )
+    of_fields = [{f"field {name}": (each.get("fields") or {}).get(name, "") for name in fields} for each in errors]
+    rows = [each | own for each, own in zip(errors, of_fields, strict=True)]
+    tables = dense(table(many(len(rows), "error"), columns, rows))
+    return Section("errors", "Errors", words, tables, paged=True, filters=filters if len(filters) > 1 else {})
 
 
 def _people(row: Mapping[str, Any]) -> str:
     """The shares of people's answers, the commonest first."""
     shares = sorted(row.get("people", {}).items(), key=lambda pair: (-pair[1], pair[0]))
     return ", ".join(f"{label} {percent(share)}" for label, share in shares)
-
-
-def _field(name: str) -> Callable[[dict], str]:
-    return lambda row: (row.get("fields") or {}).get(name, "")
 
 
 def _gold(report: dict) -> Section:
