@@ -25,6 +25,9 @@ WORLDS = {
     "3 in 10, judge .9, errs with people in 5%": World((0.7, 0.3), (0.9, 0.9), slips=0.05, shared=True),
     "three labels, judge .85": World((0.6, 0.3, 0.1), (0.9, 0.8, 0.7)),
     "three labels, read unevenly": World((0.7, 0.25, 0.05), (0.85, 0.8, 0.7), uneven=True),
+    "four languages, disputed ones read and agreed ones audited": World(
+        (0.6, 0.25, 0.1, 0.05), (0.9, 0.9, 0.8, 0.8), agreement=(0.8, 0.98)
+    ),
     "three labels, judge refuses 5%": World((0.6, 0.3, 0.1), (0.9, 0.8, 0.7), refusals=(0.02, 0.06, 0.2)),
 }
 

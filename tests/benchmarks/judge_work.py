@@ -9,6 +9,7 @@ from zlib import crc32
 
 import numpy as np
 
+from annotate.core.audited_draw import AuditedDraw, shares_of_draw
 from annotate.core.corpus_share import ReadSample
 from annotate.core.prediction_powered import corpus_shares
 
@@ -29,7 +30,8 @@ class World(NamedTuple):
     """shares: how often each label is true; recalls: how often the judge finds each; slips: how often people answer
     otherwise than is true; shared: whether the judge errs as people do where they slip; uneven: whether items to which
     the judge gives another label than the first are five times as likely to be read; refusals: how often the judge
-    gives no label to an item, by its true label."""
+    gives no label to an item, by its true label; agreement: on how many items detectors agree, and how often they are
+    right there, in a uniform draw of which the disputed items are read and the agreed ones audited."""
 
     shares: tuple[float, ...]
     recalls: tuple[float, ...]
@@ -37,15 +39,18 @@ class World(NamedTuple):
     shared: bool = False
     uneven: bool = False
     refusals: tuple[float, ...] = ()
+    agreement: tuple[float, float] = ()
 
 
 class Population(NamedTuple):
-    """Places of labels by item, (items,), and the relative chance with which it is read."""
+    """Places of labels by item, (items,), and the relative chance with which it is read. agreed: the label on which
+    detectors agree, -1 where they do not; None where there are none."""
 
     truth: np.ndarray
     people: np.ndarray
     judge: np.ndarray
     chance: np.ndarray
+    agreed: np.ndarray | None = None
 
 
 class Row(NamedTuple):
@@ -76,7 +81,11 @@ def populate(world: World, chance: np.random.Generator) -> Population:
     if world.refusals:
         judge = np.where(chance.random(ITEMS) < np.array(world.refusals)[truth], size, judge)
     weights = np.where(judge > 0, 5.0, 1.0) if world.uneven else np.ones(ITEMS)
-    return Population(truth, people, judge, weights)
+    agreed = None
+    if world.agreement:
+        right = np.where(chance.random(ITEMS) < world.agreement[1], truth, _other(truth, size, chance))
+        agreed = np.where(chance.random(ITEMS) < world.agreement[0], right, -1)
+    return Population(truth, people, judge, weights, agreed)
 
 
 def _other(labels: np.ndarray, size: int, chance: np.random.Generator) -> np.ndarray:
@@ -92,6 +101,19 @@ def read(population: Population, number: int, chance: np.random.Generator) -> tu
     return order[np.searchsorted(np.cumsum(chances[order]), np.arange(number) + chance.random())], chances
 
 
+def _audited(population: Population, labels: tuple[str, ...], number: int, chance: np.random.Generator) -> AuditedDraw:
+    """A uniform draw of thrice the number, of which people read what is disputed, and an audit of each agreed label."""
+    drawn = chance.choice(ITEMS, 3 * number, replace=False)
+    agreed, people = population.agreed[drawn], np.full(len(drawn), -1)
+    for label in np.unique(agreed):
+        stratum = np.flatnonzero(agreed == label)
+        is_read = stratum if label < 0 else stratum[: max(5, number // 10)]
+        people[is_read] = population.people[drawn[is_read]]
+    corpus = np.bincount(population.judge, minlength=len(labels))
+    _, strata = np.unique(agreed, return_inverse=True)
+    return AuditedDraw(labels, corpus, population.judge[drawn], people, strata)
+
+
 def estimate(name: str, world: World, number: int, draws: int, seed: str) -> Iterator[Row]:
     chance = np.random.default_rng(crc32(f"{seed} {name} {number}".encode()))
     population = populate(world, chance)
@@ -100,16 +122,20 @@ def estimate(name: str, world: World, number: int, draws: int, seed: str) -> Ite
     corpus = np.bincount(population.judge, minlength=size + 1)
     targets = [np.bincount(each, minlength=size) / ITEMS for each in (population.truth, population.people)]
     for draw in range(draws):
-        places, chances = read(population, number, chance)
-        sample = ReadSample(labels, corpus, population.judge[places], population.people[places], chances[places])
-        shares = corpus_shares(sample, HALF_WIDTH if draw < draws / 10 else None)
+        wished = HALF_WIDTH if draw < draws / 10 else None
+        if population.agreed is not None:
+            shares = shares_of_draw(_audited(population, labels, number, chance), wished)
+        else:
+            places, chances = read(population, number, chance)
+            sample = ReadSample(labels, corpus, population.judge[places], population.people[places], chances[places])
+            shares = corpus_shares(sample, wished)
         for place in range(size == 2, size):
             found, goals = shares[place], tuple(float(target[place]) for target in targets)
             for way in ("people", "rogan_gladen", "prediction_powered"):
                 one = getattr(found, way)
                 note = one.reasons[0].name.lower() if one.reasons else ""
                 yield _row(labels[place], way, goals, (one.value, one.low, one.high), note, one.more)
-            for way, theirs in OTHERS.items():
+            for way, theirs in OTHERS.items() if population.agreed is None else ():
                 try:
                     ends = theirs(population, places, chances, place)
                 except ValueError:
