@@ -84,9 +84,10 @@ class _Label:
             found.append(Counts(drawn - read.sum(axis=1), read[None], read[None] * weight, read[None] * weight**2))
         return found
 
-    def whole(self, factor: float = 1.0) -> Counts:
-        """The corpus, as if the draw had been read completely and people had found what they are expected to."""
-        rows = self.read.sum(axis=2, keepdims=True)
+    def whole(self, factor: float = 1.0, *, by_judge: bool = True) -> Counts:
+        """The corpus, as if the draw had been read completely and people had found what they are expected to: as often
+        as among the items read of a stratum, and by_judge, to which the judge gave the label or not."""
+        rows = self.read.sum(axis=2, keepdims=True) * by_judge
         by_row = np.divide(self.read, rows, out=np.zeros_like(self.read), where=rows > 0)
         in_all = self.read.sum(axis=1, keepdims=True) / self.read.sum(axis=(1, 2), keepdims=True)
         table = factor * (self.drawn[:, :, None] * np.where(rows > 0, by_row, in_all)).sum(axis=0)[None]
@@ -94,7 +95,7 @@ class _Label:
         return Counts(self.corpus - table.sum(axis=(0, 2)), table, table * weight, table * weight**2)
 
     def share(self, way: Way, of_stratum: Way, factor: float = 1.0) -> CorpusShare:
-        found = way(self.whole(factor))
+        found = way(self.whole(factor, by_judge=way is not people_alone))
         value = found.value or 0.0
         drawn, ends = float(self.drawn.sum() * factor), [(found.low, found.high)]
         for counts in self.strata(factor):

@@ -51,7 +51,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS),
-    **dict.fromkeys(("half_width", "epsilon"), (UNITS,)),
+    **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
 
 
@@ -79,8 +79,10 @@ def evaluate(
         raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
     _check_reading([each for each in (predictions, against) if each], options, is_judge=bool(judge))
     what = kind_of(gold[0], predictions)
-    if judge and what != UNITS:
-        raise EvaluationError(f"--judge is for {UNITS}, and {gold[0]} is measured by {what}; name {judge} without it.")
+    if judge and what not in (POSTS, UNITS):
+        raise EvaluationError(
+            f"--judge is for {POSTS} and {UNITS}, and {gold[0]} is measured by {what}; name {judge} without it."
+        )
     for other in gold[1:]:
         if kind_of(other, predictions) != what:
             raise EvaluationError(

@@ -3,7 +3,7 @@
 The report is one dict that JSON can hold. reports/evaluation_report.py writes it.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
 from annotate.core.figure_rows import holm_corrected
 from annotate.evaluation.given import EvaluationError, is_file
-from annotate.evaluation.judge import certificate, frame_of, judged_units
+from annotate.evaluation.judge import HALF_WIDTH, certificate, frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import scored, scores_apart
@@ -25,7 +25,6 @@ from corpora.columns import named_columns
 from corpora.core.predictions import EVERY_LABEL, FIELDS
 
 REFUSAL = "(refused)"  # what a report shows where a system gave no label
-HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
     "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
@@ -67,11 +66,11 @@ def evaluate_units(
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
     names = system_names([predictions, against][: len(systems)], [each.name for each in systems])
-    extra = dict[str, Any](rows=[], words={}, reading=[], sections=[], head=[])
-    if judge:
-        read = judged_units(units, systems[0], frame)
-        extra = certificate(read, half_width=half_width / 100, epsilon=epsilon)
-    return _report(units, form, systems, names, extra)
+    report = _report(units, form, systems, names)
+    if not judge:
+        return report
+    read = judged_units(units, systems[0], frame)
+    return with_certificate(report, certificate(read, half_width=half_width / 100, epsilon=epsilon))
 
 
 def _read(
@@ -90,10 +89,7 @@ def _read(
     return read_table(Path(spelled), units.ids, units.labels, columns=columns, format=file_format, others=others)
 
 
-def _report(
-    units: Units, form: Any, systems: Sequence[Predictions], names: Sequence[str], extra: Mapping[str, Any]
-) -> dict[str, Any]:
-    """extra: what the report has besides the measures of the form, such as a judge's certificate."""
+def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequence[str]) -> dict[str, Any]:
     answers = [*units.labels, REFUSED]
     gold, size = places_of(units.gold, answers), len(answers)
     pairs = [Paired(gold, places_of(each.labels, answers), size, units.weights, units.groups) for each in systems]
@@ -108,13 +104,13 @@ def _report(
         "kind": evaluation_report.KIND,
         "unit": "unit",
         "form": units.form,
-        "head": [*extra["head"], *({"measure": measure, "of": {}} for measure in first.head)],
-        "words": extra["words"],
-        "sections": [*extra["sections"], *by_scores["sections"]],
-        "reading": [READING, *extra["reading"], *by_scores["reading"]],
+        "head": [{"measure": measure, "of": {}} for measure in first.head],
+        "words": {},
+        "sections": by_scores["sections"],
+        "reading": [READING, *by_scores["reading"]],
         "predictor": described(names[0]),
         "gold": [units.described()],
-        "rows": [*extra["rows"], *first.rows(), *by_scores["rows"], *sliced],
+        "rows": [*first.rows(), *by_scores["rows"], *sliced],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], [*units.labels, REFUSAL]),

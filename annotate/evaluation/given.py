@@ -5,7 +5,7 @@ Labels that a predictor or a set does not tell apart count as one class.
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from annotate.kinds.labels import negative
 from corpora.columns import named_columns
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
-from corpora.core.predictions import FIELDS, Mapped, classes, read_map
+from corpora.core.predictions import EVERY_LABEL, FIELDS, Mapped, classes, read_map
 from corpora.files import format_of
 from corpora.prediction_files import read_predictions
 from corpora.predictors import Predictor, find_predictor, predicted_labels
@@ -30,8 +30,9 @@ class EvaluationError(Exception):
 
 @dataclass(frozen=True)
 class Subject:
-    """A predictor that is measured. labels: of ids, and of further ones as far as they are known. corpus: that of its
-    labels; "" if they come only from a file. file, warnings: that file, and what is to be told of it.
+    """A predictor that is measured. labels: of ids, and of further ones as far as they are known. others: label ->
+    number of further items that have it, if these were asked for. corpus: that of its labels; "" if they come only from
+    a file. file, warnings: that file, and what is to be told of it.
     """
 
     name: str
@@ -42,6 +43,7 @@ class Subject:
     corpus: str = ""
     file: Path | None = None
     warnings: tuple[str, ...] = ()
+    others: Counter[str] = field(default_factory=Counter)
 
     @property
     def spelled(self) -> str:
@@ -71,11 +73,12 @@ class Subject:
         return self.predictor is not None and self.spelled == spelled
 
 
-def of_corpus(corpus: str, spelled: str) -> Subject:
-    """CorpusError if the corpus has no such predictor."""
+def of_corpus(corpus: str, spelled: str, others: Collection[str] = ()) -> Subject:
+    """others: ids of further items whose labels are counted. CorpusError if the corpus has no such predictor."""
     found = find_predictor(corpus, spelled)
     labels = partial(predicted_labels, corpus, found)
-    return Subject(found.name, found.version, found.mapping, labels, found, corpus)
+    counted = Counter(labels((), others).values()) if others else Counter[str]()
+    return Subject(found.name, found.version, found.mapping, labels, found, corpus, others=counted)
 
 
 def of_file(
@@ -84,8 +87,11 @@ def of_file(
     columns: dict[str, str] | None = None,
     format: str | None = None,
     sets: Collection[GoldSet] = (),
+    others: Collection[str] = (),
 ) -> Subject:
-    """The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
+    """others: ids of further items whose labels are counted, EVERY_LABEL for all.
+
+    The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
     ar-Latn there. CorpusError if the file has no right predictions."""
     own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
     own = {label for label in own if label not in LANGUAGES}
@@ -95,7 +101,8 @@ def of_file(
         if rest:
             spelled[f"{language}_{rest.upper().replace('-', '_')}"] = label
     ids = {key for gold in sets for key in (*(row.id for row in gold.rows), *gold.unresolved_ids)}
-    found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=ids)
+    only = EVERY_LABEL if others is EVERY_LABEL else ids.union(others)
+    found, told = read_predictions(path, declared, columns=columns, format=format, also=spelled, only=only)
     found = {key: spelled.get(label, label) for key, label in found.items()}
 
     def labels(ids: Collection[str], also: Collection[str] = ()) -> dict[str, str]:
@@ -111,7 +118,9 @@ def of_file(
     if told.outside:
         rows = "1 row is about a post" if told.outside == 1 else f"{told.outside:,} rows are about posts"
         warnings.append(f"{path.name}: {rows} outside the gold sets, without effect on any figure.")
-    return Subject(path.name, "", classes(declared), labels, file=path.resolve(), warnings=tuple(warnings))
+    rows = {row.id for gold in sets for row in gold.rows} if others else found.keys()
+    counted = Counter(label for key, label in found.items() if key not in rows)
+    return Subject(path.name, "", classes(declared), labels, None, "", path.resolve(), tuple(warnings), counted)
 
 
 def subject_of(
@@ -122,11 +131,14 @@ def subject_of(
     map: Sequence[str] = (),
     column: Sequence[str] = (),
     file_format: str | None = None,
+    others: Collection[str] = (),
 ) -> Subject:
-    """A file of predictions, or a predictor of the corpus; map, column, file_format: how a file is read.
+    """A file of predictions, or a predictor of the corpus; map, column, file_format: how a file is read. others: ids of
+    items whose labels are counted, as far as they are not in the sets.
+
     EvaluationError for a predictor where no corpus is named, or another one than the sets are from."""
     if is_file(spelled):
-        return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets)
+        return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets, others)
     found = next((gold.corpus for gold in sets if gold.corpus), "")
     if corpus and found and corpus != found:
         raise EvaluationError(
@@ -137,7 +149,8 @@ def subject_of(
             f"The gold sets were imported and name no corpus; say with --corpus whose predictor {spelled} is, or give "
             f"a file of labels. There is no file {spelled}."
         )
-    return of_corpus(found or corpus, spelled)
+    outside = frozenset(others).difference(row.id for gold in sets for row in gold.rows)
+    return of_corpus(found or corpus, spelled, outside)
 
 
 def is_file(spelled: str) -> bool:

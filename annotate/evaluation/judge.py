@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from annotate.core import answers as people
 from annotate.core.alternative_annotator import LEVEL, AlternativeAnnotatorTest, alternative_annotator_test
-from annotate.core.answers import Floats
+from annotate.core.audited_draw import AuditedDraw, shares_of_draw
 from annotate.core.classification import places_of
 from annotate.core.comparing import Difference
 from annotate.core.corpus_share import CorpusShare, ReadSample, Reason
@@ -28,6 +28,7 @@ from annotate.evaluation.units import Units, answers_of
 from corpora.folders import corpus_dir
 from corpora.manifest import read_manifest
 
+HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 SHARED = "judge with people, where two answered"
 WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
 READING = (
@@ -44,130 +45,146 @@ READING = (
 )
 
 
-def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
-    """The ids of the items from which the set was drawn; None where its corpus is not in this installation.
-    EvaluationError where another corpus is named."""
-    if corpus and units.corpus and corpus != units.corpus:
-        raise EvaluationError(
-            f"The gold set {units.name} was drawn from corpus {units.corpus}, not {corpus}; leave --corpus out, or "
-            "correct it."
-        )
-    name = corpus or units.corpus
+def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None = None) -> frozenset[str] | None:
+    """The ids of a corpus' items; None where it is not in this installation. languages: of items in these alone, if any
+    are named. most: of its first parts alone, which had so many items when the draw was made."""
     manifest = read_manifest(name) if name else None
     if manifest is None:
         return None
-    wanted = {draw["language"] for draw in units.manifest["draws"]} - {""}
     found: list[str] = []
     for part in manifest.parts:
+        if most is not None and len(found) >= most:
+            break
         table = pq.read_table(corpus_dir(name) / "parts" / part.name, columns=["id", "language"])
         rows = zip(table["id"].to_pylist(), table["language"].to_pylist(), strict=True)
-        found += [key for key, language in rows if not wanted or language in wanted]
+        found += [key for key, language in rows if not languages or language in languages]
     return frozenset(found)
+
+
+def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
+    """The ids of the items from which the set was drawn; None where its corpus is not in this installation.
+    EvaluationError where another corpus is named."""
+    drawn_from = corpus_drawn_from(units.name, units.corpus, corpus)
+    return ids_of_corpus(drawn_from, {draw["language"] for draw in units.manifest["draws"]} - {""})
+
+
+def corpus_drawn_from(name: str, known: str, corpus: str) -> str:
+    """name: of the gold set; known: its corpus by the manifest; corpus: the one that was named, "" for none."""
+    if corpus and known and corpus != known:
+        raise EvaluationError(
+            f"The gold set {name} was drawn from corpus {known}, not {corpus}; leave --corpus out, or correct it."
+        )
+    return corpus or known
 
 
 @dataclass(frozen=True)
 class Judged:
     """The items of a corpus that people read, with the judge's labels, (n,).
 
-    name: the gold set's. machine: the judge's. labels: those that people may give, (K,). ids, gold, judge: of each item
-    its id, people's final label and the judge's, REFUSED where it gave none. chances: with which each item was drawn
-    and read. answers: people's single answers (id, person, label), none where the set does not tell. counted: number
-    of items of the corpus by the judge's label. size: number of items from which the units were drawn. seed: of
+    labels: those that people may give, (K,). ids, judge: of each item its id and the judge's label, REFUSED where it
+    gave none. answers: people's single answers (id, person, label), none where the set does not tell. sample: by which
+    shares are estimated. refused, size: number of items of the corpus that the judge refused, and of all. seed: of
     resampling.
     """
 
-    name: str
-    machine: str
     labels: Sequence[str]
     ids: Sequence[str]
-    gold: Sequence[str]
     judge: Sequence[str]
-    chances: Floats
     answers: Sequence[tuple[str, str, str]]
-    counted: Counter[str]
+    sample: ReadSample | AuditedDraw
+    refused: int
     size: int
     seed: int
 
 
 def judged_units(units: Units, said: Predictions, frame: Collection[str] | None) -> Judged:
     """said: the judge's labels of the units, and how often it gives each label to other items. frame: as `frame_of`
-    returns it."""
-    rows = zip(units.ids, units.rows(range(len(units.ids))), strict=True)
-    return Judged(
-        name=units.name,
-        machine=said.name,
-        labels=units.labels,
-        ids=units.ids,
-        gold=units.gold,
-        judge=said.labels,
-        chances=units.chances,
-        answers=[(key, person, label) for key, row in rows for person, label in answers_of(row).items()],
-        counted=Counter(said.labels) + said.others,
-        size=sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame),
-        seed=int(units.digest[:8], 16),
+    returns it. EvaluationError if the judge did not label every item of the corpus."""
+    size = sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame)
+    counted, labels = Counter(said.labels) + said.others, [*units.labels, REFUSED]
+    is_sample = not (units.chances == 1).all()
+    check_complete(units.name, said.name, counted.total(), len(units.ids), size, is_sample=is_sample)
+    sample = ReadSample(
+        tuple(units.labels),
+        np.array([counted[label] for label in labels], dtype=np.int64),
+        places_of(said.labels, labels),
+        places_of(units.gold, units.labels),
+        units.chances,
     )
+    rows = zip(units.ids, units.rows(range(len(units.ids))), strict=True)
+    answers = [(key, person, label) for key, row in rows for person, label in answers_of(row).items()]
+    seed = int(units.digest[:8], 16)
+    return Judged(units.labels, units.ids, said.labels, answers, sample, counted[REFUSED], size, seed)
+
+
+def check_complete(name: str, machine: str, labelled: int, units: int, size: int, *, is_sample: bool) -> None:
+    """EvaluationError where a judge labelled the units of a set alone, or less or more than the corpus.
+
+    name, machine: of the set and of the judge. labelled: number of items that the judge labelled. units: of the set.
+    size: number of items from which they were drawn; is_sample: whether people read only some of these.
+    """
+    if labelled == units < size:
+        raise EvaluationError(
+            f"{machine} has labels for the {labelled:,} units of the set alone; a judge's certificate needs its "
+            "label of every item of the corpus. Name the file without --judge to measure these units alone."
+        )
+    if not is_sample:
+        raise EvaluationError(
+            f"All units of the gold set {name} have the chance 1, so they are no sample of the {labelled:,} "
+            f"items that {machine} labels; draw a sample with open_task --size, and export that."
+        )
+    if labelled != size:
+        raise EvaluationError(
+            f"{machine} has labels for {labelled:,} of the {size:,} items from which the gold set {name} was drawn; a "
+            "judge's certificate needs a row for each of them, with an empty label where the judge gave none."
+        )
 
 
 def certificate(read: Judged, *, half_width: float, epsilon: float) -> dict[str, Any]:
     """The parts of a report that certify a judge: rows, words, sections and headlines.
 
-    half_width: the wished half-width of a share's interval, a fraction. EvaluationError if the judge did not label
-    every item.
+    half_width: the wished half-width of a share's interval, a fraction.
     """
-    check_complete(read)
     known = set(read.labels)
     listed = [answer for answer in read.answers if answer[2] in known]
-    agreement, tested, verdict = [], [], NOBODY
+    agreement, tested, words = [], [], {}
     if listed:
         answers = people.tabulate(listed, [*read.labels, REFUSED])
         by_id = dict(zip(read.ids, read.judge, strict=True))
         judge = places_of([by_id[str(key)] for key in answers.units], answers.labels)
         agreement = list(_agreement(answers, judge, read.seed))
         tested, verdict = _tested(answers, judge, epsilon)
+        words = {"by-person": [verdict]}
     return {
         "rows": [*agreement, *tested, *_shares(read, half_width)],
-        "words": {
-            "by-person" if tested else "agreement": [verdict],
+        "words": words
+        | {
             "shares": [_of_corpus(read)],
             "needed": [
-                f"How many more items people have to read until a share is known to ±{100 * half_width:g} points; 0 "
-                "where it is already."
+                "How many more items people have to read, drawn like those that they read, until a share is known to "
+                f"±{100 * half_width:g} points; 0 where it is already."
             ],
         },
         "reading": list(READING),
         "sections": SECTIONS,
         "head": [{"measure": "winning_rate", "of": {}}] if tested else [],
+        "told": [] if tested else [NOBODY],
     }
 
 
-def check_complete(read: Judged) -> None:
-    """EvaluationError where the judge labelled the units alone, or less or more than the corpus."""
-    labelled = read.counted.total()
-    if labelled == len(read.ids):
-        raise EvaluationError(
-            f"{read.machine} has labels for the {labelled:,} units of the set alone; a judge's certificate needs its "
-            "label of every item of the corpus. Name the file without --judge to measure these units alone."
-        )
-    if (read.chances == 1).all():
-        raise EvaluationError(
-            f"All units of the gold set {read.name} have the chance 1, so they are no sample of the {labelled:,} "
-            f"items that {read.machine} labels; draw a sample with open_task --size, and export that."
-        )
-    if labelled != read.size:
-        raise EvaluationError(
-            f"{read.machine} has labels for {labelled:,} of the {read.size:,} items from which the gold set "
-            f"{read.name} was drawn; a judge's certificate needs a row for each of them, with an empty label where the "
-            "judge gave none."
-        )
-
-
 def _of_corpus(read: Judged) -> str:
-    refused = read.counted[REFUSED]
     words = f"Of the {read.size:,} items from which the units were drawn."
-    if not refused:
+    if not read.refused:
         return words
-    number = "one of them" if refused == 1 else f"{refused:,} of them"
+    number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
     return f"{words} The judge refused {number}. Each counts as an item to which it did not give the label."
+
+
+def with_certificate(report: dict[str, Any], certified: Mapping[str, Any]) -> dict[str, Any]:
+    """The report on a judge's labels as on those of any system, with its certificate before the figures."""
+    before = {part: [*certified[part], *report[part]] for part in ("rows", "sections", "head")}
+    after = {part: [*report[part], *certified[part]] for part in ("reading", "told")}
+    return report | before | after | {"words": report["words"] | certified["words"]}
 
 
 SECTIONS: list[dict[str, Any]] = [
@@ -201,7 +218,7 @@ SECTIONS: list[dict[str, Any]] = [
         "across": WAYS,
     },
 ]
-NOBODY = "The set has one answer for each unit, so the alternative annotator test cannot be made."
+NOBODY = "The set has no answers of single people, so the judge is not compared with them."
 
 
 # --- agreement with people
@@ -264,16 +281,11 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
 
 
 def _shares(read: Judged, half_width: float) -> Iterator[Row]:
-    sample = ReadSample(
-        tuple(read.labels),
-        np.array([read.counted[label] for label in (*read.labels, REFUSED)], dtype=np.int64),
-        places_of(read.judge, [*read.labels, REFUSED]),
-        places_of(read.gold, read.labels),
-        read.chances,
-    )
+    sample = read.sample
+    shares = corpus_shares(sample, half_width) if isinstance(sample, ReadSample) else shares_of_draw(sample, half_width)
     found = [
         (each, way, share)
-        for each in corpus_shares(sample, half_width)
+        for each in shares
         for way, share in zip(WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
     ]
     number = len(read.ids)
@@ -281,7 +293,8 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
         value = None if share.value is None else Difference(share.value, share.low, share.high)
         yield row("corpus_share", {"label": each.label, "way": way}, value, number, _why(each, share))
     for each, way, share in found:
-        yield _plain("answers_needed", {"label": each.label, "needed": way}, share.more, number, "")
+        note = "" if share.more is not None else "not even a draw of the whole corpus is enough"
+        yield _plain("answers_needed", {"label": each.label, "needed": way}, share.more, number, note)
 
 
 def _why(label: LabelShares, share: CorpusShare) -> str:

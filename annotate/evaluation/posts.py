@@ -8,12 +8,15 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from annotate.core.alternative_annotator import EPSILON
 from annotate.core.estimation import LEAST_COUNT
 from annotate.core.figure_rows import Row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
 from annotate.evaluation.given import EvaluationError, Subject, left_out, read_sets, subject_of
+from annotate.evaluation.judge import HALF_WIDTH, certificate, with_certificate
+from annotate.evaluation.judged_posts import frame_of_posts, judged_posts
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldSet, read_ids
@@ -43,15 +46,21 @@ def evaluate_posts(
     vanished: Path | Collection[str] = frozenset(),
     measure: Collection[str] = (),
     balanced_precision: bool = False,
+    judge: bool = False,
+    half_width: float = HALF_WIDTH,
+    epsilon: float = EPSILON,
     **reading: Any,
 ) -> dict[str, Any]:
-    """The report on a file, or a predictor of the corpus. reading: how predictions are read, see given.subject_of."""
-    spelled = [each for each in (predictions, against) if each]
+    """The report on a file, or a predictor of the corpus. judge: whether it labelled the whole corpus and its
+    certificate is wanted; half_width (in points), epsilon: see judge.py. reading: how predictions are read, see
+    given.subject_of."""
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
-    subjects = [subject_of(sets, each, **reading) for each in spelled]
+    others = frame_of_posts(sets, reading.get("corpus", "")) if judge else ()
+    subjects = [subject_of(sets, predictions, others=others, **reading)]
+    subjects += [subject_of(sets, against, **reading)] if against else []
     if against and subjects[0].is_same(subjects[1]):
         raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
-    return evaluate(
+    report = evaluate(
         subjects[0],
         sets,
         against=subjects[1] if against else None,
@@ -59,6 +68,10 @@ def evaluate_posts(
         measures=measure,
         balanced=balanced_precision,
     )
+    if not judge:
+        return report
+    read = judged_posts(sets[0], subjects[0])
+    return with_certificate(report, certificate(read, half_width=half_width / 100, epsilon=epsilon))
 
 
 def evaluate(
