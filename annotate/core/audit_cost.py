@@ -1,20 +1,11 @@
-"""What the audit of the detectors' agreement costs: the posts it reads, and those that are read since it failed.
-
-What an audit finds is in audits.py. The defaults of the audit were chosen by `loss`: docs/explanation/audit.md.
-"""
+"""What a limit on the error of agreement costs: the posts that people read since an audit failed by chance."""
 
 from bisect import bisect_left
 from functools import cache
 
 import scipy
 
-from annotate.core import lottery
-from annotate.core.audits import Audit, error
-
-
-def audited(posts: int, share: float, least: int) -> int:
-    """How many of the posts in a language on which the detectors agree are chosen for the audit."""
-    return lottery.wanted(posts, share, least)
+from annotate.core.audits import Audit, is_over
 
 
 @cache
@@ -25,7 +16,7 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
     """
     if not audits:
         return 0.0
-    fewest = bisect_left(range(audits + 1), True, key=lambda found: error(_audit(audits, found)).high > limit)
+    fewest = bisect_left(range(audits + 1), True, key=lambda found: is_over(_audit(audits, found), limit))
     return float(scipy.special.bdtrc(fewest - 1, audits, wrong)) if fewest else 1.0
 
 
@@ -36,16 +27,3 @@ def _audit(audits: int, wrong: int) -> Audit:
 def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
     """How many posts are read besides the audits on average, since the language was over the limit."""
     return contest_chance(audits, wrong, limit) * (posts - audits)
-
-
-def expected_reading(posts: int, wrong: float, share: float, least: int, limit: float) -> float:
-    """How many of a language's posts on which the detectors agree are read on average: the audits, and the others where
-    the language is over the limit."""
-    audits = audited(posts, share, least)
-    return audits + contested(posts, audits, wrong, limit)
-
-
-def loss(posts: int, wrong: float, share: float, least: int, limit: float, price: float) -> float:
-    """The expected reading, and the price of each wrong label among what nobody reads, in posts read."""
-    read = expected_reading(posts, wrong, share, least, limit)
-    return read + price * wrong * (posts - read)

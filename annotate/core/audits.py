@@ -5,8 +5,9 @@ annotate/quality/audits.py counts the answers.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import floor, sqrt
+from math import sqrt
 
+from annotate.core.allocation import rounded, spread
 from annotate.core.estimation import (
     UNKNOWN,
     Estimate,
@@ -25,15 +26,16 @@ class Audit:
     Of the audited posts the reader `doubted` some: all of these were adjudicated, and in `doubted_wrong` the detectors
     were wrong. The reader `confirmed` others; a share of them by chance, `checked`, was adjudicated too, and in
     `checked_wrong` the detectors were wrong, and the reader. `unresolved`: audited, but discarded or not done.
+    These are whole numbers, except where a plan expects so many on average.
     """
 
-    posts: int
-    doubted: int
-    doubted_wrong: int
-    confirmed: int
-    checked: int
-    checked_wrong: int
-    unresolved: int = 0
+    posts: float
+    doubted: float
+    doubted_wrong: float
+    confirmed: float
+    checked: float
+    checked_wrong: float
+    unresolved: float = 0
 
     def __post_init__(self) -> None:
         if not (
@@ -44,11 +46,11 @@ class Audit:
             raise ValueError(f"{self} cannot be: the wrong and the checked are parts of the posts that were audited.")
 
     @property
-    def resolved(self) -> int:
+    def resolved(self) -> float:
         return self.doubted + self.confirmed
 
     @property
-    def wrong(self) -> int:
+    def wrong(self) -> float:
         return self.doubted_wrong + self.checked_wrong
 
 
@@ -88,6 +90,18 @@ def _of_resolved(audit: Audit) -> Estimate:
     by_checks = weight**2 * share * (1 - share) * (1 / audit.checked - 1 / audit.confirmed)
     count = value * (1 - value) / (value * (1 - value) / audit.resolved + by_checks)
     return replace(proportion(value * count, count), value=value)
+
+
+def can_tell(audits: float, limit: float) -> bool:
+    """Whether an audit of so many posts has the power to test a limit: with one wrong post it would still pass."""
+    return proportion(min(1, audits), audits).high <= limit
+
+
+def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
+    """Whether people are to label all posts: more than the limit may be wrong, and the audit has the power to tell; or
+    certainly more is wrong. slips: as in `without_slips`."""
+    found = error(audit, slips)
+    return found.high > limit and (can_tell(audit.resolved + audit.unresolved, limit) or found.low > limit)
 
 
 def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
@@ -132,26 +146,10 @@ def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[st
     different aspects of the representative method, Journal of the Royal Statistical Society 97(4); Cochran 1977,
     section 5.5): posts times sqrt(p(1 - p)), where p, the share of errors, is taken with half an error and half a right
     post more, so that a language in which none was found is read too. What one language lacks goes to the others.
-    Whole numbers are made by largest remainder; of equal ones the first label has it.
     """
-    left = min(number, sum(posts for posts, _ in languages.values()))
-    weights = {label: posts * _deviation(audit) for label, (posts, audit) in sorted(languages.items())}
-    whole: dict[str, int] = {}
-    # Read in full is each language of which its share would be more than there is.
-    while full := {
-        label: languages[label][0]
-        for label, weight in weights.items()
-        if left * weight >= languages[label][0] * sum(weights.values())
-    }:
-        whole |= full
-        left -= sum(full.values())
-        weights = {label: weight for label, weight in weights.items() if label not in full}
-    shares = {label: left * weight / sum(weights.values()) for label, weight in weights.items()}
-    whole |= {label: floor(share) for label, share in shares.items()}
-    by_remainder = sorted(shares, key=lambda label: whole[label] - shares[label])
-    for label in by_remainder[: left - sum(whole[label] for label in shares)]:
-        whole[label] += 1
-    return {label: posts for label, posts in sorted(whole.items()) if posts}
+    most = {label: posts for label, (posts, _) in languages.items()}
+    weights = {label: posts * _deviation(audit) for label, (posts, audit) in languages.items()}
+    return {label: posts for label, posts in rounded(spread(number, weights, most)).items() if posts}
 
 
 def _deviation(audit: Audit) -> float:

@@ -11,7 +11,7 @@ from hashlib import sha256
 from math import ceil
 from typing import Any, NamedTuple
 
-from annotate.core.lottery import Lots, drawn, hit, place, topped_up
+from annotate.core.lottery import Lots, drawn, hit, place
 
 # --- gold answers among a person's work
 
@@ -95,24 +95,9 @@ def _each(lots: Lots, line: Line) -> Iterator[Checked]:
     yield from _strangers(line)
 
 
-def _share(lots: Lots, line: Line) -> Iterator[Checked]:
-    """how: share, least, and how many there were before and were chosen of them; or the count of what a manager
-    added. So many of the frame.
-    """
-    how = line["how"]
-    if "count" in how:
-        expected = drawn(line["frame"], how["count"], lots=lots, purpose=line["lot"])
-    else:
-        others, chosen = how["before"]
-        expected = topped_up(
-            line["frame"],
-            before=(others, chosen),
-            share=how["share"],
-            least=how["least"],
-            lots=lots,
-            purpose=line["lot"],
-        )
-    yield from _sets(line, expected)
+def _count(lots: Lots, line: Line) -> Iterator[Checked]:
+    """how: the count. So many of the frame."""
+    return _sets(line, drawn(line["frame"], line["how"]["count"], lots=lots, purpose=line["lot"]))
 
 
 def _sets(line: Line, expected: Iterable[str]) -> Iterator[Checked]:
@@ -224,9 +209,9 @@ SIDE, BLIND = "side", "blind"
 # Purpose -> what is drawn, in words, and how what is written down of it is drawn again. Those without a check of lines
 # are in the rows of a set (goldsets/verifying.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
-    AUDIT: ("which labels of machines people audit", _share),
+    AUDIT: ("which labels of machines people audit", _count),
     RECHECK: ("which confirmed ones an adjudicator decides again", _each),
-    CHECK: ("which labels of one reader an adjudicator decides again", _share),
+    CHECK: ("which labels of one reader an adjudicator decides again", _count),
     SECOND: ("which decisions a second adjudicator makes too", _each),
     OVERLAP: ("which units two people are asked", _each),
     DECOY: ("which posts are decoys", _decoy),

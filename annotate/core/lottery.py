@@ -7,7 +7,7 @@ secret, so that nobody can foresee it; whoever is told the secret at the end can
 import hashlib
 import hmac
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from functools import partial
 from heapq import nsmallest
@@ -54,22 +54,6 @@ def hit(share: float, *, lots: Lots, purpose: str, key: str) -> bool:
     """Whether this id is among a share (0 to 1) of all ids, each for itself."""
     number, of = _number(lots(purpose, key))
     return number < share * of
-
-
-def topped_up(
-    keys: Collection[str], *, before: tuple[int, int], share: float, least: int, lots: Lots, purpose: str
-) -> list[str]:
-    """The ids to choose among `keys`, which join others, so that a share of all is chosen, and `least` of them at
-    least, if there are so many. before: how many others there are, and how many of these were chosen, who stay.
-    """
-    others, chosen = before
-    total = others + len(keys)
-    return drawn(keys, max(0, wanted(total, share, least) - chosen), lots=lots, purpose=purpose)
-
-
-def wanted(whole: int, share: float, least: int) -> int:
-    """How many are a share of a whole number, and `least` at least, if there are so many."""
-    return max(part_of(share, whole), min(least, whole))
 
 
 def part_of(share: float, whole: int) -> int:

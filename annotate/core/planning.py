@@ -9,11 +9,11 @@ from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
 from math import fsum
 from typing import NamedTuple
 
-from annotate.core.audits import slips_of
+from annotate.core.allocation import by_power
+from annotate.core.audits import Audit, overall_error, slips_of
 from annotate.core.estimation import (
     UNKNOWN,
     Estimate,
@@ -30,9 +30,8 @@ from annotate.core.estimation import (
 from annotate.core.false_yes import OTHERS, AskedSet
 from annotate.core.word_of_one import Errors, of_adjudicators, turned
 
-# The rules of audit that are tried: shares of what is agreed, and the least posts in each language.
-SHARES, LEASTS = (0.02, 0.05, 0.1, 0.2, 0.5), (30, 60, 120, 250)
-RULES = tuple(product(SHARES, LEASTS))
+SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of what is agreed, that are tried for an audit
+LEAST = 5  # audits in each language
 MOST_ALONE = 1_000_000  # posts of a set for one language
 DESIGNED = ("recall", "precision")  # what a design for one language measures
 
@@ -63,6 +62,25 @@ class Stream:
         return self.share(label) / others if others else 0.0
 
     @cached_property
+    def _spread(self) -> dict[tuple[str, "Draw"], Mapping[str, float]]:
+        return {}
+
+    def audits(self, draw: "Draw") -> Mapping[str, float]:
+        """Label -> how many of the agreed posts of a draw are audited, on average."""
+        return self._by_power("agreed", draw, draw.share, draw.least)
+
+    def checks(self, draw: "Draw") -> Mapping[str, float]:
+        """Language -> how many of the disputed posts of a draw are checked, on average."""
+        return self._by_power("disputed", draw, draw.checks.share, draw.checks.least)
+
+    def _by_power(self, part: str, draw: "Draw", share: float, least: int) -> Mapping[str, float]:
+        if (part, draw) not in self._spread:
+            drawn = draw.size / self.posts
+            sizes = {label: drawn * posts for label, posts in getattr(self, part).items()}
+            self._spread[part, draw] = by_power(sizes, share, least)
+        return self._spread[part, draw]
+
+    @cached_property
     def sizes(self) -> list[int]:
         """Of a draw: those that two digits and noughts write, up to all posts."""
         rounded = (digits * 10**noughts for noughts in range(len(str(self.posts))) for digits in range(10, 100))
@@ -70,35 +88,27 @@ class Stream:
 
 
 class Checks(NamedTuple):
-    """What an adjudicator decides again, of what one reader has: a share of what the detectors dispute, and so many
-    posts of each language at least; a share of what readers confirm in the audit. second: the share of the decisions of
-    adjudicators that another one makes too."""
+    """What an adjudicator decides again, of what one reader has: a share of what the detectors dispute, spread by power
+    allocation with so many posts of each language at least; and a share of what readers confirm in the audit. second:
+    the share of the decisions of adjudicators that another one makes too."""
 
     share: float = 0.0
     least: int = 0
     recheck: float = 0.0
     second: float = 0.0
 
-    def disputed(self, posts: float) -> float:
-        """How many of so many disputed posts of a language are checked; on average."""
-        return max(self.share * posts, min(self.least, posts))
-
 
 NO_CHECKS = Checks()
 
 
 class Draw(NamedTuple):
-    """A uniform draw of so many posts, of which an audit reads a share of what is agreed, and so many posts of each
-    language at least; and how those who read are checked."""
+    """A uniform draw of so many posts, of which an audit reads a share of what is agreed, spread by power allocation
+    with so many posts of each language at least; and how those who read are checked."""
 
     size: int
     share: float
     least: int
     checks: Checks = NO_CHECKS
-
-    def audits(self, agreed: float) -> float:
-        """How many of so many posts of a language are audited; not rounded up, as it is on average."""
-        return max(self.share * agreed, min(self.least, agreed))
 
 
 @dataclass(frozen=True)
@@ -164,16 +174,27 @@ MEASURES = (*WAYS, ERROR)
 
 
 def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
-    """The estimate that a draw gives if all of it is as expected. label: "" for accuracy.
+    """The estimate that a draw gives if all of it is as expected. label: "" for accuracy, and for the error in all.
 
     error: how wrong the detectors are where they agree with the label, as audits.error says where no check finds more.
     """
     if measure == ERROR:
-        audits = draw.audits(stream.agreed.get(label, 0) * draw.size / stream.posts)
-        return proportion(expected.wrong * audits, audits)
+        return _error(label, stream, draw, expected)
     found = strata(measure, label, stream, draw, expected)
     further = _unsure(found, stream, draw, expected, leaves=measure == "recall")
     return stratified(found, further=further, normal=measure == "accuracy")
+
+
+def _error(label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
+    audits = stream.audits(draw)
+    if label:
+        return proportion(expected.wrong * audits.get(label, 0), audits.get(label, 0))
+    found = []
+    for agreed, number in audits.items():
+        wrong, right = expected.wrong * number, number - expected.wrong * number
+        posts = max(wrong + right, draw.size / stream.posts * stream.agreed[agreed])
+        found.append(Audit(posts, wrong, wrong, right, draw.checks.recheck * right, 0))
+    return overall_error(found)
 
 
 def width(estimate: Estimate) -> float:
@@ -186,12 +207,12 @@ def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expec
 
     The languages of the disputed posts, of wrong agreement and of wrong labels are taken to be as common as in all.
     """
-    part, chances = draw.size / stream.posts, expected.of(stream)
+    part, chances, audits = draw.size / stream.posts, expected.of(stream), stream.audits(draw)
     found = [_disputed(measure, label, stream, part, chances.disputed)]
     for agreed, posts in stream.agreed.items():
         own = measure == "accuracy" or agreed == label
         mistaken = 0.0 if own else stream.mistaken(agreed, label)
-        found.append(_agreed(WAYS[measure], own, part * posts, draw, chances, mistaken))
+        found.append(_agreed(WAYS[measure], own, part * posts, audits[agreed], chances, mistaken))
     return found
 
 
@@ -212,7 +233,7 @@ def _disputed(measure: str, label: str, stream: Stream, part: float, right: floa
 
 
 def _agreed(
-    ways: Sequence[Ways | None], own: bool, drawn: float, draw: Draw, chances: Chances, mistaken: float
+    ways: Sequence[Ways | None], own: bool, drawn: float, read: float, chances: Chances, mistaken: float
 ) -> Stratum:
     """mistaken: how often a post that is not in the stratum's language is in the label's."""
     right, caught, _, wrong = chances
@@ -226,7 +247,6 @@ def _agreed(
     else:
         said = mistaken * ((1 - wrong) * (1 - right) + wrong * caught)
         cells = (said, mistaken * wrong * caught), (1 - said, mistaken * wrong * (1 - caught))
-    read = draw.audits(drawn)
     guessed, true, turns = [0.0, 0.0], [0.0, 0.0], []
     for way, (share, off) in zip(ways[:2] if own else ways[2:], cells, strict=True):
         if way is None:
@@ -251,8 +271,11 @@ def _unsure(
     """
     (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
     part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
-    posts = [part * of_language for of_language in stream.disputed.values()]
-    checked = [(1 + each / number, number) for each in posts if (number := checks.disputed(each))]
+    checked = [
+        (1 + part * stream.disputed[language] / number, number)
+        for language, number in stream.checks(draw).items()
+        if number
+    ]
     rechecked = [
         (1 + 1 / checks.recheck, checks.recheck * each.read) for each in agreed if checks.recheck and each.read
     ]
@@ -332,24 +355,25 @@ class Reading(NamedTuple):
 def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
     """labels: in which languages; all by default."""
     part = draw.size / stream.posts
-    disputed = [part * posts for label, posts in stream.disputed.items() if labels(label)]
-    audits = sum(draw.audits(part * posts) for label, posts in stream.agreed.items() if labels(label))
-    checks = sum(map(draw.checks.disputed, disputed)) + draw.checks.recheck * audits
-    return Reading(sum(disputed), audits, checks, draw.checks.second * checks)
+    disputed = part * sum(posts for label, posts in stream.disputed.items() if labels(label))
+    audits = sum(number for label, number in stream.audits(draw).items() if labels(label))
+    checks = sum(number for label, number in stream.checks(draw).items() if labels(label))
+    checks += draw.checks.recheck * audits
+    return Reading(disputed, audits, checks, draw.checks.second * checks)
 
 
 def cheapest(
     stream: Stream,
     is_enough: Callable[[Draw], bool],
     checks: Checks = NO_CHECKS,
-    rules: Sequence[tuple[float, int]] = RULES,
+    shares: Sequence[float] = SHARES,
 ) -> Draw | None:
-    """The draw with the least reading that is enough, of the sizes of the stream and the rules of audit; None if none
+    """The draw with the least reading that is enough, of the sizes of the stream and the shares of audits; None if none
     is. is_enough: grows with the size.
     """
     best: Draw | None = None
-    for share, least in rules:
-        draws = [Draw(size, share, least, checks) for size in stream.sizes]
+    for share in shares:
+        draws = [Draw(size, share, LEAST, checks) for size in stream.sizes]
         if best:
             draws = draws[: bisect_left(draws, reading(stream, best).all, key=lambda draw: reading(stream, draw).all)]
         if draws and is_enough(draws[-1]):

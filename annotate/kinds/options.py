@@ -181,10 +181,10 @@ _EVERY = (
     Option(
         "audit_share",
         share,
-        default=0.02,
+        default=0.15,
         off=0.0,
-        help="the share of posts on which the detectors agree, or of documents whose class is declared, that people "
-        "check",
+        help="the share of all posts on which the detectors agree, or of documents whose class is declared, that "
+        "people check; a language with ten times as many posts gets five times as many of these audits",
         group=AUDIT,
         most=1,
         fixed=True,
@@ -192,7 +192,7 @@ _EVERY = (
     Option(
         "audit_least",
         whole_number,
-        default=30,
+        default=5,
         off=0,
         help="the least number of posts checked in each language, or of documents in each language and class, if there "
         "are so many",
@@ -214,16 +214,18 @@ _EVERY = (
         share,
         default=0.15,
         off=1.0,
-        help="people label a whole language if more than this share of it may be wrong (upper end of the 95% interval)",
+        help="people label a whole language if more than this share of it may be wrong (upper end of the 95% "
+        "interval), where enough is audited to tell",
         group=AUDIT,
         most=1,
     ),
     Option(
         "check_share",
         share,
-        default=0.02,
+        default=0.1,
         off=0.0,
-        help="the share of units decided by one person alone that an adjudicator decides again, blind",
+        help="the share of all units decided by one person alone that an adjudicator decides again, blind; they are "
+        "spread over languages as audits are",
         group=CHECKS,
         most=1,
         fixed=True,
@@ -231,7 +233,7 @@ _EVERY = (
     Option(
         "check_least",
         whole_number,
-        default=5,
+        default=2,
         off=0,
         help="the least number of units so checked in each language, if there are so many",
         group=CHECKS,

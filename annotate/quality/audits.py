@@ -4,7 +4,7 @@ Posts are chosen by lot when units are added. A reader is not told, and an adjud
 neither it nor the votes. Where too much of a language may be wrong, people label all of it (work/contesting.py).
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from functools import reduce
 
 from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
@@ -13,7 +13,8 @@ from django.db.models.lookups import GreaterThan
 
 from annotate.core import stages
 from annotate.core.aggregation import majority
-from annotate.core.audits import Audit, allotted, bounds, error, overall_error
+from annotate.core.allocation import further
+from annotate.core.audits import Audit, allotted, bounds, error, is_over, overall_error
 from annotate.core.estimation import Estimate
 from annotate.core.lots import AUDIT, RECHECK
 from annotate.models import Judgment, Task, Unit
@@ -83,8 +84,7 @@ def _counts(findings: list[str]) -> dict[str, int]:
 
 
 def over_limit(task: Task, audit: Audit) -> bool:
-    """Whether too much may be wrong; if nothing was chosen for the audit, nothing can show that."""
-    return audit.resolved + audit.unresolved > 0 and error(audit, slips(task)).high > task.audit_limit
+    return is_over(audit, task.audit_limit, slips(task))
 
 
 def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
@@ -109,16 +109,18 @@ def contested_waiting() -> dict[int, dict[str, int]]:
     return found
 
 
-def choose_audits(task: Task, first: int, before: Mapping[Stratum, tuple[int, int]]) -> list[int]:
+def choose_audits(task: Task, first: int) -> list[int]:
     """Choose the posts by which the detectors' agreement is audited. Returns the keys of their units.
 
-    They are chosen by lot among the posts of each stratum on which the detectors agree. Copies are included, since
-    posts are counted. When a task is extended, lots are drawn among the added posts only: the earlier choice stays.
-    first: the position of the first post that was added; before: audit_counts, without these.
+    They are chosen by lot among the posts of each stratum on which the detectors agree, as many as the power allocation
+    gives it. Copies are included, since posts are counted. When a task is extended, lots are drawn among the added
+    posts only: the earlier choice stays. first: the position of the first post that was added.
     """
+    if not (task.audit_share or task.audit_least):
+        return []
     added = task.units.exclude(agreed_label="").filter(position__gte=first)
-    how = {"before": before, "share": task.audit_share, "least": task.audit_least}
-    return lots.topped_up_units(task, AUDIT, added, task.kind.audit_strata, **how)
+    counts = further(audit_counts(task), task.audit_share, task.audit_least)
+    return lots.drawn_units(task, AUDIT, added, task.kind.audit_strata, counts)
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:

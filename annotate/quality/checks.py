@@ -11,6 +11,7 @@ from typing import Any
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from annotate.core import lottery, stages
+from annotate.core.allocation import further
 from annotate.core.audits import slips_of
 from annotate.core.estimation import Estimate, proportion
 from annotate.core.lots import CHECK, NOBODY, OVERLAP, SECOND
@@ -49,8 +50,9 @@ def check_counts(task: Task) -> dict[str, tuple[int, int]]:
 def choose_checks(task: Task, units: Iterable[Unit]) -> None:
     """Choose the units that an adjudicator decides again after their one reader, and mark them.
 
-    They are chosen by lot in each queue. When a task is extended or a language contested, lots are drawn among the
-    added units only: the earlier choice stays. units: they have just been put into a queue, and are not saved.
+    They are chosen by lot in each queue, as many as the power allocation gives it. When a task is extended or a
+    language contested, lots are drawn among the added units only: the earlier choice stays. units: they have just been
+    put into a queue, and are not saved.
     """
     if not has_checks(task):
         return
@@ -58,10 +60,9 @@ def choose_checks(task: Task, units: Iterable[Unit]) -> None:
     for unit in units:
         if unit.redundancy == 1 and not unit.known_answer:
             added.setdefault(unit.visited[0], {})[unit.item.key] = unit
-    before = check_counts(task)
+    counts = _further(task, check_counts(task), {queue: len(of) for queue, of in added.items()})
     for queue, of in added.items():
-        how = {"before": before.get(queue, (0, 0)), "share": task.check_share, "least": task.check_least}
-        for key in lots.topped_up(task, CHECK, [queue], of, **how):
+        for key in lots.drawn(task, CHECK, [queue], of, counts[queue]):
             of[key].recheck = True
 
 
@@ -72,10 +73,19 @@ def choose_checks_of_new(task: Task, first: int, before: Mapping[str, tuple[int,
     if not has_checks(task):
         return
     added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
-    earlier = {(queue,): counts for queue, counts in before.items()}
-    how = {"before": earlier, "share": task.check_share, "least": task.check_least}
-    chosen = lots.topped_up_units(task, CHECK, added, ["language"], **how)
+    sizes = added.order_by().values_list("language").annotate(Count("pk"))
+    counts = {(queue,): count for queue, count in _further(task, before, dict(sizes)).items()}
+    chosen = lots.drawn_units(task, CHECK, added, ["language"], counts)
     Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
+
+
+def _further(task: Task, before: Mapping[str, tuple[int, int]], added: Mapping[str, int]) -> dict[str, int]:
+    """Queue -> how many of the added units to check. before: check_counts, without these."""
+    counts = {queue: of for queue, of in before.items() if queue}
+    for queue, number in added.items():
+        units, chosen = counts.get(queue, (0, 0))
+        counts[queue] = units + number, chosen
+    return further(counts, task.check_share, task.check_least)
 
 
 def has_checks(task: Task) -> bool:

@@ -27,58 +27,30 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
     return set(found)
 
 
-def topped_up(
-    task: Task,
-    purpose: str,
-    of: Sequence[str],
-    keys: Iterable[str],
-    *,
-    before: tuple[int, int],
-    share: float,
-    least: int,
-) -> list[str]:
-    """lottery.topped_up of ids; nothing is written down where share and least are 0."""
+def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
+    """lottery.drawn of ids."""
     listed = list(keys)
-    if not (share or least):
-        return []
-    found = lottery.topped_up(listed, before=before, share=share, least=least, lots=task.lots, purpose=purpose)
-    keep(task, purpose, of, {"share": share, "least": least, "before": list(before)}, listed, found)
+    found = lottery.drawn(listed, count, lots=task.lots, purpose=purpose)
+    keep(task, purpose, of, {"count": count}, listed, found)
     return found
 
 
-def topped_up_units(
-    task: Task,
-    purpose: str,
-    units: QuerySet[Unit],
-    paths: Sequence[str],
-    *,
-    before: Mapping[tuple[str, ...], tuple[int, int]],
-    share: float,
-    least: int,
+def drawn_units(
+    task: Task, purpose: str, units: QuerySet[Unit], paths: Sequence[str], counts: Mapping[tuple[str, ...], int]
 ) -> list[int]:
-    """The same in each stratum of units that may be many; the keys of those whose items are chosen.
+    """The same in each stratum of units that may be many; returns the keys of those whose items are drawn.
 
-    paths: what a stratum has in common; before: by stratum. The ids of one stratum are in memory at a time.
+    paths: what a stratum has in common; counts: by stratum. The ids of one stratum are in memory at a time.
     """
     found: list[int] = []
-    if not (share or least):
-        return found
     rows = units.order_by(*paths, "pk").values_list(*paths, "item__key", "pk").iterator(_READ)
     for of, group in groupby(rows, key=lambda row: row[:-2]):
         ids, keys = [], array("q")
         for *_, id, key in group:
             ids.append(id)
             keys.append(key)
-        chosen = set(topped_up(task, purpose, of, ids, before=before.get(of, (0, 0)), share=share, least=least))
+        chosen = set(drawn(task, purpose, of, ids, counts.get(of, 0)))
         found += [key for id, key in zip(ids, keys, strict=True) if id in chosen]
-    return found
-
-
-def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
-    """lottery.drawn of ids."""
-    listed = list(keys)
-    found = lottery.drawn(listed, count, lots=task.lots, purpose=purpose)
-    keep(task, purpose, of, {"count": count}, listed, found)
     return found
 
 

@@ -67,7 +67,18 @@ def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
     )
     if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
         yield f"It takes a third or more of the posts in: {mostly}."
-    if chances := [of["chance"] for of in audit["languages"].values() if of["chance"]]:
+    if audit["limit"] < 1:
+        yield from _limit(audit)
+
+
+def _limit(audit: Mapping[str, Any]) -> Iterator[str]:
+    languages = audit["languages"]
+    able = sum(of["can_tell"] for of in languages.values())
+    yield (
+        f"The audit can test the limit of {percent(audit['limit'])} in {able:,} of {many(len(languages), 'language')}; "
+        "another language goes to people only if certainly more of it is wrong."
+    )
+    if chances := [of["chance"] for of in languages.values() if of["can_tell"] and of["chance"]]:
         between = " to ".join(dict.fromkeys(map(percent, (min(chances), max(chances)))))
         yield (
             f"A language in which 1% of the agreement is wrong fails the audit by chance, and is read in full, in "

@@ -21,7 +21,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
         *LANGUAGE,
         Column("share", "share", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
         _needed("size", "to draw"),
-        Column("audited", "audited", NUMBER, _rule),
+        Column("audited", "audited", NUMBER, lambda row: f"{row['needs']['audit_share']:.0%}"),
         _needed("posts", "its posts"),
         *(_needed(key, key) for key in ("disputed", "audits", "checks", "hours")),
         _needed("reading", "read in all"),
@@ -87,10 +87,6 @@ def _needed(key: str, heading: str) -> Column:
     return Column(key, heading, NUMBER, lambda row: _rounded(row["needs"][key]))
 
 
-def _rule(row: Mapping[str, Any]) -> str:
-    return f"{row['needs']['audit_share']:.0%}, {row['needs']['audit_least']}"
-
-
 def recall_table(plan: Mapping[str, Any]) -> Table:
     headings = {"elsewhere": "audits elsewhere", "stated": "to state it", "wished": "to be as narrow"}
     heads = (
@@ -104,7 +100,7 @@ def recall_table(plan: Mapping[str, Any]) -> Table:
 
 def columns_words() -> str:
     return (
-        "audited: the share of the agreed posts, and the least in each language. its posts, disputed, audits, checks "
+        "audited: the share of the agreed posts. its posts, disputed, audits, checks "
         "(by an adjudicator) and hours: of that language alone. read in all: in all languages. own set, decoys: posts "
         "to draw for a recall- or precision-oriented set that does as well, and the decoys hidden among them: posts "
         "that people found not to be in the language in another task."

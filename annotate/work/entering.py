@@ -15,7 +15,7 @@ from annotate.core.seen import Seen
 from annotate.kinds import Kind, preferences
 from annotate.kinds.preferences import Compared
 from annotate.models import Comparison, Task, Unit
-from annotate.quality.audits import audit_counts, choose_audits, choose_rechecks
+from annotate.quality.audits import choose_audits, choose_rechecks
 from annotate.quality.checks import check_counts, choose_checks_of_new, choose_overlap, has_checks
 from annotate.work.moving import CHANGED, begin, begin_with_people, begun, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
@@ -64,7 +64,7 @@ def add_units(
     kind, routes = task.kind, Routes.load(task)
     redundancy = at_first(task.redundancy, stop_early=task.stop_early)
     texts = _texts_of(task, asked)
-    counted, checks = audit_counts(task), check_counts(task) if has_checks(task) else {}
+    checks = check_counts(task) if has_checks(task) else {}
     found, first = Counter[str](), task.units.count() + 1
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
@@ -105,7 +105,7 @@ def add_units(
         found.update(unit.stage for unit in units)
     begun(task, first)
     choose_checks_of_new(task, first, checks)
-    read = _audit(task, choose_audits(task, first, counted), first, routes)
+    read = _audit(task, choose_audits(task, first), first, routes)
     return found + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import Count, Max, Q
 
 from annotate.core.audit_cost import contest_chance
+from annotate.core.audits import can_tell
 from annotate.models import Task
 from annotate.quality import checks
 from annotate.quality.audits import audit_counts
@@ -26,12 +27,13 @@ def expected(task: Task) -> dict[str, Any]:
     people read all the same, for the audit or since it failed), known (units whose answer is known), needs (people for
     one unit, at most), several (units that ask for more than one), readers (who read the queue's languages well
     enough), qualified (of these, who may begin without a test) and able (of these, who are not paused). audit: posts on
-    which the detectors agree, chosen (of these, for people to check), recheck (of these, for an adjudicator besides)
-    and the first two by language; hours (to read the chosen at the task's pace); where agreement errs in USUALLY_WRONG,
-    contested (how many of the others are read on average, where the audit fails by chance), and the same by language
-    with its chance; None where there is none. checks: units that one person decides, chosen (of these, for an
-    adjudicator to decide again) and both by language; seconds (how many of what comes to adjudicators by lot a second
-    one decides); unseconded (whether there is nobody for that); None where the kind has none.
+    which the detectors agree, chosen (of these, for people to check), recheck (of these, for an adjudicator besides),
+    limit, and the first two by language; hours (to read the chosen at the task's pace); where agreement errs in
+    USUALLY_WRONG, contested (how many of the others are read on average, where the audit fails by chance), and the same
+    by language with its chance and can_tell (whether it has the power to test the limit); None where there is none.
+    checks: units that one person decides, chosen (of these, for an adjudicator to decide again) and both by language;
+    seconds (how many of what comes to adjudicators by lot a second one decides); unseconded (whether there is nobody
+    for that); None where the kind has none.
     """
     queued = task.units.work().queued().order_by().values("language")
     counted = queued.annotate(
@@ -77,6 +79,7 @@ def _audit(task: Task) -> dict[str, Any] | None:
         "posts": sum(posts for posts, _ in found.values()),
         "chosen": chosen,
         "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
+        "limit": task.audit_limit,
         "hours": chosen * task.seconds / 3600,
         "contested": sum(of["contested"] for of in languages.values()),
         "languages": languages,
@@ -85,7 +88,13 @@ def _audit(task: Task) -> dict[str, Any] | None:
 
 def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
     chance = contest_chance(chosen, USUALLY_WRONG, task.audit_limit) if chosen < posts else 0.0
-    return {"posts": posts, "chosen": chosen, "chance": chance, "contested": chance * (posts - chosen)}
+    return {
+        "posts": posts,
+        "chosen": chosen,
+        "can_tell": can_tell(chosen, task.audit_limit),
+        "chance": chance,
+        "contested": chance * (posts - chosen),
+    }
 
 
 def _checks(task: Task) -> dict[str, Any]:

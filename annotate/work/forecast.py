@@ -16,11 +16,12 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.forecast import ADJUDICATION, Assumed, Finish, Forecast, Queue, Reader, Share, forecast, with_more
-from annotate.core.planning import Checks, Draw, Stream, reading
+from annotate.core.planning import Stream, reading
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.quality import honeypots
 from annotate.quality.checks import adjudicators
 from annotate.work.expected import HOURS_A_WEEK
+from annotate.work.plan import draw_of
 from annotate.work.queue_states import queue_states
 from annotate.work.routes import Routes, readers_of
 
@@ -61,8 +62,7 @@ def forecast_before(
     task.pk = NOBODYS
     now, routes = timezone.localtime(now), Routes.load(task)
     able, supposed = _able(task)
-    checks = Checks(task.check_share, task.check_least, task.audit_recheck, task.second_share)
-    draw = Draw(size, task.audit_share, task.audit_least, checks)
+    draw = draw_of(task, size)
     drawn, queues = [], defaultdict(lambda: [0.0, 0.0])
     for label in {*stream.agreed, *stream.disputed}:
         of, queue = reading(stream, draw, lambda each, label=label: each == label), routes.queue_in(label)

@@ -7,12 +7,10 @@ from typing import Any
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
-from annotate.core.intervals import jeffreys
 from annotate.core.option import OptionError
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS
 from annotate.models import LanguageRoute, Task
-from annotate.reports.numbers import percent
 from corpora.core.thesaurus import VocabularyError
 from corpora.models import Vocabulary
 from corpora.vocabularies import vocabulary_named
@@ -46,7 +44,6 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -
     task.options = options
     if kind.thesaurus:
         task.vocabulary = _newest(kind.thesaurus.name)
-    _check_audit(task)
     return task
 
 
@@ -129,17 +126,4 @@ def check_codes(kind: Kind, codes: Sequence[str]) -> None:
         raise TaskError(
             f"{', '.join(map(repr, unknown))}: not a language code known here, such as de, zh-CN or hi-Latn. A file "
             "given with --kind can add languages, each in a table [languages.CODE]."
-        )
-
-
-def _check_audit(task: Task) -> None:
-    """TaskError if even languages whose audit found no error would pass the limit."""
-    if not (task.audit_share or task.audit_least):
-        return
-    possible = jeffreys(0, task.audit_least)[1]
-    if possible > task.audit_limit:
-        raise TaskError(
-            f"An audit of {task.audit_least} posts in which nothing is wrong still leaves up to {percent(possible)} "
-            f"possible, more than the limit of {percent(task.audit_limit)}: all such languages would go to people. "
-            "Raise --audit-least or --audit-limit; or set both --audit-share and --audit-least to 0, for no audit."
         )

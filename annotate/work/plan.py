@@ -33,9 +33,9 @@ class Pace(NamedTuple):
         return {"hours": hours, "weeks": hours / self.weekly}
 
 
-def usual_task() -> Task:
-    """A task as it is opened without any option, of the first kind whose agreement is audited."""
-    return imagined_task(next(kind for kind in KINDS.values() if "audit" in kind.protections), (), {})
+def usual_task(**options: Any) -> Task:
+    """A task as it is opened with these options, of the first kind whose agreement is audited."""
+    return imagined_task(next(kind for kind in KINDS.values() if "audit" in kind.protections), (), options)
 
 
 def stream_of(corpus_name: str, task: Task) -> Stream:
@@ -52,6 +52,12 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
         else:
             disputed[task.kind.candidates(Unit(task=task, item=item), routes)[0]] += posts
     return Stream(agreed, disputed)
+
+
+def draw_of(task: Task, size: int) -> Draw:
+    """A uniform draw of so many posts, audited and checked as the task's options say."""
+    checks = Checks(task.check_share, task.check_least, task.audit_recheck, task.second_share)
+    return Draw(size, task.audit_share, task.audit_least, checks)
 
 
 def languages_of(stream: Stream) -> list[str]:
@@ -86,7 +92,7 @@ def plan(
     as wished; None if never.
     """
 
-    checks = Checks(task.check_share, task.check_least, task.audit_recheck, task.second_share)
+    checks = draw_of(task, 0).checks
 
     @cache
     def suits(measure: str, label: str, draw: Draw) -> bool:
@@ -167,8 +173,8 @@ def _read(task: Task, of: planning.Reading, pace: Pace) -> dict[str, float]:
 def _draw(stream: Stream, task: Task, draw: Draw, expected: Expected, pace: Pace) -> dict[str, Any]:
     part = draw.size / stream.posts
     more = sum(
-        contested(round(part * posts), round(draw.audits(part * posts)), expected.wrong, task.audit_limit)
-        for posts in stream.agreed.values()
+        contested(round(part * stream.agreed[label]), round(audits), expected.wrong, task.audit_limit)
+        for label, audits in stream.audits(draw).items()
     )
     return {**_as_options(draw), **_read(task, reading(stream, draw), pace), "contested": more}
 

@@ -21,6 +21,7 @@ from annotate.work.auditing import add_audits
 from annotate.work.closing import close, tell_secret
 from annotate.work.judging import judge
 from annotate.work.queue import take
+from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG
 from tests.annotate.exporting.acts import with_manifest
 from tests.annotate.test_audit_errors import audited
@@ -161,10 +162,9 @@ def test_an_export_says_the_chance_that_posts_have_since_some_were_added(make_ta
 # --- what follows
 
 
-def test_a_language_is_contested_only_once_what_was_added_to_its_audit_is_read(make_task, ann):
+def test_a_language_is_contested_only_once_what_was_added_to_its_audit_is_read(make_task, ann, person):
     task = make_task([AGREED] * 20, audit_least=2, audit_recheck=0, audit_limit=0.01)
-    read_one = take(ann, task)
-    judge(ann, read_one.pk, Answer("de"))
+    settle(person("ada", adjudicates=True), say(ann, task, "fr"), "fr")
     add_audits(task, 3)
     for number in range(4):
         assert task.units.filter(stage=stages.AGREED).count() == 15

@@ -53,13 +53,14 @@ def unit_of(task):
     return task.units.get()
 
 
-def test_each_language_has_its_share_audited_and_its_least_number(make_task):
-    task = make_task([AGREED] * 50 + [FRENCH] * 3, audit_share=0.1, audit_least=4)
-    chosen = task.units.filter(audited=True)
-    assert chosen.filter(agreed_label="de").count() == 5
-    assert chosen.filter(agreed_label="fr").count() == 3
-    assert set(chosen.values_list("stage", flat=True)) == {stages.QUEUED}
-    assert task.units.filter(stage=stages.AGREED).count() == 45
+def test_a_share_of_all_is_audited_by_power_allocation_and_the_least_number_of_each_language(make_task):
+    # The 15 audits are spread as 50^0.7 = 15.5 to 8^0.7 = 4.3.
+    for least, expected in ((2, {"de": 12, "fr": 3}), (4, {"de": 11, "fr": 4})):
+        task = make_task([AGREED] * 50 + [FRENCH] * 8, name=f"t{least}", audit_share=0.25, audit_least=least)
+        chosen = task.units.filter(audited=True)
+        assert Counter(chosen.values_list("agreed_label", flat=True)) == expected
+        assert set(chosen.values_list("stage", flat=True)) == {stages.QUEUED}
+        assert task.units.filter(stage=stages.AGREED).count() == 43
 
 
 def test_the_same_seed_chooses_the_same_posts(make_task):
@@ -100,8 +101,10 @@ def test_an_extended_task_keeps_its_audits_and_chooses_among_what_is_added(make_
     assert before < after
 
 
-def test_what_is_added_to_a_language_that_failed_goes_to_people_too(make_task, ann, extended):
+def test_what_is_added_to_a_language_that_failed_goes_to_people_too(make_task, ann, ada, extended):
     task = make_task([AGREED] * 10, audit_least=2, audit_recheck=0, audit_limit=0.01)
+    for _ in range(2):
+        settle(ada, say(ann, task, "fr"), "fr")
     while take(ann, task):
         say(ann, task, "de")
     opened = extended(task, [{"votes": AGREED}] * 5 + [{"votes": FRENCH}] * 5)
@@ -111,10 +114,10 @@ def test_what_is_added_to_a_language_that_failed_goes_to_people_too(make_task, a
     assert stages_now == {stages.AGREED: 3, stages.QUEUED: 2}
 
 
-def test_an_audit_is_done_though_what_was_contested_before_is_not(make_task, ann, extended):
+def test_an_audit_is_done_though_what_was_contested_before_is_not(make_task, ann, ada, extended):
     task = make_task([AGREED] * 10, audit_share=0.2, audit_least=2, audit_recheck=0, audit_limit=0.01)
     for _ in range(2):
-        say(ann, task, "de")
+        settle(ada, say(ann, task, "fr"), "fr")
     assert task.units.filter(stage=stages.QUEUED).count() == 8
     assert not audits.report(task)["languages"][0]["waiting"]
     assert extended(task, [{"votes": AGREED}] * 10).contested == {}
@@ -196,7 +199,7 @@ def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, a
     call_command("audit", "task")
     assert "* de: not done yet\n" in capsys.readouterr().out
     for _ in range(2):
-        say(ann, task, "de")
+        settle(ada, say(ann, task, "fr"), "fr")
     call_command("audit", "task")
     told = capsys.readouterr().out
     assert "* de: discarded, and so neither right nor wrong: 1\n" in told
@@ -278,16 +281,31 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     assert "No other language that has unread posts and a finished audit is over the limit of 95%.\n" in told
 
 
-def test_a_language_within_the_limit_stays_as_it_is(make_task, ann):
+def test_a_language_within_the_limit_stays_as_it_is(make_task, ann, ada):
     task = make_task([AGREED] * 10, audit_least=5, audit_recheck=0, audit_limit=0.9)
-    for _ in range(5):
-        say(ann, task, "de")
+    for says in ("fr", "fr", "de", "de", "de"):
+        unit = say(ann, task, says)
+        if says == "fr":
+            settle(ada, unit, "fr")
     assert task.units.filter(stage=stages.AGREED).count() == 5
     assert contest_all(task) == {}
-    task.audit_limit = 0.01
+    task.audit_limit = 0.05
     task.save()
     assert contest_all(task) == {"de": 5}
     assert not task.units.filter(stage=stages.AGREED).exists()
+
+
+def test_an_audit_that_cannot_tell_contests_nothing(make_task, ann, ada):
+    """Of ten right posts up to 21.7% may be wrong, and of ten with a wrong one up to 38.1%."""
+    task = make_task([AGREED] * 40, audit_least=10, audit_recheck=0, audit_limit=0.15)
+    settle(ada, say(ann, task, "fr"), "fr")
+    for _ in range(9):
+        say(ann, task, "de")
+    row = audits.report(task)["languages"][0]
+    assert (row["audited"], row["waiting"], row["over_limit"]) == (10, False, False)
+    assert row["error"]["low"] < 0.15 < row["error"]["high"]
+    assert contest_all(task) == {}
+    assert task.units.filter(stage=stages.AGREED).count() == 30
 
 
 def test_contesting_twice_finds_nothing_the_second_time(make_task):

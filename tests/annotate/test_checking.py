@@ -3,8 +3,6 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
@@ -46,9 +44,9 @@ def row_of(task, language):
 # --- who is checked
 
 
-def test_each_queue_has_its_share_checked_and_its_least_number(make_task):
-    task = make_task([DISPUTED] * 50 + [FRENCH] * 3, check_share=0.1, check_least=4)
-    assert chosen(task) == {"de": 5, "fr": 3}
+def test_a_share_of_all_is_checked_by_power_allocation_and_the_least_number_of_each_queue(make_task):
+    task = make_task([DISPUTED] * 50 + [FRENCH] * 8, check_share=0.2, check_least=4)
+    assert chosen(task) == {"de": 8, "fr": 4}
 
 
 def test_a_queue_with_fewer_units_than_the_least_number_is_checked_whole(make_task):
@@ -62,23 +60,6 @@ def test_the_lot_is_one_that_anybody_can_draw_again(make_task):
     assert set(task.units.filter(recheck=True).values_list("item__key", flat=True)) == set(
         lottery.drawn(keys, 5, lots=task.lots, purpose="check")
     )
-
-
-@given(
-    st.lists(st.integers(0, 40), min_size=1, max_size=5),
-    st.floats(0, 1),
-    st.integers(0, 20),
-)
-def test_a_choice_that_is_topped_up_has_its_share_and_its_least_however_often_it_grows(sizes, share, least):
-    others = taken = 0
-    for number, size in enumerate(sizes):
-        keys = [f"{number} {key}" for key in range(size)]
-        found = lottery.topped_up(
-            keys, before=(others, taken), share=share, least=least, lots=lottery.by_secret("1"), purpose="test"
-        )
-        assert set(found) <= set(keys)
-        others, taken = others + size, taken + len(found)
-        assert taken == max(lottery.part_of(share, others), min(least, others))
 
 
 def test_what_several_people_read_is_not_checked(make_task):
@@ -247,11 +228,12 @@ def test_a_second_reader_who_cannot_be_had_leaves_a_unit_that_one_person_decided
 
 def test_an_audit_of_a_language_waits_for_the_second_adjudicator(make_task, ann, ada, person, monkeypatch):
     eve = person("eve", adjudicates=True)
-    task = make_task([AGREED] * 3, audit_least=1, audit_recheck=1, audit_limit=0.01, second_share=1.0)
-    unit = say(ann, task, "de")
-    settle(ada, unit, "de")
-    assert task.units.filter(stage=stages.AGREED).count() == 2
-    settle(eve, unit, "de")
+    task = make_task([AGREED] * 8, audit_least=6, audit_recheck=1, audit_limit=0.01, second_share=1.0)
+    for _ in range(6):
+        unit = say(ann, task, "fr")
+        settle(ada, unit, "fr")
+        assert task.units.filter(stage=stages.AGREED).count() == 2
+        settle(eve, unit, "fr")
     assert not task.units.filter(stage=stages.AGREED).exists()
 
 

@@ -9,6 +9,7 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.core import stages
+from annotate.core.allocation import further
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
@@ -97,13 +98,12 @@ def test_without_options_the_task_is_the_articles(open_task):
     assert current(task).version == "1.0"
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (1, 2, 1, 4, 20)
     assert task.never_agree == ["bs", "hr", "sr"]
-    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.02, 30, 0.2, 0.15)
+    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.15, 5, 0.2, 0.15)
 
 
-def test_an_audit_that_every_language_would_fail_is_refused(open_task):
-    with pytest.raises(CommandError, match=r"10 posts in which nothing is wrong still leaves up to 21.7% possible"):
-        open_task("t", 20, "--audit-least=10", audit=True)
-    assert not Task.objects.exists()
+def test_an_audit_too_small_to_test_the_limit_is_opened(open_task):
+    open_task("t", 20, "--audit-least=10", audit=True)
+    assert Task.objects.get().audit_least == 10
 
 
 def test_every_knob_can_be_set(open_task, tmp_path):
@@ -168,14 +168,15 @@ def test_names_laughter_and_hashtags_go_to_people_and_styled_letters_are_agreed_
     assert units.exclude(stage=stages.AGREED).count() == len(SAYING_NOTHING)
 
 
-def test_of_each_language_that_is_agreed_on_a_share_and_a_least_number_is_queued_like_any_other(open_task):
+def test_of_what_is_agreed_on_a_share_and_a_least_number_of_each_language_is_queued_like_any_other(open_task):
     audit = ["--audit-share", "25%", "--audit-least", "3", "--audit-limit", "1"]
     out, _ = open_task("t", 900, *audit, audit=True)
     task = Task.objects.get()
     agreed = Counter(task.units.exclude(agreed_label="").values_list("agreed_label", flat=True))
     audited = Counter(task.units.filter(audited=True).values_list("agreed_label", flat=True))
     assert min(agreed.values()) < 3 < max(agreed.values()) / 4
-    assert audited == {code: max(-(-posts // 4), min(3, posts)) for code, posts in agreed.items()}
+    assert audited == further({code: (posts, 0) for code, posts in agreed.items()}, 0.25, 3)
+    assert audited.total() == -(-agreed.total() // 4)
     assert f"{audited.total():,} posts audit the agreement." in out
     counting = task.units.exclude(agreed_label="").count()
     assert f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than " in out

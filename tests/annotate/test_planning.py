@@ -132,7 +132,7 @@ def test_the_cheapest_draw_is_enough_and_the_next_smaller_one_is_not(figure, exp
     found = cheapest(UNEVEN, is_enough)
     if found is None:
         # Not even the largest draw with the most audits is.
-        assert not is_enough(Draw(UNEVEN.posts, *planning.RULES[-1]))
+        assert not is_enough(Draw(UNEVEN.posts, 1.0, 0))
         return
     assert is_enough(found)
     place = UNEVEN.sizes.index(found.size)
@@ -158,13 +158,17 @@ def test_a_rare_language_can_be_stated_once_enough_of_the_others_is_audited():
 def test_what_is_read_is_the_disputed_posts_and_the_audits():
     read = reading(UNEVEN, Draw(UNEVEN.posts // 10, 0.1, 30))
     assert read.disputed == pytest.approx(UNEVEN.all_disputed / 10, abs=1)
-    assert read.audits == pytest.approx(2_400 + 2_000 + 700 + 30 + 30, abs=1)
-    assert reading(UNEVEN, Draw(UNEVEN.posts, 0.1, 30), lambda label: label == "sv")[:2] == (200, 40)
+    assert read.audits == pytest.approx(0.1 * (24_000 + 20_000 + 7_000 + 300 + 40), abs=1)
+    assert reading(UNEVEN, Draw(UNEVEN.posts // 10, 0, 30)).audits == pytest.approx(150, abs=1)
+    swedish = reading(UNEVEN, Draw(UNEVEN.posts, 0, 30), lambda label: label == "sv")
+    assert swedish[:2] == (200, 30)
 
 
 def test_an_adjudicator_reads_a_share_of_what_one_reader_decided_and_another_one_a_share_of_that():
     read = reading(UNEVEN, Draw(UNEVEN.posts, 0.1, 0, Checks(share=0.01, least=500, recheck=0.2, second=0.1)))
-    assert read.checks == pytest.approx(600 + 500 + 500 + 500 + 200 + 500 + 0.2 * read.audits)
+    assert read.checks == pytest.approx(500 * 5 + 200 + 0.2 * read.audits)
+    more = reading(UNEVEN, Draw(UNEVEN.posts, 0.1, 0, Checks(share=0.1, least=500, recheck=0.2, second=0.1)))
+    assert more.checks == pytest.approx(0.1 * UNEVEN.all_disputed + 0.2 * more.audits)
     assert read.seconds == pytest.approx(0.1 * read.checks)
 
 

@@ -7,9 +7,11 @@ A reader who slips names their queue's language where the post is in another one
 not. Everything of a seed is rolled back before the next. One process a core, each with a frame of its own.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from math import sqrt
 from pathlib import Path
 
+from annotate.core.allocation import by_power
 from tests.benchmarks.material import resample
 from tests.benchmarks.resampled import on_frames
 from tests.benchmarks.tables import share, show
@@ -17,6 +19,7 @@ from tests.benchmarks.whole_run import PIDGIN_SHARE
 
 # Languages with fewer audits are reported apart.
 LEAST_AUDITS = 30
+BY_POWER = (0.02, 0.03, 0.05, 0.1, 0.15, 0.2)  # shares of what is agreed on
 
 
 def add_options(parser) -> None:
@@ -47,6 +50,38 @@ def run(folder: Path, options) -> None:
         f"{_mean(run['audited'] for run in found):,.0f} posts audited.\n"
     )
     report(found)
+    for frame in frames:
+        by_allocation(frame[0]["agreed"], options.audit_size / options.audit_frame)
+
+
+def by_allocation(agreed: Mapping[str, tuple[int, int]], part: float) -> None:
+    """The standard deviation of the error of agreement in all, as audits were spread before (2%, and at least 30 of
+    each language) and by power allocation. agreed: label -> posts of the frame on which detectors agree, and where they
+    are wrong; part: of the frame that is drawn.
+    """
+    sizes = {label: part * posts for label, (posts, _) in agreed.items()}
+    before = {label: min(size, max(0.02 * size, 30)) for label, size in sizes.items()}
+    rules = {"2%, at least 30": before}
+    rules |= {f"{of:.0%} in all": by_power(sizes, of, 5) for of in BY_POWER}
+
+    def deviation(audits: Mapping[str, float]) -> float:
+        return sqrt(
+            sum(
+                (sizes[label] / sum(sizes.values())) ** 2
+                * (wrong / posts * (1 - wrong / posts) / audits[label])
+                * (1 - audits[label] / sizes[label])
+                for label, (posts, wrong) in agreed.items()
+            )
+        )
+
+    show(
+        "Error of agreement in all: its standard deviation over draws",
+        ["audit", "audits", "points", "of the first"],
+        [
+            [name, round(sum(audits.values())), 100 * deviation(audits), deviation(audits) / deviation(before)]
+            for name, audits in rules.items()
+        ],
+    )
 
 
 def report(found: list[dict]) -> None:

@@ -199,6 +199,7 @@ def accuracy(task: Task, frame: Frame, detector: str) -> dict:
 def measured(task: Task, frame: Frame) -> dict:
     blind, first_word = audits.audits(task), unadjudicated(task)
     return {
+        "agreed": {label: (posts, frame.wrong[label]) for label, posts in frame.posts.items()},
         "judgments": Judgment.objects.filter(unit__task=task).count(),
         "audited": sum(audit.resolved for audit in blind.values()),
         "overall": {

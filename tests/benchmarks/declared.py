@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from annotate.core import lottery
 from annotate.core.aggregation import majority
+from annotate.core.allocation import further
 from annotate.core.balanced import Document, Sizes, balanced, one_of_each
 from annotate.core.filter_audit import Part
 from annotate.core.filter_audit import share as share_of
@@ -103,10 +104,10 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     sets = balanced(merged, classes, world.sizes, seed=seed).sets["en"]
     drawn = sorted({key for ids in sets.values() for key in ids})
     parts, wrong = {}, Counter(declared[key] for key in drawn if declared[key] != truth[key])
-    for label in classes:
-        keys = [key for key in drawn if declared[key] == label]
-        lot = lottery.by_seed(seed)
-        read = lottery.topped_up(keys, before=(0, 0), share=world.share, least=world.least, lots=lot, purpose="audit")
+    of_class = {label: [key for key in drawn if declared[key] == label] for label in classes}
+    counts = further({label: (len(keys), 0) for label, keys in of_class.items()}, world.share, world.least)
+    for label, keys in of_class.items():
+        read = lottery.drawn(keys, counts[label], lots=lottery.by_seed(seed), purpose="audit")
         said = [_majority(truth[key], world.slips, other, lots) for key in read]
         found = [answer for answer in said if answer is not None]
         off = sum(answer != label for answer in found)

@@ -4,18 +4,20 @@ A population has posts of labels that are less and less common; three detectors 
 are wrong. Two predictors say something of each. People read what is disputed, and an audit of what is agreed on.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
+from annotate.core.allocation import further
 from annotate.core.audits import Audit, slips_of
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.uniform import Uniform
 
 # As tasks have them by default.
-AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.02, 30, 0.2, 0.1
-CHECK_SHARE, LEAST_CHECKS = 0.02, 5
+AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.15, 5, 0.2, 0.1
+CHECK_SHARE, LEAST_CHECKS = 0.1, 2
 MISTAKEN_FOR_LARGEST = 0.45  # of the posts in the two rarest labels, where they hide
 
 
@@ -32,10 +34,12 @@ class World:
     second opinions although nobody slips. lost: of the audited posts on which the detectors are (right,
     wrong), the share of which nobody can tell; lost_apart: of those on which the second predictor says otherwise than
     the detectors. counted: on how many posts a label's figure rests at least, to be held
-    against the truth.
+    against the truth. zipf: the exponent by which labels are less and less common. by_power: audits and checks are
+    spread by power allocation; if not, the share is taken of each label.
     """
 
     labels: int = 30
+    zipf: float = 1.2
     drawn: int = 10_000
     disputed: float = 0.15
     wrong: float = 0.01
@@ -52,9 +56,18 @@ class World:
     lost_apart: float = 0.0
     audit_share: float = AUDIT_SHARE
     least_audits: int = LEAST_AUDITS
+    check_share: float = CHECK_SHARE
+    least_checks: int = LEAST_CHECKS
+    by_power: bool = True
     checked: bool = False
     posts: int = 1_000_000
     counted: int = 30
+
+    def to_read(self, sizes: Mapping[str, int], share: float, least: int) -> Mapping[str, int]:
+        """Label -> how many of its posts are audited, or checked."""
+        if self.by_power:
+            return further({label: (size, 0) for label, size in sizes.items()}, share, least)
+        return {label: min(size, max(least, round(share * size))) for label, size in sizes.items()}
 
     @property
     def tells_checks(self) -> bool:
@@ -68,18 +81,19 @@ LOST_APART = {
 }
 # Sets as small as a first trial: with the audit by default hardly a post is unread.
 _TRIAL = World(labels=7, drawn=151, disputed=0.3, counted=5)
+_FEW = {"audit_share": 0.02, "least_audits": 5}
 _SLIPS = {"slips": 0.015, "confirmed": 0.015, "adjudicators": 0.01}
 SMALL = {
     "151 posts of 7 labels": _TRIAL,
     "151 posts, readers slip in 1.5%": replace(_TRIAL, **_SLIPS),
     "151 posts, agreement wrong in 5%": replace(_TRIAL, wrong=0.05),
-    "151 posts, audits of 5": replace(_TRIAL, least_audits=5),
-    "151 posts, audits of 5, readers slip": replace(_TRIAL, least_audits=5, **_SLIPS),
-    "151 posts, audits of 5, agreement wrong in 5%, unevenly": replace(_TRIAL, least_audits=5, wrong=0.05, uneven=True),
+    "151 posts, audits of 5": replace(_TRIAL, **_FEW),
+    "151 posts, audits of 5, readers slip": replace(_TRIAL, **_FEW, **_SLIPS),
+    "151 posts, audits of 5, agreement wrong in 5%, unevenly": replace(_TRIAL, **_FEW, wrong=0.05, uneven=True),
     "151 posts, one audit a label": replace(_TRIAL, audit_share=0.0, least_audits=1),
     "151 posts, no audit": replace(_TRIAL, audit_share=0.0, least_audits=0),
     "49 posts of 3 labels": replace(_TRIAL, labels=3, drawn=49),
-    "600 posts of 20 labels, audits of 5": replace(_TRIAL, labels=20, drawn=600, least_audits=5),
+    "600 posts of 20 labels, audits of 5": replace(_TRIAL, **_FEW, labels=20, drawn=600),
 }
 
 
@@ -102,7 +116,7 @@ class Drawn(NamedTuple):
 
 
 def populate(world: World, chance: np.random.Generator) -> Population:
-    common = 1 / np.arange(1, world.labels + 1) ** 1.2
+    common = 1 / np.arange(1, world.labels + 1) ** world.zipf
     common /= common.sum()
     size = world.posts
     truth = chance.choice(world.labels, size, p=common)
@@ -147,19 +161,20 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
     word, said_first = np.where(is_read, "read", "").astype(object), np.full(world.drawn, "", dtype=object)
     audits: dict[int, Audit] = {}
     decisions = [0, 0]
+    checks = world.to_read(_sizes(label[is_read]), world.check_share, world.least_checks)
     for reader in np.unique(label[is_read]):
         own = np.flatnonzero(is_read & (label == reader))
-        number = min(len(own), max(LEAST_CHECKS, round(CHECK_SHARE * len(own))))
+        number = checks[str(reader)]
         checked = chance.choice(own, number, replace=False)
         said_first[checked], chances[checked] = str(reader), number / len(own)
         once = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
         again = _decided(world, chance, truth[checked], (truth[checked] + 1) % world.labels)
         _second(chance, np.full(number, True), once, again, decisions)
         label[checked] = once
+    to_audit = world.to_read(_sizes(agreed[agreed >= 0]), world.audit_share, world.least_audits)
     for stratum in np.unique(agreed[agreed >= 0]):
         own = np.flatnonzero(agreed == stratum)
-        wanted = max(world.least_audits, round(world.audit_share * len(own)))
-        chosen = chance.choice(own, min(len(own), wanted), replace=False)
+        chosen = chance.choice(own, to_audit[str(stratum)], replace=False)
         losing = np.where(truth[chosen] == stratum, *world.lost)
         losing = np.where(second[chosen] == stratum, losing, np.maximum(losing, world.lost_apart))
         lost = chance.random(len(chosen)) < losing
@@ -182,6 +197,10 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         cells[str(number)] = Cell(name, name, bool(is_read[number]), known, *said, *own_word)
     slips = slips_of(*decisions) if world.adjudicators or world.checked else None
     return Drawn(Uniform(cells, missing, slips), audits, (decisions[0], decisions[1]))
+
+
+def _sizes(labels: np.ndarray) -> dict[str, int]:
+    return {str(label): int(posts) for label, posts in zip(*np.unique(labels, return_counts=True), strict=True)}
 
 
 def _decided(world: World, chance: np.random.Generator, truth: np.ndarray, other: np.ndarray) -> np.ndarray:

@@ -58,13 +58,13 @@ def test_a_tasks_page_shows_what_its_audit_found(desk, failed):
 
 
 def test_a_lower_limit_shows_what_is_over_it_and_a_page_has_people_label_that(desk, failed, manager):
-    desk.post(reverse("manage-settings-change", args=[failed.name]), {"audit_limit": "0.6", "audit_share": "0.9"})
+    desk.post(reverse("manage-settings-change", args=[failed.name]), {"audit_limit": "0.5", "audit_share": "0.9"})
     failed.refresh_from_db()
-    assert (failed.audit_limit, failed.audit_share) == (0.6, 0)
+    assert (failed.audit_limit, failed.audit_share) == (0.5, 0)
     shown = page(desk, address(Task, "change", failed.pk))
     assert shown.forbidden == []
     assert "Over the task’s limit: de. Have people label the languages over the limit" in shown.text
-    assert "more than 60% may be wrong" in shown.text
+    assert "more than 50% may be wrong" in shown.text
     form = led_to(desk, failed, "Have people label")
     assert f'<option value="{failed.name}" selected>' in form
     assert re.search(r'name="contest" value="yes"[^>]* checked', form)
@@ -152,7 +152,7 @@ def test_annotators_see_none_of_it(client, failed):
 
 
 def test_staff_who_may_only_look_at_tasks_see_the_audit_and_cannot_contest(client, failed):
-    failed.audit_limit = 0.6
+    failed.audit_limit = 0.5
     failed.save()
     staff = User.objects.create_user("staff", is_staff=True)
     staff.user_permissions.add(Permission.objects.get(codename="view_task"))

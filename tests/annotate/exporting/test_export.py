@@ -43,7 +43,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 def test_a_language_that_failed_its_audit_has_the_stratum_contested(make_task, person, out):
-    task = make_task([AGREED] * 6, audit_least=2, audit_recheck=0, audit_limit=0.5)
+    task = make_task([AGREED] * 6, audit_least=2, audit_recheck=0, audit_limit=0.3)
     with_manifest()
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     for _ in range(2):
@@ -67,7 +67,7 @@ def test_a_language_that_failed_its_audit_has_the_stratum_contested(make_task, p
 def test_copies_of_an_audited_text_are_contested_too_since_all_of_the_language_is_read(make_task, person, out):
     """Otherwise the others, all of them read, would stand for the copies, and a text that occurs often for little."""
     often = [{"key": f"copy-{n}", "text": "the same long text, over and over again", "votes": AGREED} for n in range(9)]
-    task = make_task([*often, *[AGREED] * 3], audit_least=2, audit_recheck=0, audit_limit=0.5)
+    task = make_task([*often, *[AGREED] * 3], audit_least=2, audit_recheck=0, audit_limit=0.3)
     with_manifest()
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     while lease := take(ann, task):
