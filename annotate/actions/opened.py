@@ -9,6 +9,7 @@ from annotate.actions.action import Outcome
 from annotate.core import stages
 from annotate.core.aggregation import at_first
 from annotate.core.false_yes import ASSUMED, AskedSet
+from annotate.core.planning import Expected
 from annotate.kinds import concepts
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
@@ -16,6 +17,7 @@ from annotate.models import Task
 from annotate.quality import decoys, honeypots
 from annotate.quality.classes import standing
 from annotate.reports import audits_and_decoys, expected_work, forecast
+from annotate.reports import widths as told_of_widths
 from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import are, many
@@ -24,8 +26,10 @@ from annotate.work.closing import how_to_go_on
 from annotate.work.expected import expected
 from annotate.work.forecast import forecast_of
 from annotate.work.opening import Opened
+from annotate.work.plan import stream_of
 from annotate.work.progress import queue_table
 from annotate.work.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states
+from annotate.work.widths import widths
 from corpora.declared import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
@@ -42,9 +46,9 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     outcome = tell(opened, size, extended)
     work = expected(task)
     if dry_run:
-        when = forecast_of(task)
-        said = [*_foretold(task, work, when), *outcome.said, NOT_KEPT]
-        work = {**work, "forecast": when}
+        when, wide = forecast_of(task), _widths(task)
+        said = [*_foretold(task, work, when), *_told_widths(wide), *outcome.said, NOT_KEPT]
+        work = {**work, "forecast": when, "widths": wide}
     else:
         said = [*outcome.said, *expected_work.of_checks(work["checks"])]
     data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
@@ -92,6 +96,21 @@ def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[st
     table = expected_work.work_table(work, tested=bool(task.test_items))
     dates = as_lines(forecast.terminal_table(when))
     return [as_lines(table), "", *expected_work.words(work), "", dates, "", *forecast.words(when)]
+
+
+def _widths(task: Task) -> dict[str, Any] | None:
+    if "audit" not in task.kind.protections or not DESIGNS[task.draw.design].of_stream:
+        return None
+    return widths(task, stream_of(task.draw.corpus.name, task), task.draw.size, Expected())
+
+
+def _told_widths(found: dict[str, Any] | None) -> list[str]:
+    if found is None:
+        return []
+    made = (told_of_widths.language_table, told_of_widths.curve_table, told_of_widths.next_table)
+    languages, curve, more = (as_lines(of(found)) for of in made)
+    words, which = told_of_widths.words(found), told_of_widths.next_words(found)
+    return ["", languages, "", words, "", curve, "", *([which, more, ""] if which else [])]
 
 
 def lacking(task: Task) -> list[str]:

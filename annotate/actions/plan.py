@@ -6,11 +6,14 @@ from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import CORPUS
 from annotate.core.false_yes import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
-from annotate.core.planning import MEASURES, Expected
+from annotate.core.planning import MEASURES, Expected, Stream
 from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
+from annotate.models import Task
 from annotate.reports import plans as told
+from annotate.reports import widths as told_of_widths
 from annotate.reports.terminal import as_lines, wrapped
 from annotate.work import plan as planning
+from annotate.work import widths
 from annotate.work.expected import HOURS_A_WEEK
 from corpora.manifest import manifest_of
 
@@ -38,6 +41,16 @@ OPTIONS = (
         group=WISHED,
     ),
     Option("languages", codes, default=(), help="codes of the languages to plan for; by default all", group=WISHED),
+    Option(
+        "size",
+        whole_number,
+        None,
+        least=1,
+        help="posts to draw: say how wide all intervals are for it, by the share of audits, and which share gives the "
+        "wished width; without it, plan says which draw gives that width",
+        group=WISHED,
+    ),
+    replace(OPTIONS_OF_TASKS["audit_share"], help="the share of audits of that draw", group=WISHED),
     Option("accuracy", share, 0.95, least=0.01, most=1, help="how often the predictor will be right", group=EXPECTED),
     Option("wrong", share, 0.01, most=1, help="the share of the detectors' agreement that is wrong", group=EXPECTED),
     Option(
@@ -62,7 +75,7 @@ def run(values, progress) -> Outcome:
             f"Corpus {name} holds records, which detectors do not label, so there is no agreement of theirs to plan "
             f"for; `assay open_task TASK --corpus {name} … --dry-run` says what people would have to read."
         )
-    task = planning.usual_task()
+    task = planning.usual_task(audit_share=values["audit_share"], seconds=values["seconds"])
     stream = planning.stream_of(name, task)
     there = planning.languages_of(stream)
     if strange := [code for code in values["languages"] if code not in there]:
@@ -70,6 +83,9 @@ def run(values, progress) -> Outcome:
             f"The detectors take no post of corpus {name} for {', '.join(strange)}; leave it out. There is: "
             f"{' '.join(there) or 'no language'}."
         )
+    expected = Expected(values["accuracy"], values["wrong"], values["voted"], values["others"], values["false_yes"])
+    if values["size"]:
+        return _of_draw(name, task, stream, min(values["size"], stream.posts), wished, expected)
     measures = list(dict.fromkeys(values["measure"] or BOTH))
     languages = [code for code in there if code in values["languages"]] or there
     progress.begin(sum(1 if measure == "accuracy" else len(languages) for measure in measures), "figure")
@@ -80,7 +96,7 @@ def run(values, progress) -> Outcome:
         measures=measures,
         languages=languages,
         wished=wished,
-        expected=Expected(values["accuracy"], values["wrong"], values["voted"], values["others"], values["false_yes"]),
+        expected=expected,
         pace=planning.Pace(values["seconds"], values["weekly"]),
         done=progress.advance,
     )
@@ -94,6 +110,16 @@ def run(values, progress) -> Outcome:
     if found["recall"]:
         said += ["Recall in the draw below, where it is wider:", as_lines(told.recall_table(found)), ""]
     return Outcome([*said, *told.words(found, name, wished)], data={"corpus": name, "width": values["width"], **found})
+
+
+def _of_draw(name: str, task: Task, stream: Stream, size: int, wished: float, expected: Expected) -> Outcome:
+    found = widths.widths(task, stream, size, expected)
+    needed = widths.needed(task, stream, size, wished, expected)
+    said = [as_lines(told_of_widths.language_table(found)), "", wrapped(told_of_widths.words(found)), ""]
+    said += [as_lines(told_of_widths.curve_table(found)), "", told_of_widths.next_words(found)]
+    said += [as_lines(told_of_widths.next_table(found)), "", f"For {told.in_points(wished)}:"]
+    said += [as_lines(told_of_widths.needed_table(needed)), "", wrapped(told_of_widths.NEEDED_WORDS)]
+    return Outcome(said, data={"corpus": name, "width": 100 * wished, "size": size, **found, "needed": needed})
 
 
 ACTION = Action(

@@ -16,6 +16,7 @@ from annotate.actions import working
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
 from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
+from annotate.core.planning import Expected
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS
@@ -29,10 +30,12 @@ from annotate.pages.access import with_right
 from annotate.pages.around import manage_page
 from annotate.pages.preview import preview, usual_language
 from annotate.reports import forecast as report
+from annotate.reports import widths as told_of_widths
 from annotate.reports.tables import many
 from annotate.work.forecast import forecast_before
 from annotate.work.new_task import TaskError, imagined_task
 from annotate.work.plan import stream_of
+from annotate.work.widths import widths
 from corpora.core.errors import CorpusError
 from corpora.listing import POSTS, RECORDS, corpora_there
 
@@ -148,11 +151,18 @@ def forecast(request, _):
     except (ActionError, CorpusError, TaskError) as error:
         refusal = deeds.in_words_of_page(str(error), by_name()["open_task"])
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
+    wide = widths(task, stream, min(size, stream.posts), Expected())
     unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
     context = {
         "drawn": report.drawn_table(told),
         "dates": report.forecast_table(told),
         "words": [*_all_of_it(size, stream.posts), *report.words(told)],
+        "widths": told_of_widths.language_table(wide),
+        "width_words": told_of_widths.words(wide),
+        "curve": told_of_widths.curve_table(wide),
+        "next": told_of_widths.next_table(wide),
+        "next_words": told_of_widths.next_words(wide),
+        "curve_plot": told_of_widths.curve_plot(wide),
         "unread": sum(round(row["people"]) for row in unread),
         "unread_in": [label_name(row["language"]) for row in unread],
     }

@@ -53,6 +53,7 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
     real, warned_then = opened(**options)
     assert (foretold.pop("dry_run"), real.pop("dry_run")) == (True, False)
     assert foretold.pop("forecast")["assumed"]
+    assert bool(foretold.pop("widths")) == (options == UNIFORM)
     for told in (foretold, real):
         check_recheck(told["audit"])
     assert foretold == real
@@ -109,18 +110,21 @@ def test_a_dry_run_says_what_the_audit_costs(demo_corpus):
 
 
 def test_a_dry_run_says_how_likely_the_audit_fails_by_chance_and_what_that_costs(demo_corpus):
-    """Three right of three leave up to 53.6% possible, one wrong up to 81%: that is over a limit of 75%."""
+    """One wrong of three leaves up to 81.0% possible, two up to 95.8%: that is over a limit of 85%."""
     out = io.StringIO()
-    given = UNIFORM | {"audit_limit": 0.75}
+    given = UNIFORM | {"audit_share": 0.0, "audit_limit": 0.85}
     call_command("open_task", "t", dry_run=True, stdout=out, stderr=io.StringIO(), **given)
     audit = opened(dry_run=True, **given)[0]["audit"]
     some_left = {label: of for label, of in audit["languages"].items() if of["posts"] > of["chosen"]}
     assert some_left
     for label, of in audit["languages"].items():
-        chance = 1 - 0.99**3 if label in some_left and of["chosen"] == 3 else of["chance"]
+        chance = 3 * 0.01**2 * 0.99 + 0.01**3 if label in some_left and of["chosen"] == 3 else of["chance"]
         assert of["chance"] == pytest.approx(chance)
         assert of["contested"] == pytest.approx(of["chance"] * (of["posts"] - of["chosen"]))
-    assert "fails the audit by chance, and is read in full, in 3.0% of cases" in " ".join(out.getvalue().split())
+    told = " ".join(out.getvalue().split())
+    able = sum(of["chosen"] >= 3 for of in audit["languages"].values())
+    assert f"The audit can test the limit of 85.0% in {able} of {len(audit['languages'])} languages;" in told
+    assert "fails the audit by chance, and is read in full, in <0.1% of cases" in told
     without, _ = opened(dry_run=True, **UNIFORM)
     assert without["audit"]["contested"] == 0
 
@@ -132,6 +136,7 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_adds_nothing(demo_cor
     assert contents(data_dir) == before
     real, _ = opened(extend=True, size=300)
     assert foretold.pop("forecast")["queues"]
+    assert foretold.pop("widths")["accuracy"]
     assert foretold | {"dry_run": False} == real
     assert sum(real["stages"].values()) == 100
 

@@ -396,6 +396,14 @@ def test_while_a_task_is_set_up_it_is_told_what_its_draw_gives_and_who_is_there(
     assert page != fewer
 
 
+def test_while_a_task_is_set_up_its_expected_widths_and_their_curve_are_shown(desk, demo_corpus):
+    form = {"kind": "language", "design": "uniform", "corpus": demo_corpus.name, "size": "1000", "audit_least": "1"}
+    page = desk.get(reverse("manage-foreseen"), form).text
+    assert "The 95% interval of accuracy will be about" in page
+    assert "Width of the 95% interval by reading" in page
+    assert "→ 15.0%" in page
+
+
 def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus):
     kind = KINDS["language"]
     task = imagined_task(kind, (), {})

@@ -1,0 +1,108 @@
+"""The expected widths of a uniform draw, and the curve of width against reading; in the terms of work/widths.py."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotate.kinds.labels import label_name
+from annotate.reports.curves import Spot, lines
+from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.reports.tables import LANGUAGE, NUMBER, Cell, Column, Table, table
+
+Widths = Mapping[str, Any]
+ERROR_IN_ALL = "error of agreement"
+NEEDED = {"audits": "audits", "read": "read in all", "hours": "hours"}
+NEEDED_WORDS = (
+    "recall, precision, error: in most of the languages of which 30 posts or more are drawn. A dash: not even reading "
+    "every post is enough; draw more."
+)
+
+
+def points(width: float | None) -> Cell:
+    return Cell(NOT_MEASURED if width is None else f"{100 * width:.1f}", width)
+
+
+def language_table(found: Widths) -> Table:
+    heads = (*LANGUAGE, *_rounded("posts", "audits"), *_widths("recall", "precision", "error"))
+    return table("expected width of the 95% interval, in points", heads, found["languages"])
+
+
+def curve_table(found: Widths) -> Table:
+    """The task's own share is marked by an arrow."""
+
+    def share(row: Widths) -> Cell:
+        own = row["share"] == found["share"]
+        return Cell(f"{'→ ' if own else ''}{percent(row['share'])}", row["share"])
+
+    read = (*_rounded("audits"), *_rounded("read", heading="read in all"), *_rounded("hours"))
+    heads = (Column("share", "audited", NUMBER, share), *read, *_curve_widths(found))
+    return table("width by audits", heads, found["curve"])
+
+
+def next_words(found: Widths) -> str:
+    best = found["next"][0]["work"] if found["next"] else ""
+    return f"For as many more posts to read, {best} would narrow accuracy most:" if best else ""
+
+
+def next_table(found: Widths) -> Table:
+    heads = (Column("work", "more of"), *_rounded("more", heading="posts read"), *_curve_widths(found))
+    return table("width by further work", heads, found["next"])
+
+
+def _curve_widths(found: Widths) -> Iterator[Column]:
+    typical = found["typical"]
+    of = {"recall": f"recall {typical}", "precision": f"precision {typical}"} if typical else {}
+    names = {"accuracy": "accuracy", "error": ERROR_IN_ALL, **of}
+    for key, name in names.items():
+        yield Column(key, name, NUMBER, lambda row, key=key: points(row[key]))
+
+
+def _rounded(*keys: str, heading: str = "") -> Iterator[Column]:
+    for key in keys:
+        yield Column(key, heading or key, NUMBER, lambda row, key=key: Cell(f"{row[key]:,.0f}", row[key]))
+
+
+def _widths(*keys: str) -> Iterator[Column]:
+    for key in keys:
+        yield Column(key, key, NUMBER, lambda row, key=key: points(row[key]))
+
+
+def words(found: Widths) -> str:
+    expected = found["expected"]
+    voted = "voted" if expected["voted"] else "did not vote"
+    accuracy, error = points(found["accuracy"]).shown, points(found["error"]).shown
+    return (
+        f"The 95% interval of accuracy will be about {accuracy} points wide, and that of the error of agreement "
+        f"{error}. This expects a predictor that {voted} and is right in "
+        f"{percent(expected['accuracy'])} of the posts, and agreement that is wrong in {percent(expected['wrong'])}."
+    )
+
+
+def curve_plot(found: Widths) -> SafeString:
+    typical = label_name(found["typical"]) if found["typical"] else ""
+    names = {"accuracy": "accuracy", "error": ERROR_IN_ALL}
+    names |= {measure: f"{measure}, {typical}" for measure in ("recall", "precision")} if typical else {}
+    series = {
+        name: [
+            Spot(row["read"], 100 * row[key], words=f"{name}: {row['audits']:,.0f} audits, {100 * row[key]:.1f} points")
+            for row in found["curve"]
+            if row[key] is not None
+        ]
+        for key, name in names.items()
+    }
+    return lines(
+        series, title="Width of the 95% interval by reading", across="posts that people read", up="width in points"
+    )
+
+
+def needed_table(needed: Sequence[Widths]) -> Table:
+    def rounded(row: Widths, key: str) -> Cell:
+        return Cell(NOT_MEASURED if row[key] is None else f"{row[key]:,.0f}", row[key])
+
+    heads = (
+        Column("measure", "measure"),
+        Column("share", "audited", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
+        *(Column(key, name, NUMBER, lambda row, key=key: rounded(row, key)) for key, name in NEEDED.items()),
+    )
+    return table("audits for a wished width", heads, needed)
