@@ -117,9 +117,14 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
         "error_count": len(errors),
-        "told": [note for each in systems for note in each.notes],
+        "told": [*(note for each in systems for note in each.notes), *_notes(units)],
         "warnings": _warnings(units),
     }
+
+
+def _notes(units: Units) -> list[str]:
+    is_whole = bool((units.chances == 1).all())
+    return ["Every unit of the corpus is in the set; intervals are for other units like these."] * is_whole
 
 
 def _warnings(units: Units) -> list[str]:

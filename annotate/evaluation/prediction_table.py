@@ -117,13 +117,22 @@ class _Reader:
                 f"{self.path} has no column {lacking[0]!r}, which --column names; its first line has: "
                 f"{', '.join(header[:20])}."
             )
-        scored = [label for label in self.labels if label in header] if id_column in header else []
+        # Labels may be called like the two columns of a plain table.
+        is_plain = sorted(header) == sorted([id_column, label_column]) and "label" not in own
+        scored = [label for label in self.labels if label in header] if id_column in header and not is_plain else []
+        has_scores = bool(scored) and len(scored) == len(self.labels)
+        if has_scores and id_column in self.labels:
+            raise EvaluationError(
+                f"{self.path}: the column {id_column!r} has the ids, and the set has a label of that name. Rename the "
+                "column of the ids, for example to unit, and name it with --column id=unit."
+            )
         if id_column in header and label_column not in own.values():
             _check_header(self.path, header, self.labels, scored)
-        self.says_label = id_column not in header or label_column in header or "label" in own
+        is_label_said = label_column in header and not (has_scores and label_column in self.labels)
+        self.says_label = id_column not in header or is_label_said or "label" in own
         named = {"id": id_column} | ({"label": label_column} if self.says_label else {})
         needed = tuple(named)
-        if len(scored) == len(self.labels):
+        if has_scores:
             named |= {f"score {label}": label for label in scored}
             self.scores = np.full((len(self.ids), len(self.labels)), np.nan)
         else:
@@ -167,6 +176,7 @@ class _Reader:
         path, ids = self.path, self.ids
         if self.repeats:
             told = repeats_told(path, self.repeats[:NAMED], len(self.repeats))
+            told = told.removesuffix(" Nothing of the file was taken.")
             raise EvaluationError(told.replace("each post", "each unit"))
         if self.strange:
             raise EvaluationError(_strange(str(path), self.strange, self.labels))

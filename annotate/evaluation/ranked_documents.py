@@ -187,7 +187,7 @@ class _Table:
     def read(self, header: Sequence[str]) -> Ranked:
         others = [column for column in header if column != self.id]
         strange = [column for column in others if column not in self.labels]
-        if not strange and "label" not in self.columns:
+        if not strange and others != [self.label] and "label" not in self.columns:
             self._read_scores(header)
             return self._ranked(has_scores=True)
         if self.id in header and self.label not in header and "label" not in self.columns:

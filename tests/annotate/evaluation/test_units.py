@@ -124,29 +124,6 @@ def test_scores_are_measured_where_they_are_given(crowd, tmp_path, run):
             assert row["note"]
 
 
-BAD = {
-    "none of the units": ([("x", "1")], "units of the set: its first id is x"),
-    "some of the units": (lambda rows: rows[5:], "with an empty label where the system gave none;"),
-    "a unit twice": (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
-    "a strange label": (lambda rows: [(rows[0][0], "One"), *rows[1:]], "that are not in the set: 'One' (line 1)"),
-    "words": (lambda rows: [(rows[0][0], "I cannot tell"), *rows[1:]], "write them so, and an empty label where the"),
-    "no number": (lambda rows: [("id", "0", "1"), *((key, "nan", "1") for key, _ in rows)], "score of 0 is 'nan'"),
-    "no sum of one": (lambda rows: [("id", "0", "1"), *((key, ".5", ".6") for key, _ in rows)], "add up to 1.1, not 1"),
-    "a label without scores": (lambda rows: [("id", "0"), *((key, ".5") for key, _ in rows)], "but no column '1'"),
-    "other columns": (lambda rows: [("id", "lable"), *rows], "Is 'lable' one of them?"),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("fault", BAD)
-def test_what_does_not_fit_is_one_sentence_and_writes_nothing(crowd, tmp_path, fault):
-    rows, sentence = BAD[fault]
-    path = written(tmp_path / "judge.tsv", rows(judged(crowd)) if callable(rows) else rows)
-    told = refusal(path, "--gold", crowd, "--out", tmp_path / "out")
-    assert str(path) in told
-    assert sentence in told
-    assert not (tmp_path / "out").exists()
-
-
 def test_a_notebook_has_the_rows_of_the_command(crowd, tmp_path, run):
     said = judged(crowd)
     frame = assay.evaluate(dict(said), crowd)

@@ -1,0 +1,161 @@
+"""Predictions and sets that do not fit: one sentence for each fault, on records, posts, labels and replies, and no
+report."""
+
+import json
+
+import pytest
+
+from annotate.goldsets.manifest import write_manifest
+from corpora.folders import digest_of
+from tests.annotate.evaluation.figures import refusal, rows_of, written
+from tests.annotate.labelled_sets import labelled_set
+from tests.annotate.reply_sets import reply_set, responses_file
+
+DOCUMENTS = {"train": {"t": ["cat"]}, "test": {"a": ["cat", "dog"], "b": ["dog"], "c": ["cat"]}}
+PAIRS = [("Are you coming?", "Yes."), ("Is it far?", "No."), ("Tea?", "Please.")]
+
+
+def record_set(folder, labels, chances=(1.0,), *, finished=True, names=("yes", "no")):
+    """A set of records: labels: of each in turn; chances: likewise, in a circle."""
+    folder.mkdir()
+    name = "gold.jsonl" if finished else "gold.unfinished.jsonl"
+    rows = [
+        {"id": f"u{n}", "label": label, "chance": chances[n % len(chances)], "split": "test"}
+        for n, label in enumerate(labels)
+    ]
+    (folder / name).write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    task = {"name": folder.name, "form": "choice", "together": "", "labels": list(names)}
+    manifest = {"format": 2, "design": "records", "finished": finished, "task": task, "published": None}
+    write_manifest(folder, manifest | {"counts": {"labelled": len(rows)}, "files": {name: digest_of(folder / name)}})
+    return folder
+
+
+@pytest.fixture
+def records(tmp_path):
+    gold = record_set(tmp_path / "gold", ["yes", "no"] * 15)
+    return gold, [(row["id"], row["label"]) for row in rows_of(gold)]
+
+
+@pytest.fixture
+def posts(stream):
+    return stream, [(row["id"], row["label"]) for row in rows_of(stream)]
+
+
+@pytest.fixture
+def labels(tmp_path):
+    gold = labelled_set(tmp_path / "gold", DOCUMENTS, {"cat": [], "dog": []})
+    return gold, [(key, " ".join(of)) for key, of in DOCUMENTS["test"].items()]
+
+
+def scored(rows, *columns, shares):
+    """A table with these columns of scores; the first row is u0."""
+    return [("id", *columns), *((key, *shares) for key, _ in rows)]
+
+
+# Form and fault -> what is made of right rows, and the sentence.
+UNFIT = {
+    ("records", "none of the units"): (lambda rows: [("x", "yes")], "its first id is x, and the set's is u0."),
+    ("records", "some of the units"): (lambda rows: rows[2:], "has no prediction for 2 of the 30 units of the set: u0"),
+    ("records", "a unit twice"): (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
+    ("records", "a near miss"): (lambda rows: [("u0", "yess"), *rows[1:]], "'yess' (line 1, near 'yes')"),
+    ("records", "NaN"): (lambda rows: scored(rows, "yes", "no", shares=("nan", 1)), "the score of yes is 'nan'"),
+    ("records", "no sum of one"): (lambda rows: scored(rows, "yes", "no", shares=(0.5, 0.6)), "add up to 1.1, not 1"),
+    ("records", "no scores of a label"): (lambda rows: scored(rows, "yes", shares=(1,)), "but no column 'no'; give"),
+    ("records", "words for a refusal"): (lambda rows: [("u0", "I cannot tell"), *rows[1:]], "an empty label where the"),
+    ("records", "other columns"): (lambda rows: [("id", "lable"), *rows], "Is 'lable' one of them?"),
+    ("posts", "none of the units"): (lambda rows: [("x", "de")], "has no label for 100 of 100 posts of the gold sets"),
+    ("posts", "some of the units"): (lambda rows: rows[2:], "has no label for 2 of 100 posts of the gold sets"),
+    ("posts", "a unit twice"): (lambda rows: [*rows, rows[0]], "repeats 1 id: "),
+    ("posts", "a near miss"): (lambda rows: [(rows[0][0], "dee"), *rows[1:]], "'dee'"),
+    ("posts", "no label"): (lambda rows: [(rows[0][0], ""), *rows[1:]], "line 1: The label is empty; write und if"),
+    ("labels", "none of the units"): (lambda rows: [("x", "cat")], "has no line of any of the 3 documents measured"),
+    ("labels", "a unit twice"): (lambda rows: [*rows, rows[0]], "line 4: a has the label cat twice; give it once."),
+    ("labels", "a near miss"): (lambda rows: [("a", "cta"), *rows[1:]], "line 1: 'cta' is not one of the 2 labels"),
+    ("labels", "NaN"): (lambda rows: scored(rows, "cat", "dog", shares=("nan", 1)), "the score of cat is 'nan'"),
+    ("labels", "other columns"): (lambda rows: [("id", "lable"), *rows], "has the column 'lable', which is not one"),
+}
+
+
+def check(gold, rows, tmp_path, form, fault):
+    made, sentence = UNFIT[form, fault]
+    path = written(tmp_path / "judge.tsv", made(rows))
+    told = refusal(path, "--gold", gold, "--out", tmp_path / "out")
+    assert sentence in told
+    assert str(path) in told
+    assert form == "posts" or len(told.split(". ")) <= 2
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("form", "fault"), [case for case in UNFIT if case[0] != "posts"])
+def test_predictions_that_do_not_fit_are_refused_in_one_sentence(request, tmp_path, form, fault):
+    check(*request.getfixturevalue(form), tmp_path, form, fault)
+
+
+@pytest.mark.parametrize("fault", [fault for form, fault in UNFIT if form == "posts"])
+def test_predictions_that_do_not_fit_posts_are_refused_in_one_sentence(posts, tmp_path, fault):
+    check(*posts, tmp_path, "posts", fault)
+
+
+@pytest.mark.parametrize(
+    ("made", "sentence"),
+    [
+        (lambda rows: [("Hello?", "Hi.", "Hi.")], "has no line of any of the 3 test pairs of en"),
+        (lambda rows: rows[1:], "lacks a line for 1 of the 3 test pairs of en"),
+        (lambda rows: [("Are you coming?", "Yes!", "Yes."), *rows[1:]], "lacks a line for 1 of the 3 test pairs"),
+        (lambda rows: [*rows, ("one cell",)], "one cell"),
+    ],
+)
+def test_replies_that_do_not_fit_are_refused_in_one_sentence(tmp_path, made, sentence):
+    gold = reply_set(tmp_path / "gold", {"en": PAIRS}, {})
+    rows = [(message, reply, "Yes.") for message, reply in PAIRS]
+    path = responses_file(tmp_path / "mine", "en", made(rows))
+    told = refusal(path, "--gold", gold, "--out", tmp_path / "out")
+    assert str(path) in told
+    assert sentence in told or "line 4" in told
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_set_on_which_nothing_can_be_measured_is_refused(tmp_path):
+    right = written(tmp_path / "right.tsv", [(f"u{n}", "yes") for n in range(4)])
+    for folder, sentence in (
+        (record_set(tmp_path / "half", ["yes", "no"] * 2, finished=False), "is unfinished: records that still wait"),
+        (record_set(tmp_path / "one", ["yes"] * 4), "All 4 units of the gold set one in"),
+        (record_set(tmp_path / "none", []), "has no labelled record"),
+        (record_set(tmp_path / "two", ["yes", "no"] * 2, chances=(1.0, 2.0)), "a chance that is not above 0"),
+    ):
+        assert sentence in refusal(right, "--gold", folder)
+
+
+def test_a_set_that_is_all_of_its_corpus_says_of_what_its_intervals_are(tmp_path, run):
+    said = written(tmp_path / "said.tsv", [(f"u{n}", "yes") for n in range(30)])
+    whole, part = (
+        run(said, "--gold", record_set(tmp_path / f"set{chance}", ["yes", "no"] * 15, chances=(chance,)))["told"]
+        for chance in (1.0, 0.5)
+    )
+    assert whole == ["Every unit of the corpus is in the set; intervals are for other units like these."]
+    assert part == []
+
+
+def test_predictions_for_another_version_of_the_set_are_refused_on_either_side(records, tmp_path):
+    gold, rows = records
+    mine, older = (written(tmp_path / f"{name}.tsv", part) for name, part in (("mine", rows), ("older", rows[3:])))
+    for told in (refusal(mine, "--gold", gold, "--against", older), refusal(older, "--gold", gold, "--against", mine)):
+        assert told.startswith(f"{older} has no prediction for 3 of the 30 units of the set")
+        assert told.endswith("if the file was made for another version of the set, predict this one.")
+
+
+def test_labels_may_be_called_like_the_columns_of_a_table(tmp_path, run):
+    gold = record_set(tmp_path / "gold", ["id", "label"] * 15, names=("id", "label"))
+    keys = [row["id"] for row in rows_of(gold)]
+    plain = written(tmp_path / "plain.tsv", [("id", "label"), *((key, "id") for key in keys)])
+    assert run(plain, "--gold", gold)["rows"][0]["value"] == 0.5
+    table = [("id", "id", "label"), *((key, 0.8, 0.2) for key in keys)]
+    told = refusal(written(tmp_path / "scored.tsv", table), "--gold", gold)
+    assert "the column 'id' has the ids, and the set has a label of that name. Rename the column of the ids" in told
+    unit = written(tmp_path / "unit.tsv", [("unit", "id", "label"), *table[1:]])
+    assert run(unit, "--gold", gold, "--column", "id=unit")["rows"][0]["value"] == 0.5
+    other = record_set(tmp_path / "other", ["label", "other"] * 15, names=("label", "other"))
+    scores = written(tmp_path / "scores.tsv", [("id", "label", "other"), *((key, 0.8, 0.2) for key in keys)])
+    report = run(scores, "--gold", other)
+    assert report["rows"][0]["value"] == 0.5
+    assert any(row["measure"] == "log_loss" for row in report["rows"])
