@@ -1,6 +1,6 @@
 """Figures as rows (measure, slice, estimate, interval, note), of one system or of two that are compared."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import sqrt
 from typing import TYPE_CHECKING, Any
 
@@ -45,6 +45,12 @@ def difference_row(
     if better and measure in LOSSES:
         better = "second" if better == "first" else "first"
     return row(measure, of, found, units, note) | {"better": better, "p": p, "p_holm": None}
+
+
+def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
+    """The rows of a system that stand beside those of a comparison: of the same measures and slices."""
+    keys = {(each["measure"], *each["of"].items()) for each in compared}
+    return [each for each in rows if (each["measure"], *each["of"].items()) in keys]
 
 
 def holm_corrected(rows: list[Row]) -> list[Row]:

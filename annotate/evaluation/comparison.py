@@ -6,18 +6,17 @@ posts that were read would be mostly of disputed ones, and there a detector that
 
 from collections import Counter
 from collections.abc import Collection
-from dataclasses import replace
 from math import fsum, sqrt
 from typing import Any
 
 from annotate.core.comparing import Difference, mcnemar, paired
-from annotate.core.estimation import SLACK, Estimate
+from annotate.core.estimation import LEAST_COUNT, SLACK, Estimate
 from annotate.core.figure_rows import Row, difference_row
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell, Of
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined, join
-from annotate.evaluation.measures import POSTS, WITH_UND
+from annotate.evaluation.measures import POSTS, WITH_UND, bounded
 from annotate.evaluation.uniform import Uniform, counted, share, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
@@ -63,7 +62,8 @@ def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
 # --- the differences
 
 
-Found = tuple[Difference | None, int]  # None where one of the two is not known; and on how many posts it rests
+# The difference, None where one of the two is not known; on how many posts it rests; and its bounds (uniform.Measured).
+Found = tuple[Difference | None, int, tuple[float, float] | None]
 
 
 def differences(
@@ -79,16 +79,22 @@ def differences(
         accuracies = {("accuracy", posts): _accuracy(both, with_und=with_und) for posts, with_und in POSTS.items()}
         found = accuracies | found | {("precision", label): _precision(label, both) for label in labels}
     return {
-        (measure, value): difference_row(
-            measure,
-            {"posts" if measure == "accuracy" else "label": value},
-            apart,
-            posts if apart else 0,
-            "" if apart else "one of the two is not known",
-            None,
-        )
-        for (measure, value), (apart, posts) in found.items()
+        (measure, value): _row(measure, {"posts" if measure == "accuracy" else "label": value}, *each)
+        for (measure, value), each in found.items()
     }
+
+
+def _row(
+    measure: str, of: dict[str, str], apart: Difference | None, posts: int, bounds: tuple[float, float] | None
+) -> Row:
+    """A difference by label that rests on fewer than LEAST_COUNT posts has no interval, like a recall."""
+    if apart is None:
+        return difference_row(measure, of, None, 0, "one of the two is not known", None)
+    if posts < LEAST_COUNT and "label" in of:
+        return difference_row(
+            measure, of, Difference(apart.value, -1.0, 1.0), posts, f"fewer than {LEAST_COUNT} posts", None
+        )
+    return difference_row(measure, of, apart, posts, bounded(bounds, "{:+.1%}".format), None)
 
 
 def _alone(cell: Cell) -> bool:
@@ -108,7 +114,7 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
     if first:
         return _of_pairs(Counter((said == label, second[key] == label) for key, said in first.items()))
     if both is None:
-        return None, 0
+        return None, 0, None
     return _of_uniform(
         both,
         lambda cell: cell.truth == label,
@@ -135,7 +141,7 @@ def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Found:
     """pairs: which of the two are right -> posts of a recall set."""
     first, second = (counted(pairs[alone], pairs.total()) for alone in ((True, False), (False, True)))
     found = paired(first.estimate, second.estimate, _of_counts(first.estimate, second.estimate))
-    return found, pairs.total()
+    return found, pairs.total(), None
 
 
 def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Found:
@@ -149,15 +155,15 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
         found = paired(first.estimate, second.estimate, correlation(uniform, domain, right) if is_seen else 0.0)
         most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
         found = found and found.within(most)
-        return found if is_seen else found and found.undecided(), min(first.posts, second.posts)
+        return found if is_seen else found and found.undecided(), min(first.posts, second.posts), None
 
-    found, posts = of(both.known)
-    if found and both.missing:
-        of_share = worth(domain, right)
-        ends = both.extremes(lambda cell: of_share(cell) - of_share(cell.of_other), truths)
-        every = [found, *(extreme for extreme, _ in map(of, ends) if extreme)]
-        found = replace(found, low=min(each.low for each in every), high=max(each.high for each in every))
-    return found, posts
+    found, posts, _ = of(both.known)
+    if not found or not both.missing:
+        return found, posts, None
+    of_share = worth(domain, right)
+    ends = both.extremes(lambda cell: of_share(cell) - of_share(cell.of_other), truths)
+    every = [found, *(extreme for extreme, *_ in map(of, ends) if extreme)]
+    return found, posts, (min(each.low for each in every), max(each.high for each in every))
 
 
 def _of_counts(first: Estimate, second: Estimate) -> float:

@@ -12,7 +12,7 @@ import numpy as np
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
-from annotate.core.figure_rows import holm_corrected
+from annotate.core.figure_rows import holm_corrected, of_compared
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import HALF_WIDTH, certificate, frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
@@ -160,7 +160,8 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
     rows = [*first.compared(second, _slices(units))]
     if all(each.scores is not None for each in systems):
         rows[1:1] = scores_apart(first.pairs, *(each.scores for each in systems))
-    return {"other": described(name), "rows": holm_corrected(rows)}
+    theirs = [*second.rows(), *(each for of, kept in _slices(units) for each in second.sliced(of, kept))]
+    return {"other": described(name), "rows": holm_corrected(rows), "other_rows": of_compared(theirs, rows)}
 
 
 # --- confusions and errors

@@ -155,7 +155,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
         joined.warnings.append(
             f"{len(unconfirmed):,} labels of the gold set {gold.name} are not confirmed: one reader named another "
             "language than they were asked for, and nobody else has read the post. They do not count as the truth, and "
-            "the intervals allow for any label there."
+            "notes say how far figures may be off by that."
         )
     joined.labelled = Uniform(cells, missing | unconfirmed, gold.slips)
     joined.warnings += _unchecked(gold, joined.labelled)
@@ -213,8 +213,8 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[s
         labels = sorted({cell.stratum for cell in found.values()})
         joined.warnings.append(
             f"Of the posts chosen for the audit of the gold set {gold.name} {len(found):,} have no label "
-            f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The detectors may "
-            "be right or wrong there, and the intervals allow for both."
+            f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The intervals "
+            "take them to be like the posts of their label that were read. Notes say how far that may be off."
         )
     return found
 

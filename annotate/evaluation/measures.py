@@ -14,6 +14,7 @@ from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.matching import Joined
 from annotate.evaluation.uniform import Measured, counted, lone_triggers
+from annotate.reports.numbers import percent
 from annotate.reports.tables import many
 from corpora.core.languages import UND
 
@@ -25,8 +26,16 @@ UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
 
 
 def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> Row:
-    note = "; ".join(filter(None, notes))
-    return row(measure, of, found.estimate, found.posts, note or ("no post" if found.value is None else ""))
+    note = "; ".join(filter(None, [*notes, bounded(found.bounds)]))
+    bounds = {"bounds": [*found.bounds]} if found.bounds else {}
+    return row(measure, of, found.estimate, found.posts, note or ("no post" if found.value is None else "")) | bounds
+
+
+def bounded(bounds: tuple[float, float] | None, written: Callable[[float], str] = percent) -> str:
+    """What a row notes of missing posts. written: how its figure is."""
+    if bounds is None:
+        return ""
+    return f"{written(bounds[0])} to {written(bounds[1])}, whatever the posts without a label are"
 
 
 def accuracy(joined: Joined) -> Iterator[Row]:

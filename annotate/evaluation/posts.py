@@ -10,7 +10,7 @@ from typing import Any
 
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.estimation import LEAST_COUNT
-from annotate.core.figure_rows import Row
+from annotate.core.figure_rows import Row, of_compared
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
@@ -93,6 +93,9 @@ def evaluate(
     joined = join(subject, left, [subject.mapping])
     missing = left_out(sets, vanished)
     compared = comparison(subject, against, left) if against else None
+    if compared and against:
+        theirs = _figures(against, join(against, left, [against.mapping]), left, wanted, balanced=False)
+        compared["other_rows"] = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
     confusion = parts.confusion(joined)
     figures = _figures(subject, joined, left, wanted, balanced=balanced)
     rows = [*(row for _, added, _ in figures for row in added), *parts.gone(missing)]

@@ -19,7 +19,6 @@ from annotate.core.estimation import (
     pooled,
     proportion,
     stratified,
-    with_interval,
 )
 from annotate.core.word_of_one import Errors
 from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, Of, errors, turns
@@ -164,10 +163,16 @@ class Uniform:
 
 @dataclass(frozen=True)
 class Measured:
-    """An estimate and how many posts, read by people, it rests on."""
+    """An estimate and how many posts, read by people, it rests on.
+
+    bounds: from the low end of the interval if the missing posts are what lowers the share most to the high end if they
+    are what raises it most (Manski 2003, Partial Identification of Probability Distributions, section 1.2); None where
+    none is missing.
+    """
 
     estimate: Estimate
     posts: int
+    bounds: tuple[float, float] | None = None
 
     @property
     def value(self) -> float | None:
@@ -209,8 +214,8 @@ def share(
     normal: bool = False,
 ) -> Measured:
     """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
-    What one reader alone decided is wrong as often as the checks say (cells.py). The interval reaches from its low end
-    if the missing posts are what lowers the share most to its high end if they are what raises it most.
+    What one reader alone decided is wrong as often as the checks say (cells.py). Missing posts are taken to be like
+    those of their stratum that were read; the bounds take them for anything.
     """
 
     found = []
@@ -219,11 +224,10 @@ def share(
         further = turns(each.without(apart), each.weight, each.errors, domain, right)
         estimate = stratified(strata, further=further, normal=normal)
         found.append(Measured(estimate, sum(int(stratum.domain) for stratum in strata)))
-    plain, posts = found[0].estimate, found[0].posts
-    if plain.value is None or not uniform.missing:
+    if found[0].value is None or not uniform.missing:
         return found[0]
-    low, high = min(each.estimate.low for each in found), max(each.estimate.high for each in found)
-    return Measured(with_interval(plain.value, low, high, plain.count), posts)
+    ends = [(each.estimate.low, each.estimate.high) for each in found if each.value is not None]
+    return replace(found[0], bounds=(min(low for low, _ in ends), max(high for _, high in ends)))
 
 
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:

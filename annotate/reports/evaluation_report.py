@@ -401,9 +401,12 @@ def _comparison(report: dict) -> list[Section]:
         )
     if spread:
         words.append("In the tables of all differences, * marks those where zero lies outside the interval.")
+    others = report["comparison"].get("other_rows")
+    beside = {name: {_key(row): row for row in own} for name, own in (("A", report["rows"]), ("B", others)) if others}
     columns = [
         Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
         Column("of", "of", says=_of),
+        *(Column(name, name, NUMBER, partial(_beside, figures)) for name, figures in beside.items()),
         Column("value", "A less B", NUMBER, _difference),
         numbered("units", f"{report['unit']}s"),
         *(Column(key, TESTS[key], NUMBER, _tested(key)) for key in TESTS if tested),
@@ -419,6 +422,16 @@ def _comparison(report: dict) -> list[Section]:
             for each in differences
         ),
     ]
+
+
+def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
+    return row["measure"], *row["of"].items()
+
+
+def _beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any]) -> Cell:
+    """What one of two systems reaches by itself, beside the difference of both."""
+    own = figures.get(_key(row))
+    return _cell(own) if own else Cell(NOT_MEASURED, None)
 
 
 def _starred(row: Mapping[str, Any]) -> Cell:

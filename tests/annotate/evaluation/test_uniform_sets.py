@@ -82,14 +82,16 @@ def test_contested_posts_count_as_read_in_the_stratum_of_their_language(world):
     assert found["units"] == 30
 
 
-def test_labels_that_nobody_confirmed_are_no_truth_and_intervals_allow_for_any(world):
+def test_labels_that_nobody_confirmed_are_no_truth_and_bounds_allow_for_any(world):
     known = [(80, "", "disputed", "de", "de"), (10, "", "disputed", "de", "en")]
     folder, _ = world.uniform([*known, (10, "", "unconfirmed", "da", "de")])
     report = run(world.subject(), folder)
     found = accuracy(report)
     assert found["value"] == close("80/90")
-    assert found["low"] <= jeffreys(80, 100)[0] + 1e-9
-    assert found["high"] >= jeffreys(90, 100)[1] - 1e-9
+    assert interval(found) == jeffreys(80, 90)
+    assert found["bounds"][0] <= jeffreys(80, 100)[0] + 1e-9
+    assert found["bounds"][1] >= jeffreys(90, 100)[1] - 1e-9
+    assert "whatever the posts without a label are" in found["note"]
     assert "da" not in by_label(report, "recall")
     assert any("10 labels of the gold set stream are not confirmed" in warning for warning in report["warnings"])
 
@@ -240,7 +242,7 @@ def test_a_predictor_that_voted_labels_nothing_alone(world, stream):
     assert values(report, "if_wrong") == {}
 
 
-def test_audited_posts_that_nobody_could_label_widen_the_figures_and_are_told(world):
+def test_audited_posts_that_nobody_could_label_have_bounds_beside_the_figures_and_are_told(world):
     table = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de"), (40, "", "disputed", "en", "en")]
     whole, _ = world.uniform(table, "whole")
     whole = run(world.subject(), whole)
@@ -250,12 +252,13 @@ def test_audited_posts_that_nobody_could_label_widen_the_figures_and_are_told(wo
     shutil.rmtree(folder)
     report = run(world.subject(), world.export(lost[0].task))
     assert accuracy(report)["value"] == accuracy(whole)["value"] == 1
-    assert accuracy(report)["low"] < accuracy(whole)["low"] - 0.05
+    assert interval(accuracy(report)) == interval(accuracy(whole))
+    assert accuracy(report)["bounds"][0] < accuracy(whole)["low"] - 0.05
     [warning] = report["warnings"]
     assert warning.startswith("Of the posts chosen for the audit of the gold set lost 8 have no label (de).")
 
 
-def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_figures(world, tmp_path):
+def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_bounds(world, tmp_path):
     """It says German there, as the detectors, so none of it tells of the posts on which it alone says Dutch."""
     agreed = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de")]
     agreed += [(10, "de", "audited", "de", "nl"), (30, "de", "agreed", "", "nl")]
@@ -275,7 +278,7 @@ def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_figures(w
 
     told, untold = measured(keys), measured(keys[:-8])
     assert told["value"] == untold["value"]
-    assert told["high"] < untold["high"] - 0.01
+    assert told["bounds"][1] < untold["bounds"][1] - 0.01
 
 
 def test_a_recall_of_which_too_much_may_hide_elsewhere_has_no_interval(world):
