@@ -8,7 +8,9 @@ from typing import Any
 
 import scipy
 
+from annotate.core.comparing import Difference
 from annotate.core.estimation import SLACK, Z
+from annotate.core.figure_rows import better
 from annotate.core.intervals import LEVEL, jeffreys
 
 TUNED = 100  # units at which a difference is least wide for its size
@@ -79,6 +81,5 @@ def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
         )
     found = {**row, "low": low, "high": high}
     if "better" in row:
-        better = "first" if low > SLACK else "second" if high < -SLACK else None
-        found |= {"better": better, "p": None, "p_holm": None}
+        found |= {"better": better(row["measure"], Difference(value, low, high)), "p": None, "p_holm": None}
     return found

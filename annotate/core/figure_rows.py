@@ -41,10 +41,15 @@ def difference_row(
     measure: str, of: Mapping[str, str], found: Difference | None, units: float | None, note: str, p: float | None
 ) -> Row:
     """A row of a comparison, as `row` has it; p: of the test that both systems reach the same, None without one."""
-    better = found.better if found else None
-    if better and measure in LOSSES:
-        better = "second" if better == "first" else "first"
-    return row(measure, of, found, units, note) | {"better": better, "p": p, "p_holm": None}
+    return row(measure, of, found, units, note) | {"better": better(measure, found), "p": p, "p_holm": None}
+
+
+def better(measure: str, found: Difference | None) -> str | None:
+    """Which of two systems is better by a difference, `first` or `second`; None where its interval does not say."""
+    greater = found.better if found else None
+    if greater and measure in LOSSES:
+        return "second" if greater == "first" else "first"
+    return greater
 
 
 def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:

@@ -106,7 +106,8 @@ def evaluate(
     if sequential:
         report["rows"] = [at_every_look(row) for row in report["rows"]]
         if compared := report.get("comparison"):
-            compared["rows"] = [at_every_look(row) for row in compared["rows"]]
+            for name in ("rows", "other_rows"):
+                compared[name] = [at_every_look(row) for row in compared.get(name, ())]
     report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
     sides = [(report["predictor"], predictions)]
     if against:

@@ -64,3 +64,8 @@ def test_a_difference_holds_at_every_look_and_names_a_winner_later():
             assert (found["better"] == "first") == (found["low"] > 1e-9)
         inside += held
     assert inside >= 0.95 * 300
+
+
+def test_of_a_loss_less_is_better_at_every_look_too():
+    found = at_every_look(difference_row("mae", {}, Difference(0.5, 0.4, 0.6), 400, "", None))
+    assert found["better"] == "second"
