@@ -293,7 +293,11 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
         value = None if share.value is None else Difference(share.value, share.low, share.high)
         yield row("corpus_share", {"label": each.label, "way": way}, value, number, _why(each, share))
     for each, way, share in found:
-        note = "" if share.more is not None else "not even a draw of the whole corpus is enough"
+        note = (
+            ""
+            if share.more is not None
+            else "a draw of the whole corpus would not be enough; have a larger share audited"
+        )
         yield _plain("answers_needed", {"label": each.label, "needed": way}, share.more, number, note)
 
 

@@ -174,3 +174,24 @@ def test_a_judge_that_gives_one_label_alone_is_told_not_to_help(certified, tmp_p
 def test_a_set_that_is_no_sample_is_refused(crowd, tmp_path):
     judge = written(tmp_path / "judge.tsv", [*((row["id"], row["label"]) for row in rows_of(crowd)), ("another", "1")])
     assert "have the chance 1, so they are no sample of" in refusal("--judge", judge, "--gold", crowd)
+
+
+def test_a_judge_is_not_certified_on_one_label_or_on_a_set_that_is_not_finished(reviews, tmp_path):
+    judge = written(tmp_path / "judge.tsv", [(f"r{n}", truth_of(f"r{n}")) for n in range(60)])
+    gold = reviews(60, lambda name, key: "2", size=20)
+    assert "units of the gold set mood" in (told := refusal("--judge", judge, "--gold", gold))
+    assert told.endswith("label units of another label too.")
+    unfinished = tmp_path / "unfinished"
+    call_command(
+        "open_task",
+        "more",
+        kind=str(tmp_path / "mood.toml"),
+        corpus="reviews",
+        seed="2",
+        size="9",
+        test_items="0",
+        gold_share="0",
+        verbosity=0,
+    )
+    call_command("export_gold", "more", out=unfinished, verbosity=0)
+    assert "or pass --unfinished to measure on it all the same." in refusal("--judge", judge, "--gold", unfinished)
