@@ -92,9 +92,9 @@ ACTION = Action(
     "agreement",
     "Show how far the annotators of a task agree: Krippendorff's alpha, in all and of each label, Gwet's AC1, observed "
     "agreement, each annotator against the rest, by language and in all, with 95% intervals; and, if true labels are "
-    "given, how often the majority, Dawid and Skene's model, the one-coin model and MACE are right. Where answers are "
-    "several labels it tells alpha with MASI and Jaccard's distance, the mean F1 of each annotator with the rest and, "
-    "by true labels, that of the majority.",
+    "given, how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are right. Where "
+    "answers are several labels it tells alpha with MASI and Jaccard's distance, the mean F1 of each annotator with "
+    "the rest and, by true labels, that of the majority.",
     OPTIONS,
     run,
     (JudgmentFileError, UnknownLabel, UnorderedLabels),

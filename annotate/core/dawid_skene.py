@@ -18,7 +18,8 @@ SMOOTHING = 1.0
 def fit(
     answers: Answers, *, seed: str = "", tolerance: float = latent.CONVERGED, longest: int = latent.LONGEST
 ) -> latent.Fit:
-    """The greatest likelihood found from many starts, and posteriors from all the maxima found, smoothed.
+    """The greatest likelihood that many starts found, which may not be the greatest there is, and posteriors from all
+    the maxima found, smoothed.
 
     With n_aul answers l of annotator a on unit u, EM repeats
 

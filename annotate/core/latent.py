@@ -7,7 +7,7 @@ on unit u, the share p_k of units whose truth is k, and a's chance c_akl to say 
     likelihood = product over u of sum over k of p_k product over a, l of c_akl^n_aul
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -19,9 +19,13 @@ from annotate.core.answers import Answers, Floats
 from annotate.core.estimation import SLACK
 from annotate.core.lottery import lot
 
-# So many starts; fewer, but never below FEWEST, if one round of all would go through more than BREADTH numbers: answers
-# times labels, or chances.
-STARTS, FEWEST, BREADTH = 48, 2, 3_000_000
+# Starts are made BATCH by BATCH until FURTHER of them in a row raise the greatest log-likelihood by no more than GAIN,
+# and at most MOST. If one round of a batch would go through more than BREADTH numbers (answers times labels, or
+# chances), there is one batch only, as large as that allows, and of FEWEST starts at least.
+BATCH, FURTHER, MOST, GAIN = 24, 48, 240, 0.01
+FEWEST, BREADTH = 2, 1_500_000
+SHAPE = 0.5  # the shape of the gamma distribution of annotators' weights in a start
+NOISE = 0.1
 # The heat of each start, in turn, and in how many steps of how many rounds it cools down to 1.
 HEATS = (1.0, 0.8, 0.65, 0.5)
 STEPS, PER_STEP = 8, 8
@@ -106,34 +110,43 @@ def maxima(
 ) -> Climb:
     """The maxima that the starts lead to, each once, the best first.
 
-    EM starts from the vote shares, once at each heat, and then from votes in which every annotator and every answer
-    weighs what the lot says, exponentially distributed. At heat h < 1 the E step raises what it compares to the power
-    h, so that no label is given up early; h goes to 1 step by step (Ueda and Nakano 1998, Deterministic Annealing EM
-    Algorithm, Neural Networks 11(2)). The best start is climbed until three rounds add less than `tolerance` an answer
-    to the log-likelihood, or for `longest` rounds. The others are near their maxima by then.
+    EM starts from the vote shares, once at each heat, and then from shares in which the weight of each annotator is
+    drawn from a gamma distribution: most of the weight goes to a few of them, and each start believes others. To every
+    other start noise is added. At heat h < 1 the E step raises what it compares to the power h, so that no label is
+    given up early; h goes to 1 step by step (Ueda and Nakano 1998, Deterministic Annealing EM Algorithm, Neural
+    Networks 11(2)). The best start is climbed until three rounds add less than `tolerance` an answer to the
+    log-likelihood, or for `longest` rounds. The others are near their maxima by then.
 
     Neither the names of labels nor the number of cores change anything; by the order of answers they weigh otherwise.
     """
     if not answers.units:
-        return replace(_start(answers, seed)[0].of([0]), converged=True)
+        return replace(next(_batches(answers, seed))[0].of([0]), converged=True)
     return _each_once(_named(_climbed(answers, model, seed, tolerance, longest), _votes(answers)))
 
 
-def _climbed(answers: Answers, model: Model, seed: str, tolerance: float, longest: int) -> list[Climb]:
-    """Where all starts came to, the best first; each in one of the parts."""
-    now, heat = _start(answers, seed)
+def _climbed(answers: Answers, model: Model, seed: str, tolerance: float, longest: int) -> Climb:
+    """Where all starts came to, the best first."""
     table, enough = _table(answers), tolerance * len(answers.unit)
-    for step in range(STEPS):
-        now = _climb(table, model, now, PER_STEP, enough, heat ** (1 - step / STEPS))
     found: list[Climb] = []
-    for share, rounds in TRIALS:
-        kept = max(1, round(share * len(heat)))
-        order = _best_first(now)
-        found.append(now.of(order[kept:]))
-        now = _climb(table, model, now.of(order[:kept]), rounds, enough)
-    order = _best_first(now)
-    best = _climb(table, model, now.of(order[:1]), longest, enough)
-    return [best, now.of(order[1:]), *reversed(found)]
+    greatest, since = -np.inf, 0
+    for now, heat in _batches(answers, seed):
+        for step in range(STEPS):
+            now = _climb(table, model, now, PER_STEP, enough, heat ** (1 - step / STEPS))
+        for share, rounds in TRIALS:
+            kept = max(1, round(share * len(heat)))
+            order = _best_first(now)
+            found.append(now.of(order[kept:]))
+            now = _climb(table, model, now.of(order[:kept]), rounds, enough)
+        found.append(now)
+        top = float(now.likelihood.max())
+        since = 0 if top > greatest + GAIN else since + len(heat)
+        greatest = max(greatest, top)
+        if since >= FURTHER:
+            break
+    whole = _joined(found)
+    order = _best_first(whole)
+    best = _climb(table, model, whole.of(order[:1]), longest, enough)
+    return _joined([best, whole.of(order[1:])])
 
 
 def expected(answers: Answers, posterior: Floats) -> Floats:
@@ -164,21 +177,32 @@ def _table(answers: Answers) -> Table:
     return scipy.sparse.csr_array((np.ones(len(said)), (answers.unit, said)), shape=(len(answers.units), people * size))
 
 
-def _start(answers: Answers, seed: str) -> tuple[Climb, Floats]:
-    """Where EM starts, and the heat of each start."""
+def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
+    """Where EM starts, batch by batch, and the heat of each start."""
     people, size = len(answers.annotators), len(answers.labels)
-    breadth = size * max(len(answers.unit), people * size)
-    starts = int(np.clip(BREADTH // max(1, breadth), FEWEST, STARTS))
+    allowed = BREADTH // max(1, size * max(len(answers.unit), people * size))
+    batch = int(np.clip(allowed, FEWEST, BATCH))
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "starts", ""), 16)))
-    posterior = np.empty((len(answers.units), starts, size))
-    for start in range(starts):
-        weight = np.ones(len(answers.unit))
-        if start >= len(HEATS):
-            weight = drawing.exponential(size=people)[answers.annotator] * drawing.exponential(size=len(weight))
-        posterior[:, start] = _votes(answers, weight)
     half_known = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
-    chances = np.broadcast_to(half_known, (people, size, starts, size))
-    return Climb(posterior, np.zeros((starts, size)), chances, np.zeros(starts)), np.resize(HEATS, starts)
+    chances = np.broadcast_to(half_known, (people, size, batch, size))
+    for first in range(0, MOST if batch == BATCH else batch, batch):
+        posterior = np.empty((len(answers.units), batch, size))
+        for place in range(batch):
+            posterior[:, place] = _start(answers, drawing, first + place)
+        yield Climb(posterior, np.zeros((batch, size)), chances, np.zeros(batch)), np.resize(HEATS, batch)
+
+
+def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Floats:
+    """The posterior from which the start of this number begins, (U, K)."""
+    if number < len(HEATS):
+        return _votes(answers)
+    weights = drawing.standard_gamma(SHAPE, size=len(answers.annotators))
+    # A weight may be 0 to the last bit, and all answers to a unit may have it.
+    shares = _votes(answers, np.maximum(weights, SLACK)[answers.annotator])
+    if number % 2:
+        shares += drawing.uniform(0, NOISE, size=shares.shape)
+        shares /= shares.sum(axis=1, keepdims=True)
+    return shares
 
 
 def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, heat: Floats | None = None) -> Climb:
@@ -263,12 +287,9 @@ def _best_first(now: Climb) -> list[int]:
     return sorted(range(len(now.likelihood)), key=lambda start: -round(float(now.likelihood[start]), 6))
 
 
-def _named(parts: list[Climb], votes: Floats) -> Climb:
-    """All starts of these parts, with the labels of the truth exchanged where they then agree more with the votes.
-
-    To the likelihood of Dawid and Skene's model names are nothing: all that it says of label 1 may be said of label 2.
-    """
-    made = Climb(
+def _joined(parts: Sequence[Climb]) -> Climb:
+    """The starts of all parts together, with the rounds of the first part."""
+    return Climb(
         np.concatenate([part.posterior for part in parts], axis=1),
         np.concatenate([part.prior for part in parts]),
         np.concatenate([part.chances for part in parts], axis=2),
@@ -276,6 +297,13 @@ def _named(parts: list[Climb], votes: Floats) -> Climb:
         parts[0].rounds,
         parts[0].converged,
     )
+
+
+def _named(made: Climb, votes: Floats) -> Climb:
+    """The starts, with the labels of the truth exchanged where they then agree more with the votes.
+
+    To the likelihood of Dawid and Skene's model names are nothing: all that it says of label 1 may be said of label 2.
+    """
     for start in range(len(made.prior)):
         agree = votes.T @ made.posterior[:, start]
         name, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)

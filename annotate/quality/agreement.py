@@ -112,6 +112,7 @@ def report(
          "gold": None, or {"units": with a true label, "unknown": true labels of no unit (in "all" alone),
                            "majority": ESTIMATE, how often it is right, or its mean F1 where an answer is several
                                        labels, 0 where no label has a majority; and one for each of MODELS,
+                           "worse": those of MODELS that are right less often than the majority beyond chance,
                            "sure": mean posterior of the labels that "dawid_skene" finds likeliest, or None}}
 
     MEASURE: {"value", "low", "high", "units"}, any but units None if it cannot be said (core/agreement.py).

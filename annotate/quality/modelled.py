@@ -10,15 +10,17 @@ from operator import attrgetter
 
 import numpy as np
 
-from annotate.core import dawid_skene, latent, mace, one_coin
+from annotate.core import dawid_skene, glad, latent, mace, one_coin
 from annotate.core.answers import Answers, Floats, tabulate
 from annotate.models import Task
 
 # What is measured on true labels beside the majority.
-MODELS: Mapping[str, Callable[..., latent.Fit]] = {
+Fitting = Callable[..., latent.Fit | glad.Fit]
+MODELS: Mapping[str, Fitting] = {
     "dawid_skene": dawid_skene.fit,
     "one_coin": one_coin.fit,
     "mace": mace.fit,
+    "glad": glad.fit,
 }
 
 
@@ -44,7 +46,7 @@ class Model:
     ends: Mapping[str, tuple[int, bool]]
 
 
-def modelled(task: Task, said: list[Said], labels: list[str], fit: Callable[..., latent.Fit]) -> Model:
+def modelled(task: Task, said: list[Said], labels: list[str], fit: Fitting) -> Model:
     """One model for each language if records declare languages, as people are qualified by language; else
     one in all.
     """

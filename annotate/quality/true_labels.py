@@ -14,7 +14,9 @@ import numpy as np
 
 from annotate.core import by_class, label_sets
 from annotate.core.answers import Floats, credit
-from annotate.core.estimation import proportion
+from annotate.core.comparing import holm, mcnemar
+from annotate.core.estimation import SLACK, proportion
+from annotate.core.intervals import LEVEL
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task
 from annotate.quality.modelled import MODELS, Model, Said, modelled, posterior_of, tabled
@@ -94,12 +96,24 @@ def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[
 
 def _accuracies(said: list[Said], truth: _Truth) -> dict[str, Any]:
     rows = [truth.rows[unit] for unit in dict.fromkeys(one.unit for one in said) if unit in truth.rows]
-    right = {name: float(shares[rows].sum()) for name, shares in truth.shares.items()}
+    shares = {name: each[rows] for name, each in truth.shares.items()}
     return {
         "units": len(rows),
-        **{name: proportion(number, len(rows)).as_dict() for name, number in right.items()},
+        **{name: proportion(float(each.sum()), len(rows)).as_dict() for name, each in shares.items()},
+        "worse": _worse(shares),
         "sure": float(truth.sure[rows].mean()) if rows else None,
     }
+
+
+def _worse(shares: Mapping[str, Floats]) -> list[str]:
+    """The models that are right less often than the majority, by McNemar's exact test with Holm's correction: whether
+    one of the two is right more often, where they are not equally right."""
+    ahead = {name: shares["majority"] - each for name, each in shares.items() if name != "majority"}
+    wins = {name: (int((each > SLACK).sum()), int((each < -SLACK).sum())) for name, each in ahead.items()}
+    p_values = holm([mcnemar(*both) for both in wins.values()])
+    return [
+        name for (name, (won, lost)), p in zip(wins.items(), p_values, strict=True) if won > lost and p <= 1 - LEVEL
+    ]
 
 
 # --- where an answer is several labels

@@ -57,7 +57,7 @@ MEASURES = ("observed", "masi", "jaccard", "nominal", "ordinal", "ac1")
 # The distances by which annotators are compared, as the title of a plot has them.
 BY = {"nominal": "nominal", "ordinal": "ordinal", "masi": "MASI"}
 # What true labels measure, beside the majority.
-MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE"}
+MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE", "glad": "GLAD"}
 
 
 def nowhere(key: int) -> str:
@@ -241,6 +241,10 @@ def _of_labels(counted: str, part: Section) -> list[str]:
             f"Of {_many(gold['units'], 'unit')} with a true label the majority, ties counted by their shares, has "
             f"{accuracy(gold['majority'])} right, {models}.{_unknown(gold)}"
         )
+        told += [
+            f"{MODELS[key]} is right less often than the majority beyond chance, so do not take its labels here."
+            for key in gold["worse"]
+        ]
         told += sureness(gold)
     return told
 

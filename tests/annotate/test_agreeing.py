@@ -4,6 +4,7 @@ import json
 from io import StringIO
 from itertools import pairwise
 
+import numpy as np
 import pytest
 from django.core.management import CommandError, call_command
 from django.utils import timezone
@@ -11,7 +12,7 @@ from django.utils import timezone
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
 from annotate.quality.agreement import fitted, report, second_opinions, vote_shares
-from annotate.quality.true_labels import UnknownLabel
+from annotate.quality.true_labels import UnknownLabel, _worse
 from annotate.reports.agreement import sureness
 from corpora.core.errors import CorpusError
 
@@ -135,10 +136,19 @@ def test_true_labels_measure_majority_and_model_and_those_of_no_unit_are_told(ma
     assert report(task)["all"]["gold"] is None
     empty = report(task, gold={})["all"]["gold"]
     assert (empty["majority"]["value"], empty["sure"]) == (None, None)
-    assert set(measured) == {"units", "unknown", "majority", "dawid_skene", "one_coin", "mace", "sure"}
+    assert set(measured) == {"units", "unknown", "majority", "dawid_skene", "one_coin", "mace", "glad", "worse", "sure"}
     assert 0.5 <= measured["sure"] <= 1
     with pytest.raises(UnknownLabel, match=r"is 'Good', which is not one of the task's labels: 1, 0\."):
         report(task, gold={one.item.key: "Good"})
+
+
+def test_a_model_that_is_right_less_often_than_the_majority_beyond_chance_is_named():
+    chance = np.random.default_rng(1)
+    majority = chance.random(200).round(0)
+    worse, alike = majority.copy(), majority.copy()
+    worse[np.flatnonzero(majority)[:12]] = 0
+    alike[np.flatnonzero(majority)[:3]] = 0
+    assert _worse({"majority": majority, "one_coin": worse, "mace": alike, "glad": majority}) == ["one_coin"]
 
 
 def test_it_is_said_whether_posteriors_are_as_sure_as_they_are_right():
@@ -222,7 +232,7 @@ def test_the_command_tells_agreement_by_language_and_who_agrees_least(make_recor
     assert "reader 2" in lines
     told_of_gold, told_of_sureness = lines.rstrip().splitlines()[-2:]
     assert "has 50.00% [12.3, 87.7] right, Dawid-Skene 50.00% [12.3, 87.7], one-coin 50.00%" in told_of_gold
-    assert ", MACE 50.00% [12.3, 87.7]." in told_of_gold
+    assert ", MACE 50.00% [12.3, 87.7], GLAD 50.00% [12.3, 87.7]." in told_of_gold
     assert told_of_sureness.endswith("do not read a posterior as a probability.")
     with pytest.raises(CommandError, match="There is no task 'else'; there is: crowd"):
         call_command("agreement", "else")

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy
 
-from annotate.core import dawid_skene, latent, mace, one_coin
+from annotate.core import dawid_skene, glad, latent, mace, one_coin
 from annotate.core.answers import credit, tabulate, winners
 from tests.annotate import crowd
 from tests.annotate.test_dawid_skene import anaesthetists
@@ -30,7 +31,7 @@ CROWD_KIT = {
         },
     ),
 }
-FITS = [dawid_skene.fit, one_coin.fit, mace.fit]
+FITS = [dawid_skene.fit, one_coin.fit, mace.fit, glad.fit]
 
 
 @pytest.mark.parametrize("variational", [True, False])
@@ -71,12 +72,57 @@ def test_the_one_coin_model_gives_each_annotator_one_accuracy():
     assert credit(found.posterior, truth).mean() > credit(table.counts(), truth).mean()
 
 
-@pytest.mark.parametrize(("fit", "accuracy"), [(one_coin.fit, 79.26), (mace.fit, 72.75)])
+@pytest.mark.parametrize(("fit", "accuracy"), [(one_coin.fit, 79.26), (mace.fit, 72.75), (glad.fit, 77.16)])
 def test_accuracy_on_a_crowd_set(fit, accuracy):
     rows, gold = crowd.rows("zencrowd_in"), crowd.gold("zencrowd_in")
     table = tabulate(rows, "01")
     truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
     assert round(100 * credit(fit(table).posterior, truth).mean(), 2) == accuracy
+
+
+def brute_force(table, ability, log_ease):
+    """GLAD's log-likelihood with its priors, summed unit by unit and label by label."""
+    found = -(((ability - 1) ** 2).sum() + ((log_ease - 1) ** 2).sum()) / 2
+    for unit in range(len(table.units)):
+        chances = np.full(len(table.labels), 1 / len(table.labels))
+        for who, label in zip(table.annotator[table.unit == unit], table.label[table.unit == unit], strict=True):
+            right = 1 / (1 + np.exp(-ability[who] * np.exp(log_ease[unit])))
+            chances *= np.where(np.arange(len(table.labels)) == label, right, (1 - right) / (len(table.labels) - 1))
+        found += np.log(chances.sum())
+    return found
+
+
+def test_glad_reaches_the_greatest_likelihood_that_a_search_from_many_places_finds():
+    chance = np.random.default_rng(4)
+    rows = [
+        (unit, who, "abc"[unit % 3 if chance.random() < 0.4 + who / 7 else chance.integers(3)])
+        for unit in range(8)
+        for who in range(4)
+    ]
+    table = tabulate(rows, "abc")
+    found = glad.fit(table)
+    assert found.objective == pytest.approx(brute_force(table, found.ability, np.log(found.ease)), abs=1e-9)
+    searched = [
+        scipy.optimize.minimize(lambda at: -brute_force(table, at[:4], at[4:]), 1 + chance.normal(0, 0.5, 12))
+        for _ in range(4)
+    ]
+    assert found.objective == pytest.approx(max(-each.fun for each in searched), abs=1e-4)
+
+
+def test_glad_finds_the_hard_units_and_who_is_able():
+    chance = np.random.default_rng(7)
+    ability, ease = np.linspace(0.1, 3, 10), np.exp(chance.normal(0, 1, 600))
+    truth = chance.integers(0, 2, 600)
+    right = chance.random((600, 10)) < 1 / (1 + np.exp(-ability * ease[:, None]))
+    said = np.where(right, truth[:, None], 1 - truth[:, None])
+    table = tabulate([(unit, who, "ab"[said[unit, who]]) for unit in range(600) for who in range(10)], "ab")
+    found = glad.fit(table)
+    assert np.corrcoef(found.ability, ability)[0, 1] > 0.95
+    accuracy = credit(found.posterior, truth)
+    assert accuracy.mean() > credit(table.counts(), truth).mean() + 0.01
+    order = np.argsort(found.ease)
+    assert accuracy[order[:150]].mean() < accuracy[order[-150:]].mean() - 0.1
+    assert ease[order[:150]].mean() < ease[order[-150:]].mean() / 2
 
 
 @pytest.mark.parametrize("fit", FITS)
@@ -100,9 +146,10 @@ def test_a_seed_gives_the_same_to_the_last_bit_and_the_work_is_done_in_parts(fit
 
 def test_of_many_answers_fewer_starts_are_made(monkeypatch):
     table = anaesthetists()
-    assert len(latent._start(table, "")[1]) == latent.STARTS
+    made = [len(heat) for _, heat in latent._batches(table, "")]
+    assert (sum(made), made[0]) == (latent.MOST, latent.BATCH)
     monkeypatch.setattr(latent, "BREADTH", 5 * len(table.unit) * len(table.labels))
-    assert len(latent._start(table, "")[1]) == 5
+    assert [len(heat) for _, heat in latent._batches(table, "")] == [5]
 
 
 def test_labels_of_the_truth_are_named_by_the_votes():
@@ -114,6 +161,6 @@ def test_labels_of_the_truth_are_named_by_the_votes():
         found.chances[..., ::-1].copy(),
         found.likelihood,
     )
-    named = latent._named([turned], latent._votes(table))
+    named = latent._named(turned, latent._votes(table))
     assert named.posterior == pytest.approx(found.posterior)
     assert named.chances == pytest.approx(found.chances)
