@@ -73,47 +73,27 @@ def evaluate(
     """
     absent: tuple[Any, ...] = (None, "", (), [])
     options = {name: value for name, value in options.items() if value is not False and value not in absent}
-    _check_judge(predictions, judge, options)
-    predictions = predictions or judge
-    if against and (against == predictions or Path(against).resolve() == Path(predictions).resolve()):
-        raise EvaluationError(f"{predictions} cannot be compared with itself; name other predictions with --against.")
+    predictions = _system(predictions, judge, against, options)
     _check_reading([each for each in (predictions, against) if each], options, is_judge=bool(judge))
     what = kind_of(gold[0], predictions)
-    if judge and what not in (POSTS, UNITS):
-        raise EvaluationError(
-            f"--judge is for {POSTS} and {UNITS}, and {gold[0]} is measured by {what}; name {judge} without it."
-        )
     for other in gold[1:]:
         if kind_of(other, predictions) != what:
             raise EvaluationError(
                 f"{gold[0]} and {other} are sets of different kinds, whose predictions are not one file; measure on "
                 "each by itself."
             )
-    for name in options:
-        if what not in MEANT_FOR.get(name, (what,)):
-            raise EvaluationError(
-                f"--{name.replace('_', '-')} is for {' and '.join(MEANT_FOR[name])}, and {gold[0]} is measured by "
-                f"{what}; leave it out."
-            )
-    if sequential and what == POSTS and "unfinished" in options:
-        raise EvaluationError(
-            "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair "
-            "sample. Wait until the round is done, then extend the task or its audit for the next look."
-        )
+    _check_meant(what, gold[0], options, judge=judge, sequential=sequential)
     if judge:
         options["judge"] = True
     report = _report(what, predictions, gold, against, options)
     if sequential:
-        report["rows"] = [at_every_look(row) for row in report["rows"]]
-        if compared := report.get("comparison"):
-            for name in ("rows", "other_rows"):
-                compared[name] = [at_every_look(row) for row in compared.get(name, ())]
+        compared = report.get("comparison") or {}
+        for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
+            part[name] = [at_every_look(row) for row in part.get(name, ())]
     report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
-    sides = [(report["predictor"], predictions)]
-    if against:
-        sides.append((report["comparison"]["other"], against))
-    report["files"] = {name: digest for system, given in sides for name, digest in _digests(system["spelled"], given)}
-    return report
+    files = dict(_digests(report["predictor"]["spelled"], predictions))
+    files |= dict(_digests(report["comparison"]["other"]["spelled"], against)) if against else {}
+    return report | {"files": files}
 
 
 def _report(what: str, predictions: str, gold: Sequence[Path], against: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -153,8 +133,9 @@ def _check_reading(every: Sequence[str], options: Mapping[str, Any], *, is_judge
         )
 
 
-def _check_judge(predictions: str, judge: str, options: Mapping[str, Any]) -> None:
-    """EvaluationError where a machine judge and what else was asked for do not go together."""
+def _system(predictions: str, judge: str, against: str, options: Mapping[str, Any]) -> str:
+    """The predictions that are measured, those of a judge if there is one. EvaluationError where they and what else was
+    asked for do not go together."""
     if bool(predictions) == bool(judge):
         raise EvaluationError(
             "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; one "
@@ -165,6 +146,29 @@ def _check_judge(predictions: str, judge: str, options: Mapping[str, Any]) -> No
     if judge and "split" in options:
         raise EvaluationError(
             "--split is not for a judge's certificate, which needs all units of the draw; leave it out."
+        )
+    measured = predictions or judge
+    if against and (against == measured or Path(against).resolve() == Path(measured).resolve()):
+        raise EvaluationError(f"{measured} cannot be compared with itself; name other predictions with --against.")
+    return measured
+
+
+def _check_meant(what: str, folder: Path, options: Mapping[str, Any], *, judge: str, sequential: bool) -> None:
+    """EvaluationError for an option that is not for what is measured on the set."""
+    if judge and what not in (POSTS, UNITS):
+        raise EvaluationError(
+            f"--judge is for {POSTS} and {UNITS}, and {folder} is measured by {what}; name {judge} without it."
+        )
+    for name in options:
+        if what not in MEANT_FOR.get(name, (what,)):
+            raise EvaluationError(
+                f"--{name.replace('_', '-')} is for {' and '.join(MEANT_FOR[name])}, and {folder} is measured by "
+                f"{what}; leave it out."
+            )
+    if sequential and what == POSTS and "unfinished" in options:
+        raise EvaluationError(
+            "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair "
+            "sample. Wait until the round is done, then extend the task or its audit for the next look."
         )
 
 
