@@ -19,12 +19,19 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only
 
 LEFT = 30
 AUDITED = 4
+WRONG = 4  # of the audit, found before the others are read
 
 
 @pytest.fixture
-def audited(make_task):
-    """A task whose language fails its audit whatever is found, since so few posts say too little."""
-    return make_task([AGREED] * (LEFT + AUDITED), audit_least=AUDITED, audit_recheck=0, audit_limit=0.01)
+def audited(make_task, person):
+    """A task whose language fails its audit whatever the AUDITED posts say that are left, since others were wrong."""
+    entries = [AGREED] * (LEFT + AUDITED + WRONG)
+    task = make_task(entries, audit_least=AUDITED + WRONG, audit_recheck=0, audit_limit=0.01)
+    doubter, arbiter = person("doubter", "de"), person("arbiter", adjudicates=True)
+    for _ in range(WRONG):
+        unit = judge(doubter, take(doubter, task).pk, Answer("en")).unit_id
+        settle(arbiter, unit, Answer("en", "I read it"))
+    return task
 
 
 @pytest.fixture
@@ -56,7 +63,7 @@ def assert_contested_once(task, contested):
     moves = Transition.objects.filter(event="contested")
     assert moves.count() == moves.values("unit").distinct().count() == LEFT
     assert set(moves.values_list("unit__stage", "unit__language", "unit__round")) == {(stages.QUEUED, "de", 1)}
-    assert task.units.filter(audited=True, stage=stages.LABELLED).count() == AUDITED
+    assert task.units.filter(audited=True, stage=stages.LABELLED).count() == AUDITED + WRONG
 
 
 def test_of_readers_who_finish_the_audit_of_a_language_at_once_exactly_one_sends_the_rest_on(audited, person, checks):

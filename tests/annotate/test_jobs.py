@@ -237,7 +237,7 @@ def failed(make_task, person, monkeypatch):
     """A task of which a language has just failed its audit, with more posts than an answer sends to people itself."""
     monkeypatch.setattr(contesting, "AT_ONCE", 5)
     ann, ada = person("ann", "de fr"), person("ada", adjudicates=True)
-    task = make_task([AGREED] * 10, audit_least=2, audit_recheck=0, audit_limit=0.9)
+    task = make_task([AGREED] * 10, audit_least=2, audit_recheck=0, audit_limit=0.3)
     for unit in [say(ann, task, "fr"), say(ann, task, "fr")]:
         settle(ada, unit, "fr")
     return task
