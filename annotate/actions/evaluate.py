@@ -60,7 +60,7 @@ OF_ALL = (
         help="a file with a row for each unit: id and label, empty for a refusal, or id and a column of scores for "
         "each label (TSV, CSV, JSONL, Parquet); the name of a predictor of the corpus, such as langid or mine@2; a "
         "folder of published files, such as QADSM/en.prediction of XGLUE or de-en.prediction of balanced sets of "
-        "documents; a TREC run or such scores for documents with several labels; LANGUAGE_model_responses.txt for "
+        "documents; a TREC run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for "
         "message-reply pairs",
         group=PREDICTOR,
     ),

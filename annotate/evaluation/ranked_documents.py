@@ -67,7 +67,8 @@ READING = (
     "micro precision, recall and F1 have that of the bootstrap.",
     "The measures at K are means over documents with gold labels (Chalkidis et al. 2019). For frequent, few-shot and "
     "zero-shot labels only these are kept, in gold and in ranking.",
-    "Labels are ranked by their scores, and those of equal scores by their ids as text.",
+    "Labels are ranked by their scores, and those of equal scores by their ids as text. Labels without scores are "
+    "ranked in the order of the file.",
 )
 RANDOMIZATION = (
     "the two-sided randomization test: how often the two are as far apart if a coin decides for each document which "
