@@ -26,7 +26,7 @@ from ppi_py import ppi_mean_ci
 from annotate.evaluation.uniform import Uniform
 from tests.benchmarks.made_posts import draw, populate
 from tests.benchmarks.measuring import WORLDS
-from tests.benchmarks.measuring_work import LEAST_POSTS, estimates, of_second, truths
+from tests.benchmarks.measuring_work import estimates, of_second, truths
 from tests.benchmarks.tables import share, show
 
 NAMES = (
@@ -82,7 +82,7 @@ def compare(name: str, draws: int, seed: str) -> list[Row]:
         for predictor, uniform in (("voted", both), ("other", of_second(both))):
             posts = posts_of(uniform)
             for (measure, label), measured in estimates(uniform).items():
-                if measure == "recall" or measured.value is None or measured.posts < LEAST_POSTS:
+                if measure == "recall" or measured.value is None or measured.posts < WORLDS[name].counted:
                     continue
                 own, figure, value = measured.estimate, f"{measure}, {predictor}", true[predictor][measure, label]
                 given = own.has_interval
