@@ -55,20 +55,20 @@ def run(folder: Path, options) -> None:
     counts = {WORK: options.crowd_units, PRACTICE: PRACTISED, TEST: TESTED, QUEUE: options.gold_pool}
     world = World(records(counts, options.seed), options.seed)
     guards = crowd_report.guards(TEST_OF_TASK, DEFAULT, options.gold_share, options.gold_pool)
-    with new_place() as place:
-        print(
-            f"{options.crowd_units:,} units, {REDUNDANCY} answers each; {len(labelers)} people, of whom "
-            f"{sum(each.spams for each in labelers)} spam; gold answers: {options.gold_share:.0%} of what people are "
-            f"given, {options.gold_pool} in all; seed {options.seed}; {place.database}; {os.cpu_count()} cores.\n",
-            flush=True,
-        )
-        tokens = set_up(place, world, labelers)
-        with serving(place, workers=2, threads=4) as address:
-            outcomes = {
-                title: one_task(place, address, f"{NAME}-{number}", guard, tokens, world, options.seed)
-                for number, (title, guard) in enumerate(guards.items())
-            }
-        took = place.took
+    print(
+        f"{options.crowd_units:,} units, {REDUNDANCY} answers each; {len(labelers)} people, of whom "
+        f"{sum(each.spams for each in labelers)} spam; gold answers: {options.gold_share:.0%} of what people are "
+        f"given, {options.gold_pool} in all; seed {options.seed}; {os.cpu_count()} cores.\n",
+        flush=True,
+    )
+    outcomes, took = {}, {}
+    for title, guard in guards.items():
+        # Each in an installation of its own, since nobody is given a gold answer that they had in an earlier task.
+        with new_place() as place:
+            tokens = set_up(place, world, labelers)
+            with serving(place, workers=2, threads=4) as address:
+                outcomes[title] = one_task(place, address, NAME, guard, tokens, world, options.seed)
+            took |= {f"{title}: {step}": seconds for step, seconds in place.took.items()}
     report(outcomes, labelers, world, DEFAULT)
     show("Seconds", ["step", "s"], [[step, seconds] for step, seconds in took.items()])
     check(outcomes, options.crowd_units)
