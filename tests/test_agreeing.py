@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from tests.benchmarks.agreeing import WORLDS, World
-from tests.benchmarks.agreeing_work import OTHERS, measures, populate, rows, truths
+from tests.benchmarks.agreeing_work import OTHERS, measures, populate, rows, set_row, truths
 
 
 @pytest.mark.parametrize("world", OTHERS[2:6])
@@ -30,3 +30,9 @@ def test_with_a_rare_label_the_interval_of_alpha_covers_and_the_bootstrap_it_had
     alpha, bootstrap = found["alpha"], found["alpha, percentile bootstrap"]
     assert alpha.covers > 0.9 * alpha.given
     assert bootstrap.covers < 0.6 * bootstrap.given
+
+
+def test_alpha_of_sets_of_labels_is_covered_too():
+    held, width = set_row(2, 30, 60, "1")
+    assert held >= 54
+    assert 0.05 < width < 0.3

@@ -161,6 +161,12 @@ def _soft_labels(rows: Source) -> pa.Array:
     return pa.array(found, pa.list_(SOFT_LABEL))
 
 
+def _agreement(rows: Source) -> pa.Array:
+    found = rows.export.pairs_that_agree
+    shares = (found.get(unit) for unit in rows.judged["pk"].to_pylist())
+    return pa.array([None if share is None else round(share, 6) for share in shares], _NUMBER)
+
+
 def _judgments(*more: Callable[[Source], pa.Array], of: pa.DataType = JUDGMENT) -> Callable[[Source], pa.Array]:
     """of: the type of a judgment; more: what else is told of each."""
 
@@ -279,6 +285,12 @@ COLUMNS: Mapping[str, Column] = {
         _soft_labels,
         "Each label with its share of the answers that count, and its posterior under the model; empty where no answer "
         "counts.",
+    ),
+    "agreement": Column(
+        _NUMBER,
+        _agreement,
+        "How far people agree on it: the share of the pairs of its answers that are the same, of those that count "
+        "(Fleiss 1971); none with fewer than two.",
     ),
     "asked": Column(
         _TEXT,

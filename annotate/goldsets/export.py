@@ -232,6 +232,10 @@ class Export:
         return agreement.vote_shares(self.answers)
 
     @cached_property
+    def pairs_that_agree(self) -> dict[int, float]:
+        return agreement.pairs_that_agree(self.answers)
+
+    @cached_property
     def opinions(self) -> dict[int, dict[str, float]]:
         return agreement.second_opinions(self.answers)
 

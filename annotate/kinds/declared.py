@@ -22,8 +22,8 @@ DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
 # What a row of an exported set has, in this order; `fields` stands for each field by its name.
 COLUMNS = (
-    *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "stage", "chance"),
-    *("judged_as", "posted_at", "author", "url", "judgments", "transitions"),
+    *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "agreement"),
+    *("stage", "chance", "judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
 # Of documents in balanced sets, besides: the smallest set that has a row, what keeps it in its split, the labels that
 # came with it, the chance that people audited these, and the label by which a predictor found it for people.

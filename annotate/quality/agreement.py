@@ -194,6 +194,15 @@ def vote_shares(found: Fitted) -> dict[int, dict[str, float]]:
     }
 
 
+def pairs_that_agree(found: Fitted) -> dict[int, float]:
+    """Unit -> the share of the pairs of its answers that are the same, for units with two answers or more."""
+    table = tabled(found.said, found.labels)
+    counts = table.counts()
+    number = counts.sum(axis=1)
+    same = (counts * (counts - 1)).sum(axis=1) / np.maximum(1, number * (number - 1))
+    return {unit: float(share) for unit, share, n in zip(table.units, same, number, strict=True) if n > 1}
+
+
 def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     """The answers that count, ordered by language, then by unit, then as they were given."""
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]

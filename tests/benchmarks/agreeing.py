@@ -35,6 +35,7 @@ ERRORS = {
     "by chance": None,
 }
 UNITS = (20, 50, 100, 200, 1000)
+SET_UNITS = (10, 30, 100, 300)  # of answers that are sets of labels
 RARE = (0.005, 0.01, 0.05, 0.1, 0.3, 0.5)
 WORLDS = [World(*each) for each in product((2, 3, 5), RARE, ANSWERS, ERRORS)]
 LEAST_DRAWS = 100  # with an interval, of a world that is to count for the lowest coverage
@@ -56,11 +57,18 @@ def add_options(parser) -> None:
 
 
 def run(folder, options) -> None:
-    from tests.benchmarks.agreeing_work import rows
+    from tests.benchmarks.agreeing_work import rows, set_row
 
     with ProcessPoolExecutor(os.cpu_count() or 1) as pool:
         work = partial(rows, sizes=UNITS, draws=options.agreeing_draws, seed=options.seed)
         report([row for part in pool.map(work, WORLDS) for row in part], options.agreeing_draws)
+        sizes = list(product((2, 3), SET_UNITS))
+        of_sets = pool.map(partial(set_row, draws=options.agreeing_draws, seed=options.seed), *zip(*sizes, strict=True))
+        table = [
+            [people, units, share(held, options.agreeing_draws), f"{width:.3f}"]
+            for (people, units), (held, width) in zip(sizes, of_sets, strict=True)
+        ]
+        show("alpha with MASI, one to seven of 400 labels", ["answers", "units", "cover", "width"], table)
 
 
 def report(rows: list[Row], draws: int) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from itertools import combinations
 
 import pyarrow.parquet as pq
 import pytest
@@ -73,6 +74,18 @@ def test_soft_labels_are_the_shares_of_the_votes_and_the_posteriors_of_all_label
         )
         assert max(soft, key=lambda one: one["posterior"])["label"] == row["dawid_skene"]
         assert max(one["posterior"] for one in soft) == row["posterior"]
+
+
+def test_the_agreement_of_a_row_is_the_share_of_pairs_of_its_answers_that_are_the_same(ads, out):
+    export(ads, out)
+    rows = rows_of(out)
+    for row in rows:
+        said = [judgment["label"] for judgment in row["judgments"] if judgment["kind"] == "answer"]
+        same = [one == other for one, other in combinations(said, 2)]
+        assert row["agreement"] == pytest.approx(sum(same) / len(same), abs=1e-6)
+    assert len({row["agreement"] for row in rows}) > 1
+    observed = agreeing.report(ads)["all"]["observed"]["value"]
+    assert sum(row["agreement"] for row in rows) / len(rows) == pytest.approx(observed, abs=1e-6)
 
 
 def test_parquet_has_the_same_rows_a_file_a_split(exported):
