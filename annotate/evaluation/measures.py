@@ -8,7 +8,9 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import partial
 from typing import Any
 
-from annotate.core.comparing import difference, holm, visible
+from annotate.core import classification as classes
+from annotate.core.comparing import Difference, difference, holm, visible
+from annotate.core.estimation import UNKNOWN, Estimate
 from annotate.core.false_yes import ASSUMED
 from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
@@ -57,12 +59,12 @@ def recall(joined: Joined) -> Iterator[Row]:
     }
     found = {label: of(joined.false_yes.get(label, 0.0)) for label, of in measured.items()}
     twice = _counted_twice(found, joined)
-    values = {label: each.value for label, each in found.items() if label not in twice}
-    well = {label for label in values if found[label].posts >= WELL_MEASURED}
+    once = {label: each for label, each in found.items() if label not in twice}
+    well = {label for label, each in once.items() if each.posts >= WELL_MEASURED}
     # Und is a row like the others; without it there is no mean with und.
-    for labels, over in (("all labels", values.keys()), (f"{WELL_MEASURED}+ posts", well)):
-        part = {label: value for label, value in values.items() if label in over}
-        yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part})
+    for labels, over in (("all labels", once.keys()), (f"{WELL_MEASURED}+ posts", well)):
+        part = {label: each for label, each in once.items() if label in over}
+        yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part}, joined)
     for label, each in found.items():
         if not joined.recall.get(label):
             yield _row("recall", {"label": label}, each, _note(label, twice, joined))
@@ -107,20 +109,63 @@ def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., M
             yield _row(measure, {"label": label, "false_yes": f"{share:.0%}"}, measured(false_yes=max(share, least)))
 
 
-Values = Mapping[str, float | None]
-
-
-def _means(measure: str, labels: str, values: Mapping[str, Values]) -> Iterator[Row]:
+def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measured]], joined: Joined) -> Iterator[Row]:
     """Means over what was measured, where that is one language at least; und is a class of the mean with und alone.
-    labels: what they are over, in words; values: with and without und, by label."""
-    for posts, of_labels in values.items():
-        known = {label: value for label, value in of_labels.items() if value is not None}
+    labels: what they are over, in words; figures: with and without und, by label."""
+    for posts, of_labels in figures.items():
+        known = {label: each.estimate for label, each in of_labels.items() if each.value is not None}
         if posts == WITHOUT_UND:
             known.pop(UND, None)
         if languages := known.keys() - {UND}:
             over = f"mean over {many(len(languages), 'language')}{' and und' if UND in known else ''}"
-            of = {"posts": posts, "labels": labels}
-            yield row(f"mean_{measure}", of, sum(known.values()) / len(known), None, over)
+            found = _mean(measure, known, joined, with_und=posts == WITH_UND)
+            yield row(f"mean_{measure}", {"posts": posts, "labels": labels}, found, None, over)
+
+
+# Measure -> what estimates it from weighted posts, and in how many labels' figures an error counts.
+WEIGHTED = {"recall": (classes.recalls, 1), "precision": (classes.precisions, 1), "f1": (classes.f1s, 2)}
+
+
+def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_und: bool) -> Difference:
+    """The interval holds both that of the labels' own intervals and that of the weighted posts. Of the rare posts that
+    stand for many, a draw mostly holds too few, and sometimes too many: the one fails there, or the other."""
+    weighted, labels_of_error = WEIGHTED[measure]
+    found = metrics.mean([*known.values()], labels_of_error)
+    if joined.uniform is None or known.keys() & {*joined.recall, *joined.precision}:
+        return found
+    other = metrics.by_weight(joined.uniform, weighted, [*known], with_und=with_und)
+    return Difference(found.value, min(found.low, other.low), max(found.high, other.high))
+
+
+def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
+    """F1 by label and its means, with und as a class, from the rows of recall and of precision. In the means F1 is 0
+    where a predictor says a label that no post has, or never says one that posts have (Opitz and Burst 2019, Macro F1
+    and Macro F1)."""
+    found: dict[str, dict[str, Estimate]] = {}
+    posts: dict[str, float] = {}
+    for each in rows:
+        if each["measure"] in ("recall", "precision") and list(each["of"]) == ["label"]:
+            label, value, count = each["of"]["label"], each["value"], each["count"] or 0.0
+            low, high = (each["low"], each["high"]) if each["low"] is not None else (0.0, 1.0)
+            found.setdefault(label, {})[each["measure"]] = Estimate(value, low, high, 0.0, count)
+            posts[label] = max(posts.get(label, 0), each["units"])
+    for label in _counted_twice(found, joined):
+        del found[label]
+    made = {label: metrics.f1(of.get("precision", UNKNOWN), of.get("recall", UNKNOWN)) for label, of in found.items()}
+    occurring = [label for label, of in found.items() if of.get("recall", UNKNOWN).value is not None]
+    for label, estimate in made.items():
+        yield row("f1", {"label": label}, estimate, posts[label], "" if estimate.has_interval else NO_F1)
+    for labels, over in (("labels that occur", occurring), ("all labels", [*made])):
+        known = {label: made[label] if made[label].value is not None else NOUGHT for label in over}
+        if known:
+            mean = _mean("f1", known, joined, with_und=True)
+            yield row(
+                "mean_f1", {"posts": WITH_UND, "labels": labels}, mean, None, f"mean over {many(len(known), 'label')}"
+            )
+
+
+NOUGHT = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
+NO_F1 = "recall or precision is not known, or has no interval"
 
 
 def _counted_twice(found: Collection[str], joined: Joined) -> set[str]:
@@ -154,7 +199,7 @@ def precision(joined: Joined) -> Iterator[Row]:
     well = [label for label in averaged if found[label][WITH_UND].posts >= WELL_MEASURED]
     for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well)):
         yield from _means(
-            "precision", labels, {posts: {label: found[label][posts].value for label in over} for posts in POSTS}
+            "precision", labels, {posts: {label: found[label][posts] for label in over} for posts in POSTS}, joined
         )
     for label, each in found.items():
         others = unread_triggers.spelled(joined.strangers[label]) if label in joined.strangers else ""

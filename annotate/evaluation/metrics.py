@@ -4,11 +4,16 @@ Labels that count as one class have been taken together (given.py). estimation.p
 decide which sets may be used for what.
 """
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
-from annotate.core.comparing import difference
-from annotate.core.estimation import UNKNOWN, Estimate, moved, reweighted_precision, with_interval
+import numpy as np
+
+from annotate.core import classification as classes
+from annotate.core.classification import Measure, Paired, places_of
+from annotate.core.comparing import Difference, difference
+from annotate.core.estimation import LEAST_COUNT, UNKNOWN, Estimate, moved, reweighted_precision, with_interval
 from annotate.core.false_yes import in_precision, in_recall
 from annotate.evaluation.uniform import Measured, Uniform, counted, share, together
 from corpora.core.languages import UND
@@ -194,3 +199,55 @@ def natural_weights(uniform: Uniform) -> dict[str, float]:
     for cell, posts in uniform.cells.items():
         weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weight(cell)
     return weights
+
+
+# --- F1, and means over labels
+
+
+def f1(precision: Estimate, recall: Estimate) -> Estimate:
+    """The harmonic mean of the precision and the recall of a label. What is said of other labels' posts and what is not
+    said of its own are different posts, so both distances from the ends are squared and added up (MOVER)."""
+    if precision.value is None or recall.value is None:
+        return UNKNOWN
+
+    def harmonic(one: float, other: float) -> float:
+        return 2 * one * other / (one + other) if one + other else 0.0
+
+    value = harmonic(precision.value, recall.value)
+    by_precision, by_recall = (
+        (harmonic(precision.low, recall.value), harmonic(precision.high, recall.value)),
+        (harmonic(precision.value, recall.low), harmonic(precision.value, recall.high)),
+    )
+    low, high = moved(value, [by_precision, by_recall])
+    return with_interval(value, low, high, precision.count + recall.count)
+
+
+def mean(estimates: Sequence[Estimate], errors_count: int = 1) -> Difference:
+    """The plain mean of figures of different labels, which rest on different posts, so that their distances from their
+    own ends are squared and added up (MOVER). A figure without an interval may be anything. errors_count: in how many
+    of the figures an error counts, whose distances add up then."""
+    value = fsum(each.value or 0.0 for each in estimates) / len(estimates)
+    times = sqrt(errors_count) / len(estimates)
+    down, up = (hypot(*((each.value or 0.0) - end(each) for each in estimates)) for end in (_low, _high))
+    return Difference(value, max(0.0, value - times * down), min(1.0, value + times * up))
+
+
+def _low(of: Estimate) -> float:
+    return of.low
+
+
+def _high(of: Estimate) -> float:
+    return of.high
+
+
+def by_weight(uniform: Uniform, measure: Measure, labels: Sequence[str], *, with_und: bool) -> Estimate:
+    """The mean of a measure over labels, from the posts that were read, each by its weight, with a jackknife's
+    interval. Where the heavy posts that were read happen to hold no error, it is too narrow."""
+    cells = [(cell, posts) for cell, posts in uniform.cells.items() if cell.read and (with_und or cell.truth != UND)]
+    there = und_last({*labels, *(label for cell, _ in cells for label in (cell.truth, cell.said))})
+    times = [posts for _, posts in cells]
+    gold, said = (
+        np.repeat(places_of([getattr(cell, side) for cell, _ in cells], there), times) for side in ("truth", "said")
+    )
+    pairs = Paired(gold, said, len(there), np.repeat([uniform.weight(cell) for cell, _ in cells], times))
+    return pairs.estimate(classes.macro(measure, np.isin(there, labels)), [LEAST_COUNT])

@@ -123,7 +123,7 @@ def _head(rows: Iterable[Row]) -> list[dict[str, Any]]:
     """Accuracy, and of the means with and without und the first one that there is."""
     means: dict[tuple[str, str], Row] = {}
     for each in rows:
-        if each["measure"] in ("mean_recall", "mean_precision"):
+        if each["measure"].startswith("mean_"):
             means.setdefault((each["measure"], each["of"]["labels"]), each)
     found = [*(each for each in rows if each["measure"] == "accuracy"), *means.values()]
     return [{"measure": each["measure"], "of": each["of"]} for each in found]
@@ -144,6 +144,8 @@ def _figures(
         if joined.strangers:
             over, rows = unread_triggers.unseen(subject, joined, left)
             found.append(("unseen", rows, (UNSEEN.format(over=over),)))
+    if {"recall", "precision"} <= {*wanted}:
+        found.append(("f1", list(parts.f1([row for _, rows, _ in found for row in rows], joined)), ()))
     if joined.uniform is not None and joined.recall and "recall" in wanted:
         rows = parts.recall_check(joined)
         differing = sum(bool(row["note"]) for row in rows if row["measure"] == "uniform_set")
@@ -167,10 +169,11 @@ SECTIONS: list[dict[str, Any]] = [
     {"slug": "accuracy", "title": "Accuracy", "of": ["posts"], "measures": ["accuracy", "naive_accuracy"],
      "plotted": ["accuracy", "naive_accuracy"]},
     {"slug": "means", "title": "Means over labels", "of": ["posts", "labels"],
-     "measures": ["mean_recall", "mean_precision"]},
+     "measures": ["mean_recall", "mean_precision", "mean_f1"], "plotted": ["mean_recall", "mean_precision", "mean_f1"]},
     {"slug": "recall", "title": "Recall by label", "of": LABEL, "measures": ["recall", "reach"]},
     {"slug": "precision", "title": "Precision by label", "of": LABEL,
      "measures": ["precision", "precision_without_und"], "plotted": ["precision", "precision_without_und"]},
+    {"slug": "f1", "title": "F1 by label", "of": LABEL, "measures": ["f1"]},
     {"slug": "false_yes", "title": "If readers said Yes by mistake", "of": ["label", "false_yes"],
      "measures": ["recall", "precision"]},
     {"slug": "lone", "title": "Labels that it alone gives", "of": LABEL, "measures": ["if_wrong", "if_right"]},

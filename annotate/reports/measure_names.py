@@ -121,8 +121,9 @@ MEASURES: Mapping[str, Measure] = {
         "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
     ),
     "naive_accuracy": Measure("naive"),
-    "mean_recall": Measure("mean recall", is_exact=True),
-    "mean_precision": Measure("mean precision", is_exact=True),
+    "mean_recall": Measure("macro recall", "Macro means are plain means over labels."),
+    "mean_precision": Measure("macro precision"),
+    "mean_f1": Measure("macro F1"),
     "precision_without_und": Measure("without und"),
     "reach": Measure("within reach", "Within reach is the part of a label’s posts for which its recall set stands."),
     "recall_set": Measure("recall set"),
