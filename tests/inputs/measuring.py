@@ -219,12 +219,17 @@ OF_RANKED = [
     (RANKED, b"", 1, "FILE.run is empty"),
     (RANKED, b"t Q0 cat 1 0.9 mine\n", 1, "has no line of any of the 2 documents measured"),
     (RANKED, run().decode().encode("utf-16"), 1, "is not UTF-8; it looks like UTF-16. Save it as UTF-8"),
-    (RANKED, lambda path: path.mkdir(), 1, "FILE.run is a folder, and ranked labels are in one file, a TREC run"),
+    (
+        RANKED,
+        lambda path: path.mkdir(),
+        1,
+        "FILE.run is a folder, and labels of documents are in one file, a TREC run or a table",
+    ),
     (
         "evaluate nowhere.run --gold acts",
         None,
         1,
-        "nowhere.run does not exist, or is not an ordinary file",
+        "nowhere.run is no file, and the set names no corpus",
     ),
     (RANKED + " --split train", b"t Q0 cat 1 0.9 mine\n", 0, "1 document of the split train"),
     (RANKED + " --split validation", run(), 1, "--split is 'validation'; it is one of train, dev, test"),
@@ -241,10 +246,10 @@ OF_RANKED = [
     (RANKED + " --threshold nan", run(), 1, "--threshold: 'nan' is not a finite number"),
     (RANKED + " --frequent-over 0", run(), 1, "--frequent-over is 0; it must be 1 or more"),
     (RANKED + " --against ./FILE.run", run(), 1, "cannot be compared with itself; name other predictions"),
-    (RANKED + " --against nowhere.run", run(), 1, "nowhere.run does not exist, or is not an ordinary file"),
+    (RANKED + " --against nowhere.run", run(), 1, "nowhere.run is no file, and the set names no corpus"),
     (RANKED + " --measure recall", run(), 1, "--measure is for sets of posts"),
     (DOCUMENTS + " --first 2", predictions(), 1, "--first is for ranked labels of documents, and topics is"),
     (evaluate("--frequent-over 5"), predicted("en"), 1, "--frequent-over is for ranked labels of documents, and"),
-    ("evaluate langid --gold acts", None, 1, "langid does not exist, or is not an ordinary file"),
+    ("evaluate langid --gold acts", None, 1, "langid is no file, and the set names no corpus"),
 ]
 TABLE = [*IMPORT_GOLD, *EVALUATE, *VERIFY_LOTS, *OF_DOCUMENTS, *OF_RANKED]
