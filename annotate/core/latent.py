@@ -20,10 +20,10 @@ from annotate.core.estimation import SLACK
 from annotate.core.lottery import lot
 
 # Starts are made BATCH by BATCH until FURTHER of them in a row raise the greatest log-likelihood by no more than GAIN,
-# and at most MOST. If one round of a batch would go through more than BREADTH numbers (answers times labels, or
+# and at most MOST. If one round of FURTHER starts would go through more than BREADTH numbers (answers times labels, or
 # chances), there is one batch only, as large as that allows, and of FEWEST starts at least.
 BATCH, FURTHER, MOST, GAIN = 24, 48, 240, 0.01
-FEWEST, BREADTH = 2, 1_500_000
+FEWEST, BREADTH = 2, 3_000_000
 SHAPE = 0.5  # the shape of the gamma distribution of annotators' weights in a start
 NOISE = 0.1
 # The heat of each start, in turn, and in how many steps of how many rounds it cools down to 1.
@@ -181,11 +181,12 @@ def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
     """Where EM starts, batch by batch, and the heat of each start."""
     people, size = len(answers.annotators), len(answers.labels)
     allowed = BREADTH // max(1, size * max(len(answers.unit), people * size))
-    batch = int(np.clip(allowed, FEWEST, BATCH))
+    has_batches = allowed >= FURTHER
+    batch = BATCH if has_batches else max(FEWEST, allowed)
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "starts", ""), 16)))
     half_known = (np.eye(size) / 2 + 0.5 / max(1, size))[None, :, None]
     chances = np.broadcast_to(half_known, (people, size, batch, size))
-    for first in range(0, MOST if batch == BATCH else batch, batch):
+    for first in range(0, MOST if has_batches else batch, batch):
         posterior = np.empty((len(answers.units), batch, size))
         for place in range(batch):
             posterior[:, place] = _start(answers, drawing, first + place)
