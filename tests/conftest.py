@@ -141,7 +141,7 @@ def pytest_collection_modifyitems(config, items):
     for item in kept:
         if item.get_closest_marker(name):
             item.add_marker(pytest.mark.skip(reason=OTHER_DATABASE[name]))
-        if "migrated" in item.fixturenames:  # a copy of the test database, which is made only where a test asks for it
+        if not {"migrated", "crowd"}.isdisjoint(item.fixturenames):  # made only where a test is marked to need it
             item.add_marker(pytest.mark.django_db)
     items[:] = sorted(kept, key=lambda item: not item.module.__name__.startswith(LONG))
 

@@ -46,10 +46,9 @@ def made():
 
 
 @pytest.fixture
-def crowd(made, tmp_path_factory, request):
+def crowd(made, tmp_path_factory):
     """A gold set of imported judgments: some hundred units of two labels."""
     if not made:
-        request.getfixturevalue("transactional_db")
         made["crowd"] = tmp_path_factory.mktemp("crowd") / "goldzc"
         some = tmp_path_factory.mktemp("judgments") / "some.tsv"
         some.write_text("".join(CROWD.read_text(encoding="utf-8").splitlines(keepends=True)[:2_000]), encoding="utf-8")
