@@ -134,6 +134,8 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
     if joined.uniform is None or known.keys() & {*joined.recall, *joined.precision}:
         return found
     other = metrics.by_weight(joined.uniform, weighted, [*known], with_und=with_und)
+    if other.value in (0.0, 1.0):  # nothing varies, so a jackknife knows nothing
+        return found
     return Difference(found.value, min(found.low, other.low), max(found.high, other.high))
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from annotate.core import classification as classes
 from annotate.core.classification import Measure, Paired, places_of
 from annotate.core.comparing import Difference, difference
-from annotate.core.estimation import LEAST_COUNT, UNKNOWN, Estimate, moved, reweighted_precision, with_interval
+from annotate.core.estimation import UNKNOWN, Estimate, moved, reweighted_precision, with_interval
 from annotate.core.false_yes import in_precision, in_recall
 from annotate.evaluation.uniform import Measured, Uniform, counted, share, together
 from corpora.core.languages import UND
@@ -250,4 +250,4 @@ def by_weight(uniform: Uniform, measure: Measure, labels: Sequence[str], *, with
         np.repeat(places_of([getattr(cell, side) for cell, _ in cells], there), times) for side in ("truth", "said")
     )
     pairs = Paired(gold, said, len(there), np.repeat([uniform.weight(cell) for cell, _ in cells], times))
-    return pairs.estimate(classes.macro(measure, np.isin(there, labels)), [LEAST_COUNT])
+    return pairs.estimate(classes.macro(measure, np.isin(there, labels)))

@@ -120,11 +120,11 @@ def evaluate(
 
 
 def _head(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Accuracy, and of the means with and without und the first one that there is."""
-    means: dict[tuple[str, str], Row] = {}
+    """Accuracy, and the first mean of each measure."""
+    means: dict[str, Row] = {}
     for each in rows:
         if each["measure"].startswith("mean_"):
-            means.setdefault((each["measure"], each["of"]["labels"]), each)
+            means.setdefault(each["measure"], each)
     found = [*(each for each in rows if each["measure"] == "accuracy"), *means.values()]
     return [{"measure": each["measure"], "of": each["of"]} for each in found]
 

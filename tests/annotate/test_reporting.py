@@ -77,6 +77,7 @@ def report():
             of_label("precision_without_und", "bo", None, 0.0, 1.0, 0, 0, **few),
             of_label("precision", "cs", 0.965, 0.95, 0.97, 1000, 1000),
             of_label("precision_without_und", "cs", 0.985, 0.97, 0.99, 979, 979),
+            of_label("f1", "cs", 0.968, 0.957, 0.977, 1204, 990),
             of_label("recall_set", "cs", 0.97, 0.96, 0.98, 1600, 1600),
             of_label("uniform_set", "cs", 0.99, 0.985, 0.995, 2000, 812.5) | {"p": 0.0021, "p_holm": 0.0042},
             of_label("visible", "cs", 0.031),
