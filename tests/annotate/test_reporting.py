@@ -386,7 +386,7 @@ def test_the_html_fetches_nothing_and_runs_nothing(large):
 def test_the_contents_lead_to_the_sections(report):
     tree = Tree(as_html(report))
     targets = [attributes["href"][1:] for tag, attributes in tree.seen if tag == "a"]
-    assert len(targets) == 14
+    assert len(targets) == 15
     assert set(targets) == {attributes["id"] for tag, attributes in tree.seen if tag == "section"}
 
 
