@@ -37,6 +37,9 @@ def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[G
         p = mcnemar(*alone)
         note = f"of {both.cells.total():,} posts, A alone is right on {alone[0]:,} and B alone on {alone[1]:,}"
         found["accuracy", WITH_UND] |= {"p": p, "p_holm": p, "note": note}
+    if sides[0].is_naive:
+        for row in found.values():
+            row |= {"better": None, "note": "naive, since too little was read; nothing shows which is better"}
     fold = sides[0].fold
     together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
     return {

@@ -58,6 +58,11 @@ class Joined:
     tells_read: bool = False  # whether the uniform set tells which of its posts people have read
     warnings: list[str] = field(default_factory=list)
 
+    @property
+    def is_naive(self) -> bool:
+        """Whether the detectors' agreement counts as the truth of the uniform set, since too little of it was read."""
+        return self.uniform is not self.labelled
+
     def about(self, label: str) -> Uniform | None:
         """The uniform set for a measure about one label: posts of which people verified that label count as read."""
         found = self.verified.get(label)
@@ -99,7 +104,7 @@ def join(
     if joined.labelled:
         for gold in (gold for gold, _ in left if gold.frames):
             joined.reach |= _reach(gold, [*joined.labelled.posts, *joined.labelled.missing.keys() & joined.said.keys()])
-    if joined.verified and joined.uniform is not joined.labelled:
+    if joined.verified and joined.is_naive:
         joined.warnings.append("So the unread triggers that people verified do not count either.")
         joined.verified = {}
     if joined.labelled and (
@@ -172,7 +177,7 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
         joined.warnings.append(
             f"Where the detectors agree, the labels of the gold set {gold.name} are their own, and too few were read "
             f"by people to correct for their errors ({short}): {subject.spelled} is measured against the detectors "
-            "there, and every figure of the uniform set is naive."
+            "there. Figures of the uniform set are naive, have names that say so, and are not in the summary."
         )
     joined.tells_read = any(row.stratum for row in gold.rows)
     if not joined.tells_read:

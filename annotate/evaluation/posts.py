@@ -152,6 +152,8 @@ def _figures(
         found.append(("recall_check", rows, (CHECK.format(differing=differing, of=len(rows) // 3),)))
     if balanced:
         found.append(("balanced", list(parts.balanced(joined)), BALANCED))
+    if joined.is_naive:
+        found = [(slug, [*parts.naive(rows, joined)], told) for slug, rows, told in found]
     found = [each for each in found if each[1]]
     every = [row for _, rows, _ in found for row in rows]
     if any("false_yes" in row["of"] for row in every):
@@ -170,9 +172,11 @@ SECTIONS: list[dict[str, Any]] = [
      "plotted": ["accuracy", "naive_accuracy"]},
     {"slug": "means", "title": "Means over labels", "of": ["posts", "labels"],
      "measures": ["mean_recall", "mean_precision", "mean_f1"], "plotted": ["mean_recall", "mean_precision", "mean_f1"]},
-    {"slug": "recall", "title": "Recall by label", "of": LABEL, "measures": ["recall", "reach"]},
+    {"slug": "recall", "title": "Recall by label", "of": LABEL, "measures": ["recall", "naive_recall", "reach"],
+     "plotted": ["recall", "naive_recall"]},
     {"slug": "precision", "title": "Precision by label", "of": LABEL,
-     "measures": ["precision", "precision_without_und"], "plotted": ["precision", "precision_without_und"]},
+     "measures": ["precision", "precision_without_und", "naive_precision"],
+     "plotted": ["precision", "precision_without_und", "naive_precision"]},
     {"slug": "f1", "title": "F1 by label", "of": LABEL, "measures": ["f1"]},
     {"slug": "false_yes", "title": "If readers said Yes by mistake", "of": ["label", "false_yes"],
      "measures": ["recall", "precision"]},

@@ -232,6 +232,7 @@ def _slice_plots(
 ) -> list:
     """plotted: the measures that are drawn. slices: values of the slice -> measure -> its figure."""
     names = report.get("names", {})
+    plotted = [measure for measure in plotted if any(measure in found for found in slices.values())]
     drawn = [
         PlotRow(" ".join(values), names.get(values[0], ""), tuple(map(_mark, map(found.get, plotted))))
         for values, found in slices.items()

@@ -121,6 +121,10 @@ MEASURES: Mapping[str, Measure] = {
         "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
     ),
     "naive_accuracy": Measure("naive"),
+    "naive_recall": Measure(
+        "naive recall", "Naive figures take the detectors’ agreement for the truth. They are not to be quoted."
+    ),
+    "naive_precision": Measure("naive precision"),
     "mean_recall": Measure("macro recall", "Macro means are plain means over labels."),
     "mean_precision": Measure("macro precision"),
     "mean_f1": Measure("macro F1"),

@@ -18,7 +18,17 @@ from annotate.evaluation.posts import evaluate
 from annotate.evaluation.uniform import Uniform
 from annotate.models import Unit
 from annotate.reports.writing import as_html, as_markdown, as_text
-from tests.annotate.evaluation.figures import VOTER, accuracy, by_label, close, interval, means, run, values
+from tests.annotate.evaluation.figures import (
+    VOTER,
+    accuracy,
+    by_label,
+    close,
+    interval,
+    means,
+    measures_of,
+    run,
+    values,
+)
 
 # --- the uniform set, by stratum
 
@@ -195,15 +205,27 @@ def test_it_is_refused_too_where_too_few_were_read_in_all_and_not_where_all_were
     assert accuracy(run(world.subject("cld2", built_in=True), read))["value"] == 1
 
 
-def test_a_predictor_that_did_not_vote_is_measured_on_agreement_with_a_warning(world):
+def test_a_predictor_that_did_not_vote_has_naive_figures_alone_where_too_little_was_read(world):
+    """They have names of their own, and none is in the headline: who audits less is told less."""
     folder, _ = world.uniform(SHORT)
     report = run(world.subject(), folder)
     assert report["predictor"]["voted"] is False
-    assert accuracy(report)["units"] == 63
-    assert interval(accuracy(report)) == interval(stratified([Stratum(63, 63, 63, 63)]).as_dict())
+    assert measures_of(report) == {"naive_accuracy", "naive_recall", "naive_precision"}
+    assert report["head"] == []
+    naive = accuracy(report, measure="naive_accuracy")
+    assert naive["units"] == 63
+    assert interval(naive) == interval(stratified([Stratum(63, 63, 63, 63)]).as_dict())
     [warning] = report["warnings"]
     assert "the labels of the gold set stream are their own" in warning
     assert "de (4 of 54)" in warning
+
+
+def test_a_comparison_on_naive_figures_names_no_winner(world):
+    folder, _ = world.uniform(SHORT)
+    worse = world.subject("worse", said=dict.fromkeys(world.said, "nl"))
+    rows = run(world.subject(), folder, against=worse)["comparison"]["rows"]
+    assert {row["better"] for row in rows} == {None}
+    assert all(row["note"].startswith("naive") for row in rows)
 
 
 def test_a_predictor_that_did_not_vote_is_measured_by_stratum_where_enough_was_read(world, stream):
