@@ -117,6 +117,7 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
         "error_count": len(errors),
+        "error_base": units.size,
         "told": [*(note for each in systems for note in each.notes), *_notes(units)],
         "warnings": _warnings(units),
     }

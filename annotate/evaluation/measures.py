@@ -16,6 +16,7 @@ from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.matching import Joined
 from annotate.evaluation.uniform import Measured, counted, lone_triggers
+from annotate.evaluation.unread_triggers import Left
 from annotate.reports.numbers import percent
 from annotate.reports.tables import many
 from corpora.core.languages import UND
@@ -307,3 +308,21 @@ def confusion(joined: Joined) -> dict[str, Any] | None:
         return None
     labels = metrics.und_last({label for pair in weights for label in pair})
     return {"labels": labels, "cells": [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]}
+
+
+def errors(joined: Joined, left: Left) -> tuple[list[dict[str, Any]], int]:
+    """The posts that people read and where the predictor says otherwise, each once, with their texts where the licence
+    lets these leave; and how many posts people read."""
+    posts = joined.labelled.posts if joined.labelled else {}
+    read = {key: (cell.truth, cell.said) for key, cell in posts.items() if cell.read}
+    for label, found in joined.recall.items():
+        read |= {key: (label, said) for key, said in found.items() if key not in read}
+    for label, shown in joined.precision.items():
+        read |= {key: (truth, label) for key, truth in shown.items() if key not in read}
+    wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
+    texts = {row["id"]: row["text"] for gold, _ in left for row in gold.written(wrong) if row.get("text")}
+    rows = []
+    for key, (gold_label, said) in wrong.items():
+        fields = {"fields": {"text": texts[key]}} if key in texts else {}
+        rows.append({"id": key, "gold": gold_label, "predicted": said} | fields)
+    return rows, len(read)

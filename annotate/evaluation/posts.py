@@ -97,6 +97,7 @@ def evaluate(
         theirs = _figures(against, join(against, left, [against.mapping]), left, wanted, balanced=False)
         compared["other_rows"] = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
     confusion = parts.confusion(joined)
+    errors, read = parts.errors(joined, left)
     figures = _figures(subject, joined, left, wanted, balanced=balanced)
     rows = [*(row for _, added, _ in figures for row in added), *parts.gone(missing)]
     words = {slug: [said for said in told if said] for slug, _, told in figures}
@@ -115,6 +116,9 @@ def evaluate(
         "rows": rows,
         "confusion": confusion,
         "comparison": compared,
+        "errors": errors,
+        "error_count": len(errors),
+        "error_base": read,
         "warnings": list(_warnings(subject, against, sets, joined, wanted, is_all=not (measures or balanced))),
     }
 

@@ -4,7 +4,7 @@ import json
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -62,6 +62,14 @@ class GoldSet:
     rows: list[GoldRow]
     erased: Counter[str]  # label -> rows that are gone since
     slips: Estimate | None = None  # how often adjudicators slip; None if that is not known
+
+    def written(self, ids: Container[str]) -> Iterator[dict[str, Any]]:
+        """The whole rows of some posts, read anew."""
+        with (self.folder / ("gold.jsonl" if self.finished else "gold.unfinished.jsonl")).open("rb") as lines:
+            for line in lines:
+                row = json.loads(line)
+                if row["id"] in ids:
+                    yield row
 
     def described(self) -> dict[str, Any]:
         """What a report says of it."""

@@ -536,9 +536,11 @@ def _heat_maps(report: dict) -> list:
 
 def _errors(report: dict) -> Section:
     errors = report["errors"][:LISTED]
+    read = " that people read" if report["form"] == "posts" else ""
+    units = f"{many(report['error_base'], report['unit'])}{read}"
     words = (
-        f"In {count(report['error_count'])} of {many(report['gold'][0]['rows'], 'unit')} the prediction differs from "
-        "the gold label. errors.jsonl, which --out writes, lists them all"
+        f"In {count(report['error_count'])} of {units} the prediction differs from the gold label. "
+        "errors.jsonl, which --out writes, lists them all"
         + (f"; this page has the first {LISTED}, and counts only these." if report["error_count"] > LISTED else "."),
     )
     pairs = Counter((each["gold"], each["predicted"]) for each in errors)

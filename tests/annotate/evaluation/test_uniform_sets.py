@@ -385,3 +385,12 @@ def test_in_100_draws_the_interval_of_a_macro_mean_holds_the_truth():
             if row["of"] == {"posts": posts_of, "labels": "all labels"}:
                 held[measure] += row["low"] <= truths[measure] <= row["high"]
     assert min(held[measure] for measure in truths) >= 93
+
+
+def test_errors_are_the_posts_that_people_read_and_the_predictor_labels_otherwise(world, stream):
+    report = run(world.subject(), stream)
+    assert (report["error_count"], report["error_base"]) == (len(report["errors"]), 60)
+    pairs = Counter((each["gold"], each["predicted"]) for each in report["errors"])
+    assert pairs == {("en", "de"): 2, ("und", "de"): 1, ("de", "en"): 2, ("und", "en"): 4}
+    assert all(each["fields"]["text"] for each in report["errors"])
+    assert "In 9 of 60 posts that people read the prediction differs" in " ".join(as_text(report).split())
