@@ -100,6 +100,7 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     ("evaluate", "predictions"): lambda: [*_predictors(), *in_inbox()],
     ("evaluate", "against"): lambda: [*_predictors(), *in_inbox()],
     ("evaluate", "judge"): lambda: [*_predictors(), *in_inbox()],
+    ("open_task", "systems"): lambda: [*_predictors(), *in_inbox()],
 }
 # Where a corpus or a task is made, its name is typed.
 TYPED = {
@@ -109,7 +110,7 @@ TYPED = {
     ("evaluate", "corpus"),
 }
 # What is a file or a name, so that a file may be sent with the form.
-ALSO_FILES = {("evaluate", name) for name in ("predictions", "against", "judge")}
+ALSO_FILES = {("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge"))}
 TRY = "dry_run"  # a button of its own
 # Where files of one sort alone can be meant.
 ENDINGS = {"guidelines": ".md", "languages": ".toml"}

@@ -6,7 +6,9 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from annotate.kinds import Answer
+from annotate.kinds.designs import DRAW_OPTIONS
 from annotate.models import Task
+from annotate.pages import deeds
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.evaluation.figures import KIND, rows_of, written
@@ -95,3 +97,8 @@ def test_what_cannot_be_drawn_is_refused_and_nothing_is_opened(reviews, systems,
     with pytest.raises(CommandError, match=refusal):
         open_compared(reviews, *systems, **options)
     assert not Task.objects.exists()
+
+
+def test_the_page_of_a_new_task_offers_the_predictors_of_the_corpus(reviews):
+    offered = deeds.choices_of("open_task", DRAW_OPTIONS["systems"])
+    assert {("first@1", "first@1"), ("second@1", "second@1")} <= {*offered}
