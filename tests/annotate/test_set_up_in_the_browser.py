@@ -143,3 +143,6 @@ def test_from_a_file_to_a_gold_set_without_a_shell(at_work, new_page, manager, t
     done(page)
     assert "fasttext" in page.inner_text(".job")
     assert page.locator(".job svg").count()
+    every = page.locator("#errors tbody tr:visible").count()
+    page.check("#errors input[value=pair-0]")
+    assert page.locator("#errors tbody tr:visible").count() == page.locator("#errors tbody tr.pair-0").count() < every
