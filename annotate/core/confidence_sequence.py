@@ -14,6 +14,7 @@ from annotate.core.figure_rows import better
 from annotate.core.intervals import LEVEL, jeffreys
 
 TUNED = 100  # units at which a difference is least wide for its size
+OF_MEANS = 1_000  # units that a mean of figures is taken to rest on, which does not name its own
 _MISS = -log(1 - LEVEL)
 # The variance, in units, that minimizes the width at TUNED units.
 _RHO = (2 * _MISS + log(2 * _MISS + 1)) / TUNED
@@ -64,7 +65,7 @@ def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
     differ. Tests for one look are withdrawn.
     """
     value, low, high, count, units = (row[name] for name in ("value", "low", "high", "count", "units"))
-    if value is None or low is None or not (count or units):
+    if value is None or low is None:
         return dict(row)
     if count:
         plain, wider = jeffreys(value * count, count), share_at_every_look(value * count, count)
@@ -74,6 +75,7 @@ def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
         )
         low, high = max(0.0, value - down), min(1.0, value + up)
     else:
+        units = units or OF_MEANS
         times = factor(units)
         low, high = (
             value + sign * times * sqrt((abs(end - value) / Z) ** 2 + 2 / units**2)

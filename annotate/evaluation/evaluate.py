@@ -20,6 +20,7 @@ from annotate.goldsets.pairs import MADE_BY
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import FORMS
 from annotate.reports import writing
+from annotate.reports.measure_names import MEASURES
 from corpora.files import format_of
 from corpora.folders import digest_of
 from corpora.version import VERSION
@@ -89,11 +90,19 @@ def evaluate(
     if sequential:
         compared = report.get("comparison") or {}
         for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
-            part[name] = [at_every_look(row) for row in part.get(name, ())]
+            part[name] = [_widened(row) for row in part.get(name, ())]
     report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
     files = dict(_digests(report["predictor"]["spelled"], predictions))
     files |= dict(_digests(report["comparison"]["other"]["spelled"], against)) if against else {}
     return report | {"files": files}
+
+
+def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A row with the interval for every look; that of a share ends at 0 and 1."""
+    found = at_every_look(row)
+    if found["low"] is not None and "better" not in row and MEASURES[row["measure"]].is_share:
+        found |= {"low": max(0.0, found["low"]), "high": min(1.0, found["high"])}
+    return found
 
 
 def _report(what: str, predictions: str, gold: Sequence[Path], against: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -162,7 +162,8 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
     if all(each.scores is not None for each in systems):
         rows[1:1] = scores_apart(first.pairs, *(each.scores for each in systems))
     theirs = [*second.rows(), *(each for of, kept in _slices(units) for each in second.sliced(of, kept))]
-    return {"other": described(name), "rows": holm_corrected(rows), "other_rows": of_compared(theirs, rows)}
+    test = {} if first.pairs.is_plain else {"test": "a two-sided paired test by the normal distribution"}
+    return {"other": described(name), "rows": holm_corrected(rows), "other_rows": of_compared(theirs, rows), **test}
 
 
 # --- confusions and errors

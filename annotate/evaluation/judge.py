@@ -55,9 +55,10 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None =
     for part in manifest.parts:
         if most is not None and len(found) >= most:
             break
-        table = pq.read_table(corpus_dir(name) / "parts" / part.name, columns=["id", "language"])
-        rows = zip(table["id"].to_pylist(), table["language"].to_pylist(), strict=True)
-        found += [key for key, language in rows if not languages or language in languages]
+        columns = ["id", "language"] if languages else ["id"]  # posts declare none
+        for item in pq.read_table(corpus_dir(name) / "parts" / part.name, columns=columns).to_pylist():
+            if not languages or item["language"] in languages:
+                found.append(item["id"])
     return frozenset(found)
 
 

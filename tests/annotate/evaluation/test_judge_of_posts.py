@@ -40,7 +40,7 @@ def judged(world, tmp_path):
         parts.mkdir()
         # The second part was added after the draw.
         for name, ids in (("1.parquet", [*keys, *others]), ("2.parquet", ["later"])):
-            pq.write_table(pa.table({"id": ids, "language": [""] * len(ids)}), parts / name)
+            pq.write_table(pa.table({"id": ids}), parts / name)
         found = (Part("1.parquet", 2 * len(keys), "0"), Part("2.parquet", 1, "0"))
         write_manifest("corpus", replace(manifest_of("corpus"), parts=found))
         said = [world.said[key] for key in keys]

@@ -12,6 +12,7 @@ from annotate.core.estimation import Guess, Stratum, Turn, stratified
 from annotate.core.intervals import jeffreys
 from annotate.evaluation import measures
 from annotate.evaluation.cells import Cell
+from annotate.evaluation.evaluate import evaluate as report_on
 from annotate.evaluation.given import EvaluationError, of_file, read_sets
 from annotate.evaluation.matching import Joined
 from annotate.evaluation.posts import evaluate
@@ -394,3 +395,16 @@ def test_errors_are_the_posts_that_people_read_and_the_predictor_labels_otherwis
     assert pairs == {("en", "de"): 2, ("und", "de"): 1, ("de", "en"): 2, ("und", "en"): 4}
     assert all(each["fields"]["text"] for each in report["errors"])
     assert "In 9 of 60 posts that people read the prediction differs" in " ".join(as_text(report).split())
+
+
+def test_macro_means_hold_at_every_look_too(world, stream, tmp_path):
+    said = tmp_path / "said.tsv"
+    said.write_text("".join(f"{key}\t{label}\n" for key, label in world.said.items()))
+    once, always = (
+        [row for row in report_on(str(said), [stream], sequential=how)["rows"] if row["measure"].startswith("mean_")]
+        for how in (False, True)
+    )
+    assert once
+    for one, other in zip(once, always, strict=True):
+        assert 0 <= other["low"] <= one["low"] <= one["high"] <= other["high"] <= 1
+        assert (other["low"], other["high"]) != (one["low"], one["high"])
