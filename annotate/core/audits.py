@@ -3,7 +3,7 @@
 annotate/quality/audits.py counts the answers.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from math import sqrt
 
@@ -60,21 +60,34 @@ def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
 
     If the checks found nothing, or all was checked, this is the plain Jeffreys interval of the audited posts.
     Otherwise the checks stand for all the confirmed, at the price of two-phase sampling (Cochran 1977, section 12.2).
-    If nothing was checked, confirmations count as right, and errors that readers let slip are not included. What is
-    unresolved may be right or wrong: the interval reaches from the low end of the one to the high end of the other.
+    If nothing was checked, confirmations count as right, and errors that readers let slip are not included. Unresolved
+    posts are taken to be like those that were resolved; `bounds` takes them for anything.
     """
-    found = _of_resolved(audit)
-    if found.value is None:
-        return found
-    low, high = bounds(audit)
-    return without_slips(replace(found, low=low, high=high), slips)
+    return without_slips(_of_resolved(audit), slips)
 
 
-def bounds(audit: Audit) -> tuple[float, float]:
+def bounds(audit: Audit, slips: Estimate | None = None) -> tuple[float, float]:
     """The ends of the error's interval if the detectors were right in all the unresolved posts, and wrong in all."""
-    right = replace(audit, doubted=audit.doubted + audit.unresolved, unresolved=0)
-    wrong = replace(right, doubted_wrong=audit.doubted_wrong + audit.unresolved)
-    return _of_resolved(right).low, _of_resolved(wrong).high
+    return _bounds([audit], lambda audits: error(audits[0], slips))
+
+
+def overall_bounds(audits: Iterable[Audit], slips: Estimate | None = None) -> tuple[float, float]:
+    """The same for the error in all languages."""
+    return _bounds([*audits], lambda audits: overall_error(audits, slips))
+
+
+def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple[float, float]:
+    """They hold the interval, if there is one."""
+    found = [of([_resolved(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
+    if (known := of(audits)).has_interval:
+        found.append(known)
+    return min(each.low for each in found), max(each.high for each in found)
+
+
+def _resolved(audit: Audit, *, wrong: bool) -> Audit:
+    """The same audit if people had doubted all the unresolved posts, and the detectors were right or wrong in all."""
+    doubted, doubted_wrong = audit.doubted + audit.unresolved, audit.doubted_wrong + audit.unresolved * wrong
+    return replace(audit, doubted=doubted, doubted_wrong=doubted_wrong, unresolved=0)
 
 
 def _of_resolved(audit: Audit) -> Estimate:
@@ -99,14 +112,15 @@ def can_tell(audits: float, limit: float) -> bool:
 
 def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
     """Whether people are to label all posts: more than the limit may be wrong, and the audit has the power to tell; or
-    certainly more is wrong. slips: as in `without_slips`."""
-    found = error(audit, slips)
-    return found.high > limit and (can_tell(audit.resolved + audit.unresolved, limit) or found.low > limit)
+    certainly more is wrong. Posts may be unresolved because they are hard, so both are tested with the bounds.
+    slips: as in `without_slips`."""
+    low, high = bounds(audit, slips)
+    return high > limit and (can_tell(audit.resolved + audit.unresolved, limit) or low > limit)
 
 
 def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
     """The error of agreement in all languages, each weighted by its posts, in the stream from which they were drawn.
-    slips: as in `without_slips`.
+    slips: as in `without_slips`. Unresolved posts are taken as in `error`.
 
     A language with posts but no resolved audit counts as the mean of the others, and may be all right or all wrong;
     where there are none others, this is UNKNOWN. Doubts, and checks of confirmations, tell each how much of what
@@ -124,7 +138,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
         weight, unread = audit.posts / audit.resolved, audit.posts - audit.resolved
         all_checked = audit.checked == audit.confirmed
         found = audit.doubted_wrong + audit.checked_wrong * all_checked
-        doubts.add(weight, unread, audit.resolved, found, audit.unresolved)
+        doubts.add(weight, unread, audit.resolved, found)
         if audit.checked and not all_checked:
             each = weight * audit.confirmed / audit.checked
             checks.add(each, (each - 1) * audit.checked, audit.checked, audit.checked_wrong)

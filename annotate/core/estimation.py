@@ -113,15 +113,14 @@ class Unread:
     def __init__(self, usual: float | None = None) -> None:
         self.usual = usual
         # Posts unread; of strata of which nothing was read; and the sums, over posts that were read, of those that
-        # each stands for besides itself: of all, of those that turned, of those missing.
-        self.posts = self.blind = self.seen = self.off = self.missing = 0.0
+        # each stands for besides itself: of all, and of those that turned.
+        self.posts = self.blind = self.seen = self.off = 0.0
         self.spread = self.spread_off = 0.0  # of the first two, each times its weight
 
-    def add(self, weight: float, unread: float, seen: float, off: float, missing: float = 0.0) -> None:
+    def add(self, weight: float, unread: float, seen: float, off: float) -> None:
         self.posts += unread
         self.seen += (weight - 1) * seen
         self.off += (weight - 1) * off
-        self.missing += (weight - 1) * missing
         self.spread += weight * (weight - 1) * seen
         self.spread_off += weight * (weight - 1) * off
 
@@ -147,8 +146,7 @@ class Unread:
 
     def _ends(self) -> tuple[float, float]:
         """Jeffreys' interval of Kish's effective count, or of less where what turned, or what did not, weighs more than
-        the mean. Of what is missing none turned for the low end, and all for the high one.
-        """
+        the mean."""
         if not self.seen:
             return 0.0, 1.0
         parts = (
@@ -157,29 +155,18 @@ class Unread:
             (self.spread - self.spread_off, self.seen - self.off),
         )
         heaviest = max(spread / weights for spread, weights in parts if weights > 1e-9 * self.seen)
-        count = (self.seen + self.missing) / heaviest
-        low, _ = jeffreys(min(count, self.off / heaviest), count)
-        _, high = jeffreys(min(count, (self.off + self.missing) / heaviest), count)
-        return low, high
+        count = self.seen / heaviest
+        return jeffreys(min(count, self.off / heaviest), count)
 
     def _normal_ends(self) -> tuple[float, float]:
         """Of a weighted share, with half a post of the mean weight that turned, so that none that was read is not taken
-        for none at all. Of what is missing: as in `_ends`."""
+        for none at all."""
         if not self.seen:
             return 0.0, 1.0
-        all_seen, mean = self.seen + self.missing, self.spread / self.seen
-        spread = mean * all_seen
-
-        def deviation(off: float, spread_off: float) -> float:
-            rate = off / all_seen
-            squares = spread_off * (1 - rate) ** 2 + (spread - spread_off) * rate**2
-            return Z * sqrt(max(0.0, squares) + mean**2 / 2) / all_seen
-
-        low, high = self.off, self.off + self.missing
-        return (
-            max(0.0, low / all_seen - deviation(low, self.spread_off)),
-            min(1.0, high / all_seen + deviation(high, self.spread_off + mean * self.missing)),
-        )
+        rate, mean = self.off / self.seen, self.spread / self.seen
+        squares = self.spread_off * (1 - rate) ** 2 + (self.spread - self.spread_off) * rate**2
+        deviation = Z * sqrt(max(0.0, squares) + mean**2 / 2) / self.seen
+        return max(0.0, rate - deviation), min(1.0, rate + deviation)
 
 
 Way = tuple[int, int]  # what a post that turns adds to the domain, and to the hits

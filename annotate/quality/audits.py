@@ -14,7 +14,7 @@ from django.db.models.lookups import GreaterThan
 from annotate.core import stages
 from annotate.core.aggregation import majority
 from annotate.core.allocation import further
-from annotate.core.audits import Audit, allotted, bounds, error, is_over, overall_error
+from annotate.core.audits import Audit, allotted, bounds, error, is_over, overall_bounds, overall_error
 from annotate.core.estimation import Estimate
 from annotate.core.lots import AUDIT, RECHECK
 from annotate.models import Judgment, Task, Unit
@@ -186,7 +186,8 @@ def report(task: Task) -> dict:
     which the detectors agreed; posts: how many such there are; audited: how many
     of them people have read to the end; error: the share in which the detectors are wrong, with its 95% interval;
     checked: how many that readers confirmed an adjudicator decided too, and overruled: of these, found wrong;
-    bounds: if all unresolved (discarded, or not done yet) were right, or all wrong; waiting: some of it is not done;
+    bounds: the ends of error if all unresolved (discarded, or not done yet) were right, or all wrong, and of overall in
+    overall_bounds; waiting: some of it is not done;
     over_limit: it is done, too much may be wrong, and some were not read; all_read: the same, but nothing is left that
     people do not read; contested: people label them all.
     """
@@ -197,6 +198,7 @@ def report(task: Task) -> dict:
     return {
         "limit": task.audit_limit,
         "overall": overall_error(found.values(), slipping).as_dict(),
+        "overall_bounds": list(overall_bounds(found.values(), slipping)),
         "slips": slipping and slipping.as_dict(),
         "assumed": None if slipping else overall_error(found.values(), ASSUMED).as_dict(),
         "languages": [
@@ -208,7 +210,7 @@ def report(task: Task) -> dict:
                 "checked": audit.checked,
                 "overruled": audit.checked_wrong,
                 "error": error(audit, slipping).as_dict(),
-                "bounds": list(bounds(audit)),
+                "bounds": list(bounds(audit, slipping)),
                 "waiting": label in unfinished,
                 "over_limit": label in over & unread,
                 "all_read": label in over - unread - contested,

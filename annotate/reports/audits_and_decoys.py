@@ -5,7 +5,7 @@ The reports come from quality/audits.py and decoys.py, or from a manifest. Nothi
 
 from django.utils.safestring import SafeString
 
-from annotate.reports.numbers import NOT_MEASURED, count, estimate
+from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import (
     LANGUAGE,
@@ -41,6 +41,13 @@ def audit_words(audit: dict) -> list[str]:
             f"Of all on which they agree, the detectors are wrong in {estimate(audit['overall'])}, "
             f"each language weighted by its posts{_slips(audit)}."
         )
+        if chosen > read:
+            low, high = map(percent, audit["overall_bounds"])
+            words.append(
+                f"The interval takes the {are(chosen - read, 'post', 'posts')} of the audit without a label to be like "
+                f"those that were read. Whatever {'it is' if chosen - read == 1 else 'they are'}, the detectors are "
+                f"wrong in {low} to {high}."
+            )
         assumed = audit.get("assumed")
         if assumed and assumed["low"] is not None:
             words.append(
@@ -98,9 +105,14 @@ def _audit_note(row: dict, limit: float) -> str:
         return "; ".join(filter(None, (f"more than {whole_percent(limit)} may be wrong", overruled)))
     if row["waiting"]:
         return "not done yet"
-    discarded = f"discarded, and so neither right nor wrong: {count(row['unresolved'])}" if row["unresolved"] else ""
+    discarded = _discarded(row) if row["unresolved"] else ""
     contested = "contested: people label all of it" if row["contested"] else ""
     return "; ".join(filter(None, (contested, overruled, discarded)))
+
+
+def _discarded(row: dict) -> str:
+    low, high = map(percent, row["bounds"])
+    return f"{count(row['unresolved'])} discarded; wrong in {low} to {high}, whatever these are"
 
 
 def _overruled(row: dict) -> str:

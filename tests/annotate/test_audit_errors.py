@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.audits import Audit, bounds, error, overall_error, slips_of, without_slips
+from annotate.core.audits import Audit, bounds, error, is_over, overall_bounds, overall_error, slips_of, without_slips
 from annotate.core.estimation import UNKNOWN, Estimate, proportion
 from annotate.core.intervals import jeffreys
 from annotate.reports.audits_and_decoys import audit_table
@@ -70,8 +70,9 @@ def test_checks_stand_for_all_confirmations_at_the_price_of_a_wider_interval():
 
 @given(audits())
 def test_the_bounds_hold_the_interval_and_are_its_ends_where_all_is_resolved(audit):
-    low, high = bounds(audit)
+    (low, high), found = bounds(audit), error(audit)
     assert 0 <= low <= high <= 1
+    assert not found.has_interval or low <= found.low <= found.high <= high
     resolved = replace(audit, unresolved=0)
     assert bounds(resolved) == (error(resolved).low, error(resolved).high)
 
@@ -111,12 +112,25 @@ def test_a_language_that_nobody_audited_may_be_all_wrong():
     assert overall_error([*others, audited(90_000, 0)]).high > 0.9
 
 
-def test_what_is_unresolved_may_be_right_or_wrong_in_the_error_and_in_all():
-    some = audited(1500, 12, 0, unresolved=18)
-    assert (error(some).value, error(some).low, error(some).high) == (0, *bounds(some))
-    assert overall_error([some]).high > jeffreys(18, 30)[1] - 0.05
-    none = overall_error([audited(1500, 12, 0)])
-    assert none.high < 0.25
+def test_what_is_unresolved_is_like_what_was_read_in_intervals_and_anything_in_bounds():
+    known, some = audited(1500, 12, 0), audited(1500, 12, 0, unresolved=18)
+    assert error(some) == error(known)
+    assert overall_error([some]) == overall_error([known])
+    assert overall_bounds([known]) == (overall_error([known]).low, overall_error([known]).high)
+    assert overall_bounds([some])[1] > jeffreys(18, 30)[1] - 0.05
+
+
+def test_a_limit_is_tested_with_the_bounds():
+    assert not is_over(audited(1500, 100, 1), 0.15)
+    assert is_over(audited(1500, 100, 1, unresolved=20), 0.15)
+
+
+@given(st.lists(audits(), max_size=4))
+def test_bounds_of_all_languages_hold_the_interval(found):
+    low, high = overall_bounds(found)
+    overall = overall_error(found)
+    assert 0 <= low <= high <= 1
+    assert not overall.has_interval or low <= overall.low <= overall.high <= high
 
 
 def test_readers_are_taken_to_confirm_no_more_wrong_posts_than_they_doubt_until_a_check_finds_one():

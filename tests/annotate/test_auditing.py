@@ -187,10 +187,26 @@ def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
     adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
     audit = audits.audits(task)["de"]
     assert (audit.resolved, audit.unresolved) == (1, 2)
-    row = audits.report(task)["languages"][0]
-    low, high = row["bounds"]
-    assert low == pytest.approx(jeffreys(0, 3)[0])
-    assert high == pytest.approx(jeffreys(2, 3)[1])
+    report = audits.report(task)
+    assert report["languages"][0]["error"]["value"] == 0
+    for low, high in (report["languages"][0]["bounds"], report["overall_bounds"]):
+        assert low == pytest.approx(jeffreys(0, 3)[0])
+        assert high == pytest.approx(jeffreys(2, 3)[1])
+
+
+def test_posts_without_a_label_have_their_bounds_in_words_and_in_the_note(make_task, ann, ada, capsys):
+    task = make_task([AGREED] * 9, audit_least=9, audit_share=1, audit_recheck=0, audit_limit=1)
+    adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
+    for _ in range(8):
+        say(ann, task, "de")
+    call_command("audit", "task")
+    told = " ".join(capsys.readouterr().out.split())
+    whole = " to ".join(f"{end:.1%}" for end in (jeffreys(0, 9)[0], jeffreys(1, 9)[1]))
+    assert f"de: 1 discarded; wrong in {whole}, whatever these are" in told
+    assert (
+        "The interval takes the 1 post of the audit without a label to be like those that were read. "
+        f"Whatever it is, the detectors are wrong in {whole}." in told
+    )
 
 
 def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, ann, ada, capsys):
@@ -202,7 +218,7 @@ def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, a
         settle(ada, say(ann, task, "fr"), "fr")
     call_command("audit", "task")
     told = capsys.readouterr().out
-    assert "* de: discarded, and so neither right nor wrong: 1\n" in told
+    assert "* de: 1 discarded; wrong in " in told
     assert "More than 10% may be wrong, but nothing is left that people do not read: de.\n" in told
     (row,) = audits.report(task)["languages"]
     assert (row["all_read"], row["over_limit"], row["contested"]) == (True, False, False)
