@@ -190,4 +190,6 @@ def siblings_of(concept: Concept) -> QuerySet[Concept]:
 def tops_of(scheme: Scheme) -> QuerySet[Concept]:
     """The concepts of a scheme that are offered and have no broader one in it, by id."""
     current = scheme.concepts.filter(is_deprecated=False)
-    return current.exclude(broader__in=current).order_by("key")
+    # Excluding broader__in would look up the links of each concept, which PostgreSQL may plan as nested loops.
+    below = Broader.objects.filter(broader__in=current).values("concept")
+    return current.exclude(pk__in=below).order_by("key")
