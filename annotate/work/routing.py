@@ -144,13 +144,13 @@ def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
 
 
 def is_unconfirmed(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Whether all that is known of a waiting unit is that one reader named the language of another queue."""
-    return len(answers) == 1 and unit.transitions.filter(event="named", judgment=answers[0]).exists()
+    """Whether the only answer to a waiting unit named the language of another queue."""
+    return len(answers) == 1 and _is_named(unit, answers)
 
 
-def _is_being_confirmed(unit: Unit, answers: Iterable[Judgment], routes: Routes) -> bool:
-    """Whether the unit is in its queue because a reader of another one named its language."""
-    return any(each.lease.queue != unit.language == _named_queue(each, routes) for each in answers)
+def _is_named(unit: Unit, answers: Iterable[Judgment]) -> bool:
+    """Whether one of the answers sent the unit to the queue of the language that it named."""
+    return unit.transitions.filter(event="named", judgment__in=answers).exists()
 
 
 def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
@@ -318,7 +318,7 @@ def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | 
     """The next candidate's queue that the unit has not been in and that has a reader who may still judge it; none where
     it waits to be confirmed, which only readers of the language named can do.
     """
-    if _is_being_confirmed(unit, answers, reach.routes):
+    if _is_named(unit, answers):
         return None
     for code in unit.candidates:
         queue = reach.routes.queue_in(code)

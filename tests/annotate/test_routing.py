@@ -318,6 +318,20 @@ def test_an_answer_that_named_another_language_can_be_taken_back(make_task, pers
     assert where(the_unit(task)) == (stages.LABELLED, "de", "de")
 
 
+def test_a_skip_given_anew_sends_the_post_on_as_the_first_time_whatever_was_answered_meanwhile(make_task, person):
+    task = make_task([DISPUTED], redundancy=3, skip_limit=2)
+    ann, bea, fay = person("ann", "de"), person("bea", "de"), person("fay", "en")
+    for number in range(3):
+        person(f"other{number}", "de en")
+    skip(ann, take(ann, task).pk)
+    skip(bea, take(bea, task).pk)
+    assert where(say(fay, task, GERMAN)) == (stages.QUEUED, "en", "")
+    lease = undo(bea, task)
+    assert where(the_unit(task)) == (stages.QUEUED, "de", "")
+    skip(bea, lease.pk)
+    assert where(the_unit(task)) == (stages.QUEUED, "en", "")
+
+
 def test_an_answer_that_was_confirmed_is_taken_back_and_what_the_second_reader_said_stays(make_task, person):
     for number, (again, comes_to) in enumerate(((FRENCH, stages.LABELLED), (GERMAN, stages.ADJUDICATION))):
         task = make_task([DISPUTED], name=f"t{number}")
