@@ -62,12 +62,12 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
 
 
 @contextmanager
-def opened(path: Path, progress: Progress) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked. `progress` is told how many bytes of the file itself each read took."""
+def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
+    """The file's bytes, unpacked. progress: called with the bytes of the file itself that each read took."""
     with path.open("rb") as raw:
         packing = packing_of(path, raw.peek(packings.START)[: packings.START])
-        counted = _Counted(raw, progress)
-        source = _Bounded(path, uncompressed(path, packing, counted)) if packing else counted
+        counted: Any = _Counted(raw, progress) if progress else raw
+        source: Any = _Bounded(path, uncompressed(path, packing, counted)) if packing else counted
         with io.BufferedReader(source, 1 << 18) as file:
             yield file
 

@@ -50,7 +50,7 @@ def import_predictions(
     declared: Mapped,
     columns: dict[str, str] | None = None,
     format: str | None = None,
-    progress: Progress = lambda count: None,
+    progress: Progress | None = None,
 ) -> Imported:
     """Register a file as what a predictor says of the corpus: the languages of posts, or classes of records. Nothing
     changes if it is registered already.

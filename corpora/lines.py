@@ -42,7 +42,7 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
             yield number, line.removeprefix(codecs.BOM_UTF8) if number == 1 else line
 
 
-def lines_of(path: Path, limit: int, progress: Progress) -> Iterator[Line]:
+def lines_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
     """The lines of a file of text, unpacked; a Fault in place of one that is longer than `limit` bytes. CorpusError
     where it is UTF-16."""
     with text_of(path, progress) as (file, start):
@@ -50,7 +50,7 @@ def lines_of(path: Path, limit: int, progress: Progress) -> Iterator[Line]:
         yield from _lines(file, limit)
 
 
-def values_of(path: Path, limit: int, progress: Progress) -> Iterator[Line]:
+def values_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
     """The values of JSON in a file, each with its first line: one a line, or the elements of an array, or one after
     another over several lines. A Fault in place of one that is longer than `limit` bytes."""
     with text_of(path, progress) as (file, start):
@@ -59,7 +59,7 @@ def values_of(path: Path, limit: int, progress: Progress) -> Iterator[Line]:
 
 
 @contextmanager
-def text_of(path: Path, progress: Progress) -> Iterator[tuple[BinaryIO, bytes]]:
+def text_of(path: Path, progress: Progress | None = None) -> Iterator[tuple[BinaryIO, bytes]]:
     """A file of text, unpacked, and its beginning. Where its lines end in CR alone, they end in LF here."""
     with opened(path, progress) as file:
         start = file.peek(_LOOKED_AT)[:_LOOKED_AT]  # type: ignore[attr-defined]

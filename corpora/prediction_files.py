@@ -8,21 +8,19 @@ from collections import Counter
 from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from corpora.columns import Columns
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import (
-    EVERY_LABEL,
     FIELDS,
     OBLIGATORY,
     Mapped,
     Prediction,
     UnknownLabel,
     is_label,
-    read_as,
-    read_prediction,
+    read_label,
+    read_score,
 )
 from corpora.core.records import RecordError, read_id
 from corpora.files import Progress, check_file, format_of
@@ -37,12 +35,6 @@ class Told:
 
     outside: int = 0
     understood: Counter[tuple[str, str]] = field(default_factory=Counter)
-
-    def understand(self, label: Any, taken: str, declared: Mapped, also: Collection[str]) -> None:
-        if also is EVERY_LABEL or (written := label.strip()) == taken:
-            return
-        if read_as(written, declared, also) not in declared:
-            self.understood[written, taken] += 1
 
     def sentences(self) -> list[str]:
         if not self.understood:
@@ -97,7 +89,7 @@ def read_lines(
     format: str | None,
     told: Told,
     *,
-    progress: Progress = lambda count: None,
+    progress: Progress | None = None,
     also: Collection[str] = (),
     only: Container[str] | None = None,
 ) -> Iterator[tuple[int, Prediction]]:
@@ -117,10 +109,12 @@ def read_lines(
             key = read_id(raw.get("id"))
             is_wanted = only is None or key in only
             told.outside += not is_wanted
-            prediction = read_prediction(raw, declared, also)
+            label, is_understood = read_label(raw.get("label"), declared, also)
+            score = read_score(raw.get("score"))
             if is_wanted:
-                told.understand(raw["label"], prediction[1], declared, also)
-                yield line, prediction
+                if is_understood:
+                    told.understood[raw["label"].strip(), label] += 1
+                yield line, (key, label, score)
         except UnknownLabel as error:
             rows += 1
             first = first or line

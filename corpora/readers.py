@@ -8,6 +8,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -29,7 +30,9 @@ _TOO_LONG = object()
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
-def read_rows(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
+def read_rows(
+    path: Path, format: str, columns: Columns, max_line: int = MAX_LINE, progress: Progress | None = None
+) -> Iterator[Row]:
     """Every row of a file; blank lines do not count. CorpusError if the file as a whole cannot be read."""
     with damage_explained(path, format):
         if format == "parquet":
@@ -45,7 +48,7 @@ def header_of(path: Path, format: str) -> list[str]:
         if format == "parquet":
             with pq.ParquetFile(path) as file:
                 return list(file.schema_arrow.names)
-        lines = (values_of if format == "jsonl" else lines_of)(path, MAX_LINE, lambda count: None)
+        lines = (values_of if format == "jsonl" else lines_of)(path, MAX_LINE)
         if format == "jsonl":
             found = (object_of(line, ()) for _, line in lines if not isinstance(line, Fault) and not line.isspace())
             first = next(found, {})
@@ -111,19 +114,14 @@ def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Ite
 def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
     # As in the field's own files: no quoting, a quote is a quote.
     cells: Iterator[Cells] = ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
-    # Where a column is named, there is a header that has it.
-    is_bare = columns.bare and all(field == column for field, column in columns.named.items())
-    return _table(path, _with_header(cells, columns) if is_bare else cells, columns)
-
-
-def _with_header(cells: Iterator[Cells], columns: Columns) -> Iterator[Cells]:
-    """The rows, with a header before them if the first row is not one."""
     names = list(columns.named.values())
-    number, first = next(cells, (1, []))
-    if isinstance(first, list) and len(columns.needed) <= len(first) <= len(names) and not set(first) & set(names):
-        yield 0, names[: len(first)]
-    yield number, first
-    yield from cells
+    # Where a column is named, there is a header that has it.
+    if columns.bare and names == list(columns.named):
+        number, first = next(cells, (1, []))
+        cells = chain([(number, first)], cells)
+        if isinstance(first, list) and len(columns.needed) <= len(first) <= len(names) and not set(first) & set(names):
+            cells = chain([(0, names[: len(first)])], cells)
+    return _table(path, cells, columns)
 
 
 def _split(line: bytes) -> list[str]:
@@ -143,18 +141,13 @@ def _table(path: Path, rows: Iterator[Cells], columns: Columns) -> Iterator[Row]
             continue
         elif len(row) != len(header):
             yield line, Fault(f"The row has {fields_said(row)} where the header has {len(header):,}.")
-        elif not _is_utf8(row):
-            yield line, Fault("The row is not UTF-8.")
         else:
-            yield line, {field: row[place] for field, place in places}
-
-
-def _is_utf8(row: list[str]) -> bool:
-    try:
-        "".join(row).encode()
-    except UnicodeEncodeError:
-        return False
-    return True
+            try:
+                "".join(row).encode()
+            except UnicodeEncodeError:
+                yield line, Fault("The row is not UTF-8.")
+            else:
+                yield line, {field: row[place] for field, place in places}
 
 
 _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator[Row]]] = {
@@ -164,7 +157,7 @@ _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator
 }
 
 
-def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
+def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | None) -> Iterator[Row]:
     with pq.ParquetFile(path) as file:
         places = places_in(path, file.schema_arrow.names, columns)
         names = [file.schema_arrow.names[place] for _, place in places]
@@ -188,7 +181,8 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress) ->
                     if value is _TOO_LONG or (isinstance(value, str) and len(value) > max_line):
                         fault = Fault(f"The {field} is longer than {max_line:,} characters.")
                 yield line, fault or raw
-            progress(size * batch.num_rows // rows)
+            if progress:
+                progress(size * batch.num_rows // rows)
 
 
 def _texts(schema: Any, names: list[str]) -> list[str]:

@@ -75,11 +75,11 @@ def encoding_hint(path: Path, format: str) -> str:
     """In which encoding a file of text seems to be, where it is not UTF-8, and what to do; a space ends it."""
     if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""
-    with opened(path, lambda taken: None) as file:
+    with opened(path) as file:
         start = file.read(_LONGEST)
     if looks_like_utf16(start):
         return _saved("UTF-16")
-    with opened(path, lambda taken: None) as file:
+    with opened(path) as file:
         strange = list(islice(_not_utf8(file), _LOOKED_AT))
     if not strange:
         return ""

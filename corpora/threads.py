@@ -89,7 +89,7 @@ def _read(path: Path, format: str, how: Reading) -> Iterator[tuple[int, list[Mes
 def _has_turns(path: Path, format: str, how: Reading) -> bool:
     """Whether the rows of a file are lists of turns, by the first of them that can be read."""
     named = Columns({"turns": how.columns.get("turns", "turns")}, ())
-    rows = read_rows(path, format, named, how.max_line, lambda count: None)
+    rows = read_rows(path, format, named, how.max_line)
     return next((row.get("turns") is not None for _, row in rows if not isinstance(row, Fault)), False)
 
 

@@ -17,7 +17,7 @@ from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
 from corpora.files import check_file, format_of
 from corpora.folders import write_whole
-from corpora.lines import MAX_LINE, Fault
+from corpora.lines import Fault
 from corpora.readers import read_rows
 
 # asked: the language that the question is about, where an item is asked about in several.
@@ -48,7 +48,7 @@ def read_decisions(
     where the file cannot be read."""
     check_file(path, format)
     wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
-    for line, raw in read_rows(path, format or format_of(path) or "", wanted, MAX_LINE, lambda count: None):
+    for line, raw in read_rows(path, format or format_of(path) or "", wanted):
         if isinstance(raw, Fault):
             rejects[line] = raw.reason
             continue

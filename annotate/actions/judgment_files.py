@@ -80,7 +80,7 @@ def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = 
     check_file(path, None)
     wanted = Columns({column: column for column in GOLD_COLUMNS} | dict(columns), GOLD_COLUMNS)
     gold: dict[str, str] = {}
-    for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
+    for line, raw in read_rows(path, format_of(path) or "", wanted):
         if isinstance(raw, Fault):
             raise JudgmentFileError(f"{path}, line {line:,}: {raw.reason}")
         try:

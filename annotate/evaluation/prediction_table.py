@@ -21,7 +21,7 @@ from corpora.core.languages import UND
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import matching, read_value
 from corpora.files import check_file, format_of
-from corpora.lines import MAX_LINE, Fault
+from corpora.lines import Fault
 from corpora.prediction_files import repeat_told, repeats_told
 from corpora.predictors import find_predictor, predicted_labels
 from corpora.readers import header_of, read_rows
@@ -138,7 +138,7 @@ class _Reader:
         else:
             named["score"] = own.get("score", "score")
         columns = Columns(named, needed, bare=self.scores is None)
-        for line, raw in read_rows(self.path, format, columns, MAX_LINE, lambda count: None):
+        for line, raw in read_rows(self.path, format, columns):
             if isinstance(raw, Fault):
                 raise EvaluationError(f"{self.path}, line {line:,}: {raw.reason}")
             self._take(line, raw)

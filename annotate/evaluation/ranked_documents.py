@@ -28,7 +28,7 @@ from corpora.core.errors import CorpusError
 from corpora.core.predictions import FIELDS
 from corpora.core.records import RecordError, read_id
 from corpora.files import check_file, format_of
-from corpora.lines import MAX_LINE, Fault
+from corpora.lines import Fault
 from corpora.ranked import ranked_for
 from corpora.readers import header_of, read_rows
 from corpora.trec_run import Run, read_run
@@ -205,7 +205,7 @@ class _Table:
 
     def _rows(self, columns: Columns) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
         """Where each row is, its document, and its cells."""
-        for line, raw in read_rows(self.path, self.format, columns, MAX_LINE, lambda count: None):
+        for line, raw in read_rows(self.path, self.format, columns):
             where = f"{self.path}, line {line:,}:"
             if isinstance(raw, Fault):
                 raise CorpusError(f"{where} {raw.reason}")

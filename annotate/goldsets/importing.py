@@ -27,8 +27,8 @@ from annotate.reports.markdown import in_yaml
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.licences import licence_key
-from corpora.core.records import MAX_ID, odd_id
-from corpora.core.values import is_missing, tidy
+from corpora.core.records import MAX_ID
+from corpora.core.values import is_missing, is_respelled, tidy
 from corpora.files import check_file
 from corpora.folders import digest_of
 from corpora.lines import text_of
@@ -199,7 +199,7 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
         (EMPTY_ID, not key),
         (NO_ID, key.strip("0") == ""),
         (ODD_ID, len(key) > MAX_ID or not key.isprintable()),
-        (SPOILT_ID, bool(odd_id(key))),
+        (SPOILT_ID, is_respelled(key) or is_missing(key)),
         (MISSING_LABEL, is_missing(written) and label not in LANGUAGES),
         (NO_LABEL, not label),
         (NEGATIVE, is_negative(label) and not design.has_negatives),
@@ -235,7 +235,7 @@ def asked(label: str, design: Design) -> str | None:
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     """The lines that are not blank, with their numbers; if a line is too long to be a row, only its beginning."""
-    with text_of(path, lambda taken: None) as (file, _):
+    with text_of(path) as (file, _):
         for number in count(1):
             line = file.readline(LONGEST)
             if not line:

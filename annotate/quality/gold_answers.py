@@ -21,7 +21,7 @@ from corpora.core.language_codes import code_of
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, tidy, whole
 from corpora.files import check_file, format_of
-from corpora.lines import MAX_LINE, Fault
+from corpora.lines import Fault
 from corpora.models import Item, same
 from corpora.readers import read_rows
 
@@ -51,7 +51,7 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
     for path in paths:
         check_file(path, None)
         wanted = Columns(named, needed=("id", "label", "purpose"))
-        for line, raw in read_rows(path, format_of(path) or "", wanted, MAX_LINE, lambda count: None):
+        for line, raw in read_rows(path, format_of(path) or "", wanted):
             if isinstance(raw, Fault):
                 raise GoldAnswerError(f"{path}, line {line:,}: {raw.reason}")
             if is_missing(raw.get("purpose")):

@@ -13,7 +13,7 @@ from django.core.validators import validate_email
 
 from annotate.work.languages import is_language, language_named, unknown_code
 from corpora.core.languages import LANGUAGES
-from corpora.core.values import is_missing, rewritten, tidy, whole
+from corpora.core.values import is_missing, is_respelled, tidy
 
 COLUMNS = ("username", "name", "languages")
 ADJUDICATES, EMAIL = "adjudicates", "email"  # columns that may be missing
@@ -104,7 +104,7 @@ def _read_row(cells: dict, taken: Mapping[str, str]) -> tuple[Row, list[str]]:
     faults = []
     if username and is_missing(username):
         faults.append(f"the user name is {username}, which another program writes where there is none; give one.")
-    elif rewritten(username) or whole(username) != username:
+    elif is_respelled(username):
         faults.append(f"the user name {username} is a number that another program has rewritten; save it as text.")
     elif (other := taken.get(username.casefold(), username)) != username:
         faults.append(twin(username, other))

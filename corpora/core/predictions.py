@@ -10,7 +10,7 @@ from itertools import chain
 
 from corpora.core.language_codes import FASTTEXT_PREFIX, code_of, hint
 from corpora.core.languages import LANGUAGES, UND, finer
-from corpora.core.records import RecordError, read_id
+from corpora.core.records import RecordError
 from corpora.core.values import is_missing, tidy, whole
 
 FIELDS = ("id", "label", "score")
@@ -78,48 +78,43 @@ def classes(declared: Mapped) -> dict[str, tuple[str, ...]]:
     return {label: tuple(sorted(targets)) for label, targets in sorted(declared.items()) if len(targets) > 1}
 
 
-def read_prediction(raw: Mapping[str, object], declared: Mapped, also: Collection[str] = ()) -> Prediction:
-    """The prediction of one source row, keyed by FIELDS. RecordError for the first rule that it breaks.
+def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> tuple[str, bool]:
+    """The label of one source row as it counts here, renamed by --map or taken for the nearest that is known; and
+    whether it was taken for that one. RecordError for the first rule that it breaks.
 
-    also: labels that are right here although they are not known as languages.
+    also: labels that are right here although they are not known as languages; EVERY_LABEL for records.
     """
-    return read_id(raw.get("id")), _label(raw.get("label"), declared, also), _score(raw.get("score"))
-
-
-def _label(value: object, declared: Mapped, also: Collection[str]) -> str:
     if isinstance(value, float) and is_missing(value):
         value = ""
     if not isinstance(value, str):
         raise RecordError("The label is missing." if value is None else "The label is not a string.")
     label = tidy(value)
-    instead = "class" if also is EVERY_LABEL else "language"
+    of_records = also is EVERY_LABEL
+    instead = "class" if of_records else "language"
     if not label:
         raise RecordError(f"The label is empty; write {UND} if the classifier names no {instead}.")
-    way = (
-        None if also is EVERY_LABEL and label not in declared and is_missing(label) else read_as(label, declared, also)
-    )
+    bare = label.removeprefix(FASTTEXT_PREFIX)
+    way: str | None
+    if of_records:
+        way = whole(bare) if label in declared or not is_missing(label) else None
+    else:
+        # A code is looked up only where the label is not right as it stands.
+        ways = chain((label, bare), map(code_of, (label,)))
+        way = next((way for way in ways if way in declared or is_label(way) or way in also), None)
     if way is None and is_missing(label):
         raise RecordError(
             f"The label is {label}, which another program writes where there is none; write {UND} if the classifier "
             f"names no {instead}."
         )
     if way is None:
-        raise UnknownLabel(label.removeprefix(FASTTEXT_PREFIX)[:40])
-    targets = declared.get(way, ())
-    return targets[0] if len(targets) == 1 else way
+        raise UnknownLabel(bare[:40])
+    if way in declared:
+        targets = declared[way]
+        return targets[0] if len(targets) == 1 else way, False
+    return way, not of_records and way != value.strip()
 
 
-def read_as(label: str, declared: Mapped, also: Collection[str] = ()) -> str | None:
-    """How a label is read before --map renames it: as it stands, or as the nearest that is declared or known."""
-    bare = label.removeprefix(FASTTEXT_PREFIX)
-    if also is EVERY_LABEL:
-        return whole(bare)
-    # A code is looked up only where the label is not right as it stands.
-    ways = chain((label, bare), map(code_of, (label,)))
-    return next((way for way in ways if way in declared or is_label(way) or way in also), None)
-
-
-def _score(value: object) -> float | None:
+def read_score(value: object) -> float | None:
     if value is None or value == "":
         return None
     try:

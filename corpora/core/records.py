@@ -15,7 +15,7 @@ from datetime import UTC, date, datetime, time
 from corpora.core.language_codes import code_of, hint
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.masking import mask_mentions
-from corpora.core.values import ValueFault, is_missing, is_removed, read_value, rewritten, whole
+from corpora.core.values import ValueFault, is_missing, is_removed, is_respelled, read_value
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
@@ -156,20 +156,17 @@ def read_id(value: object, what: str = "id") -> str:
         raise RecordError(f"The {what} has {len(key):,} characters; {MAX_ID} are the most.")
     if not key.isprintable():
         raise RecordError(f"The {what} holds a tab, a newline or another character that cannot be seen.")
-    if fault := odd_id(key, what):
-        raise RecordError(f"The {what} {fault}.")
-    return key
-
-
-def odd_id(key: str, what: str = "id") -> str:
-    """What is wrong with an id that some program has spoilt, such as 4.8E+17, 1.0 or NaN; "" where nothing is. what:
-    the id of a row, or what it is an id of."""
-    if rewritten(key) or whole(key) != key:
-        return f"{key} is a number that another program has rewritten; save ids as text, as their source has them"
+    if is_respelled(key):
+        raise RecordError(
+            f"The {what} {key} is a number that another program has rewritten; save ids as text, as their source has "
+            "them."
+        )
     if is_missing(key):
-        named = "row" if what == "id" else what
-        return f"is {key}, which another program writes where there is none; give each {named} an id"
-    return ""
+        raise RecordError(
+            f"The {what} is {key}, which another program writes where there is none; give each "
+            f"{'row' if what == 'id' else what} an id."
+        )
+    return key
 
 
 def _text(field: str, value: object, may_be_empty: bool) -> str:

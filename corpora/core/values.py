@@ -55,6 +55,11 @@ def is_removed(text: str) -> bool:
     return _REMOVED.fullmatch(text.strip()) is not None
 
 
+def is_respelled(text: str) -> bool:
+    """Whether another program may have written a number so: as 9.06E+17, or 1.0 for 1."""
+    return bool(_EXPONENT.fullmatch(text) or _FRACTION.fullmatch(text))
+
+
 def rewritten(text: str) -> bool:
     """Whether another program has rewritten a number, such as 9.06E+17, so that the value is lost."""
     if _EXPONENT.fullmatch(text):
