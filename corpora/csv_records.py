@@ -50,8 +50,9 @@ class _Feed:
 
     def is_doubtful(self) -> bool:
         """Whether the record may be the tail of a failed one: it has an odd quote, and was read before."""
-        quotes = sum(line.count(b'"') for _, line, _ in self.taken if isinstance(line, bytes))
-        return self.taken[0][2] > 0 and quotes % 2 == 1
+        if not self.taken[0][2]:
+            return False
+        return sum(line.count(b'"') for _, line, _ in self.taken if isinstance(line, bytes)) % 2 == 1
 
     def return_all_but_first(self) -> None:
         self.again.extendleft((number, line, failed + 1) for number, line, failed in reversed(self.taken[1:]))

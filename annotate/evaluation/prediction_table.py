@@ -98,6 +98,8 @@ class _Reader:
     def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], further: Container[str]) -> None:
         self.path, self.ids, self.labels, self.further = path, ids, labels, further
         self.place, self.known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
+        self.slack = ROUNDED * len(labels) + 1e-9
+        self.columns = [f"score {label}" for label in labels]  # names of the fields of scores
         self.said: list[str | None] = [None] * len(ids)
         self.scores: Floats | None = None
         self.others: Counter[str] = Counter()
@@ -133,7 +135,7 @@ class _Reader:
         named = {"id": id_column} | ({"label": label_column} if self.says_label else {})
         needed = tuple(named)
         if has_scores:
-            named |= {f"score {label}": label for label in scored}
+            named |= dict(zip(self.columns, self.labels, strict=True))
             self.scores = np.full((len(self.ids), len(self.labels)), np.nan)
         else:
             named["score"] = own.get("score", "score")
@@ -157,11 +159,11 @@ class _Reader:
             self.repeats.append(repeat_told(key, line, self.lines[key]))
             return
         self.lines[key] = line
-        found = _scores(self.path, line, raw, self.labels) if self.scores is not None else []
+        found = self._scores(line, raw) if self.scores is not None else []
         if self.says_label:
             label = _label(self.path, line, raw.get("label"), self.labels)
         else:
-            label = self.labels[int(np.argmax(found))]
+            label = self.labels[found.index(max(found))]
         if label and label not in self.known:
             self.strange.setdefault(label, line)
         if key not in self.place:
@@ -170,6 +172,26 @@ class _Reader:
         self.said[self.place[key]] = label
         if self.scores is not None:
             self.scores[self.place[key]] = found
+
+    def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
+        """The scores of a row, which add up to 1. EvaluationError for a row that has no probabilities."""
+        values = [raw[column] for column in self.columns]
+        try:
+            found = [math.nan if isinstance(value, bool) else float(value) for value in values]
+        except (TypeError, ValueError, OverflowError):
+            found = [math.nan]
+        if min(found) >= 0 and max(found) <= 1 and abs((total := math.fsum(found)) - 1) <= self.slack:
+            return [score / total for score in found]
+        for label, value in zip(self.labels, values, strict=True):
+            if not _is_probability(value):
+                raise EvaluationError(
+                    f"{self.path}, line {line:,}: the score of {label} is {str(value)[:40]!r}; it must be a "
+                    "probability, from 0 to 1."
+                )
+        raise EvaluationError(
+            f"{self.path}, line {line:,}: the scores add up to {math.fsum(found):.4g}, not 1; give a probability for "
+            "each label."
+        )
 
     def check(self) -> None:
         """EvaluationError where units lack a prediction or have two, and for labels that the set lacks."""
@@ -285,23 +307,8 @@ def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> st
     )
 
 
-def _scores(path: Path, line: int, raw: Mapping[str, Any], labels: Sequence[str]) -> list[float]:
-    found = []
-    for label in labels:
-        value = raw.get(f"score {label}")
-        try:
-            score = float(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else math.nan
-        except ValueError:
-            score = math.nan
-        if not 0 <= score <= 1:
-            raise EvaluationError(
-                f"{path}, line {line:,}: the score of {label} is {str(value)[:40]!r}; it must be a probability, from 0 "
-                "to 1."
-            )
-        found.append(score)
-    total = math.fsum(found)
-    if abs(total - 1) > ROUNDED * len(found) + 1e-9:
-        raise EvaluationError(
-            f"{path}, line {line:,}: the scores add up to {total:.4g}, not 1; give a probability for each label."
-        )
-    return [score / total for score in found]
+def _is_probability(value: Any) -> bool:
+    try:
+        return not isinstance(value, bool) and 0 <= float(value) <= 1
+    except (TypeError, ValueError, OverflowError):
+        return False

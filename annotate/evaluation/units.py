@@ -69,6 +69,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
     together = get(place, task, "together", str)
     found = _Columns(together, split)
+    found.dropped.add(together)
     found.read(jsonl)
     _check(found, name, jsonl)
     listed = list(task["labels"])
@@ -130,9 +131,10 @@ class _Columns:
     groups: list[Any] = field(default_factory=list)
     votes: list[Mapping[str, float]] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
-    # Name -> the value of each unit, of columns that may be slices; a column with too many values is dropped.
+    # Name -> the value of each unit, of columns that may be slices, and the columns that are none: those that every
+    # set has, and those with too many values.
     values: dict[str, list[str]] = field(default_factory=dict)
-    dropped: set[str] = field(default_factory=set)
+    dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
     # Units with equal votes share one mapping.
     same: dict[tuple[tuple[str, float], ...], Mapping[str, float]] = field(default_factory=dict)
 
@@ -157,21 +159,18 @@ class _Columns:
         self.votes.append(self.same.setdefault(votes, dict(votes)))
         most = max((share for _, share in votes), default=0.0)
         agreement = "all agree" if len(votes) == 1 else "most agree" if most > 0.5 else "no majority"
-        self._slice(PEOPLE, agreement if votes else "")
+        row[PEOPLE] = agreement if votes else ""
         for name, value in row.items():
-            if name in (LANGUAGE, STRATUM) or is_text(name, value):
-                self._slice(name, value or "")
-
-    def _slice(self, name: str, value: str) -> None:
-        if name in self.dropped or name == self.together:
-            return
-        values = self.values.setdefault(name, [])
-        if len(values) < len(self.ids) - 1:  # rows before lacked it
-            values += [""] * (len(self.ids) - 1 - len(values))
-        values.append(sys.intern(value))
-        if len(self.ids) % MOST_SLICES == 0 and len(set(values[-2 * MOST_SLICES :])) > MOST_SLICES:
-            self.dropped.add(name)
-            del self.values[name]
+            is_kept = isinstance(value, str) or (value is None and name in (LANGUAGE, STRATUM))
+            if name in self.dropped or not is_kept:
+                continue
+            values = self.values.setdefault(name, [])
+            if len(values) < len(self.ids) - 1:  # rows before lacked it
+                values += [""] * (len(self.ids) - 1 - len(values))
+            values.append(sys.intern(value or ""))
+            if len(self.ids) % MOST_SLICES == 0 and len(set(values[-2 * MOST_SLICES :])) > MOST_SLICES:
+                self.dropped.add(name)
+                del self.values[name]
 
     def slices(self) -> dict[str, list[str]]:
         found = {}

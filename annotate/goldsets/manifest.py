@@ -104,6 +104,7 @@ def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
     value = holder[key]
     is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
     # Half of a surrogate pair can stand in JSON, but no report can be written with it.
-    if not is_right or (isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value)):
+    is_text = kind is str and is_right and not value.isascii()
+    if not is_right or (is_text and any("\ud800" <= letter <= "\udfff" for letter in value)):
         raise GoldSetError(f"{place}: {key!r} is not {_KINDS[kind]}. {RESTORE}")
     return value
