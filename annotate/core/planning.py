@@ -294,7 +294,8 @@ def _unsure(
     ]
     if seconds := reading(stream, draw).seconds:
         both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
-        pools.append((of_adjudicators(slips_of(seconds, 0)), _Labels(*map(sum, both))))
+        decided = _Labels(*map(sum, both))
+        pools.append((of_adjudicators(slips_of(seconds, 0), decided.right), decided))
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     return [
         each
@@ -319,6 +320,10 @@ class _Labels(NamedTuple):
     @property
     def per_miss(self) -> float:
         return self.labels / self.missed if self.missed else 0.0
+
+    @property
+    def right(self) -> float:
+        return 1 - self.missed / self.labels if self.labels else 0.0
 
     def times(self, share: float) -> "_Labels":
         return _Labels(*(share * number for number in self))

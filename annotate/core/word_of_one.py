@@ -19,11 +19,16 @@ class Errors(NamedTuple):
 _NEVER = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
-def of_adjudicators(slips: Estimate) -> Errors:
-    """slips: how often they slip. Nobody knows which of their labels are wrong, so the value stays, and the interval
-    allows for it."""
-    perhaps = replace(slips, value=0.0, low=0.0)
-    return Errors(_NEVER, perhaps, perhaps)
+def of_adjudicators(slips: Estimate, right: float) -> Errors:
+    """slips: how often they slip, without regard to what the predictor says. right: the share of their labels that the
+    predictor says too, and so the share of their slips where it is right."""
+    return Errors(_NEVER, part_of(slips, right), slips)
+
+
+def part_of(slips: Estimate, share: float) -> Estimate:
+    """Slips that fall on this share of the labels, as a rate of all labels."""
+    value = None if slips.value is None else slips.value * share
+    return replace(slips, value=value, low=slips.low * share, high=slips.high * share)
 
 
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:

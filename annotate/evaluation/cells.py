@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from annotate.core.audits import without_slips
 from annotate.core.estimation import Estimate, Turned, Unread, Way
-from annotate.core.word_of_one import Errors, of_adjudicators, turned
+from annotate.core.word_of_one import Errors, of_adjudicators, part_of, turned
 
 # A label that no post is given by anybody: what a post truly is where it is none of those that count.
 ANOTHER = "?"
@@ -58,28 +58,37 @@ ADJUDICATED = "adjudicated"
 ASSUMED = 0.01  # what a report says would follow if so many of the labels were wrong, where nothing was checked
 
 
-def errors(cells: Cells, slips: Estimate | None) -> dict[str, Errors]:
-    """Pool -> how often its labels are wrong; without pools of which nothing was checked. slips: how often adjudicators
-    slip; what they found in checks by mistake is no error of readers."""
+def errors(cells: Cells, weight: Callable[[Cell], float], slips: Estimate | None) -> dict[str, Errors]:
+    """Pool -> how often its labels are wrong; without pools of which nothing was checked.
+
+    weight: how many posts one of a cell stands for. slips: how often adjudicators slip. What they find in checks by
+    mistake is no error of readers. Such a mistake counts as `gained` or `gone` only where the predictor says otherwise
+    than the reader.
+    """
     groups = {pool: (Unread(), Unread(), Unread()) for pool in OF_READERS}
     for cell, posts in cells.items():
         if not cell.first:
             continue
         # Each stands for as many as its chance says, itself among them: one more than Unread counts.
-        weight = 1 + 1 / cell.chance
+        represented = 1 + 1 / cell.chance
         agrees, wrong = cell.said == cell.first, cell.truth != cell.first
         lost, gained, gone = groups[cell.word]
-        lost.add(weight, 0, posts * agrees, posts * (agrees and wrong))
-        gained.add(weight, 0, posts, posts * (not agrees and cell.truth == cell.said))
-        gone.add(weight, 0, posts, posts * (not agrees and wrong))
-    known = {
-        pool: Errors(*(without_slips(group.rate(), slips) for group in found))
-        for pool, found in groups.items()
-        if found[1].seen
-    }
+        lost.add(represented, 0, posts * agrees, posts * (agrees and wrong))
+        gained.add(represented, 0, posts, posts * (not agrees and cell.truth == cell.said))
+        gone.add(represented, 0, posts, posts * (not agrees and wrong))
+    known: dict[str, Errors] = {}
+    for pool, (lost, gained, gone) in groups.items():
+        if gained.seen:
+            otherwise = slips and part_of(slips, 1 - lost.seen / gained.seen)
+            known[pool] = Errors(
+                without_slips(lost.rate(), slips),
+                *(without_slips(group.rate(), otherwise) for group in (gained, gone)),
+            )
     if slips is None:
         return known
-    return known | {ADJUDICATED: of_adjudicators(slips)}
+    decided = {cell: posts * weight(cell) for cell, posts in cells.items() if _pool(cell) == ADJUDICATED}
+    hits = sum(posts for cell, posts in decided.items() if cell.said == cell.truth)
+    return known | {ADJUDICATED: of_adjudicators(slips, hits / sum(decided.values()) if hits else 0.0)}
 
 
 def _pool(cell: Cell) -> str:

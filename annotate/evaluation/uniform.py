@@ -5,7 +5,7 @@ how they are estimated, in core/estimation.py.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -16,9 +16,11 @@ from annotate.core.estimation import (
     Stratum,
     Turn,
     Way,
+    moved,
     pooled,
     proportion,
     stratified,
+    with_interval,
 )
 from annotate.core.word_of_one import Errors
 from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, Of, errors, turns
@@ -75,9 +77,14 @@ class Uniform:
         return sum(posts for cell, posts in lone.items() if cell.said == cell.truth) / total if total else None
 
     @cached_property
-    def errors(self) -> dict[str, Errors]:
-        """How often labels that one reader gave are wrong, by the checks."""
-        return errors(self.cells, self.slips)
+    def _errors(self) -> dict[Estimate | None, dict[str, Errors]]:
+        return {}
+
+    def errors(self, slips: Estimate | None) -> dict[str, Errors]:
+        """How often labels that one person gave are wrong, by the checks. slips: how often adjudicators slip."""
+        if slips not in self._errors:
+            self._errors[slips] = errors(self.cells, self.weight, slips)
+        return self._errors[slips]
 
     def with_verified(self, verified: VerifiedSets) -> "Uniform":
         """The same set in which posts count as read that people verified. Of X's triggers on which the detectors agree
@@ -221,13 +228,34 @@ def share(
     found = []
     for each in (uniform, *(uniform.extremes(worth(domain, right), truths) if uniform.missing else ())):
         strata = strata_of(each, domain, right, apart, truths)
-        further = turns(each.without(apart), each.weight, each.errors, domain, right)
-        estimate = stratified(strata, further=further, normal=normal)
+        estimate = _estimate(each, strata, domain, right, apart, normal=normal)
         found.append(Measured(estimate, sum(int(stratum.domain) for stratum in strata)))
     if found[0].value is None or not uniform.missing:
         return found[0]
     ends = [(each.estimate.low, each.estimate.high) for each in found if each.value is not None]
     return replace(found[0], bounds=(min(low for low, _ in ends), max(high for _, high in ends)))
+
+
+def _estimate(
+    uniform: Uniform, strata: Sequence[Stratum], domain: Of, right: Of, apart: Collection[str], *, normal: bool
+) -> Estimate:
+    """The share, by its strata. Adjudicators' slips change the errors of all pools in the same direction, so they move
+    the interval together: to the share with the fewest slips, and to that with the most."""
+    cells = uniform.without(apart)
+
+    def at(slips: Estimate | None) -> Estimate:
+        further = turns(cells, uniform.weight, uniform.errors(slips), domain, right)
+        return stratified(strata, further=further, normal=normal)
+
+    slips = uniform.slips
+    if slips is None or slips.value is None:
+        return at(None)
+    found, *others = (at(Estimate(rate, rate, rate, 0.0, 0.0)) for rate in (slips.value, slips.low, slips.high))
+    ends = [each.value for each in others if each.value is not None]
+    if found.value is None or not {found.value}.symmetric_difference(ends):
+        return found
+    low, high = moved(found.value, [(found.low, found.high), (min(ends), max(ends))])
+    return with_interval(found.value, low, high, found.count)
 
 
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
@@ -302,7 +330,7 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
                 strata.append(replace(stratum, guess=Guess(guess.domain, hits, others or (NEVER,))))
             else:
                 strata.append(stratum)
-    further = turns(uniform.cells, uniform.weight, uniform.errors, is_said, is_right)
+    further = turns(uniform.cells, uniform.weight, uniform.errors(uniform.slips), is_said, is_right)
     low, high = (stratified(strata, further=further).value for strata in (if_wrong, if_right))
     return (
         Lone(int(unread), (low, high)) if unread and low is not None and high is not None and high - low > FAR else None
