@@ -1,6 +1,6 @@
 """The command `assay`, which is also `python manage.py`: which commands there are, in the order of the work.
 
-What a command does stands in management/commands/. Django's own are to be had by `assay django`.
+What a command does stands in actions/. Django's own commands run as `assay django COMMAND`.
 """
 
 import gc
@@ -106,7 +106,10 @@ def run(words: list[str]) -> None:
         case ["django", *rest]:
             ManagementUtility(["assay django", *rest]).execute()
         case [name, *rest] if name in NAMES:
-            ManagementUtility(["assay", name, *rest]).execute()
+            django.setup()
+            from annotate.actions.commands import command_named
+
+            command_named(name).run_from_argv(["assay", name, *rest])
         case [name, *_]:
             raise CommandError(unknown(name), returncode=STATUS)
 

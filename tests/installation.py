@@ -14,9 +14,9 @@ def main(size: int) -> None:
     django.setup()
 
     from django.contrib.auth.models import User
-    from django.core.management import call_command
 
     import assay
+    from annotate.actions.commands import call_command
     from annotate.kinds import Answer
     from annotate.management.demo import LICENCE, NAME, SEED, SOURCE
     from annotate.models import Annotator, AnnotatorLanguage, Task

@@ -8,9 +8,9 @@ from itertools import pairwise
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from knox.models import AuthToken
 
+from annotate.actions.commands import call_command
 from annotate.core.pause_rule import DEFAULT, Rule
 from annotate.models import Judgment, Task
 from annotate.work.accounts import add_annotators

@@ -8,9 +8,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from django.conf import settings as django_settings
-from django.core.management import call_command
 from django.test import override_settings
 
+from annotate.actions.commands import call_command
 from corpora.core.languages import UND
 from corpora.models import Corpus
 from corpora.predictors import find_predictor, predicted_labels

@@ -8,9 +8,9 @@ from collections import Counter
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from knox.models import AuthToken
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Unit
 from annotate.work.accounts import add_annotators

@@ -3,11 +3,15 @@
 import json
 import sys
 from argparse import ArgumentParser, _ArgumentGroup
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
-from django.core.management.base import CommandError, CommandParser, OutputWrapper
+from django.core import management
+from django.core.management import get_commands, load_command_class
+from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
 from django.core.serializers.json import DjangoJSONEncoder
 from tqdm import tqdm
 
@@ -26,15 +30,17 @@ SHOWN = {
 
 
 class ActionCommand(Command):
-    """The base of a command; its action does the work."""
+    """The command of an action."""
 
-    action: Action
+    def __init__(self, action: Action) -> None:
+        super().__init__()
+        self.action = action
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         self.help = self.action.does
         first = [_first_line(option) for option in self.action.options if option.required or option.argument]
         usage = " ".join(["%(prog)s", *first, "[options]"])
-        return super().create_parser(prog_name, subcommand, usage=usage, **kwargs)
+        return super().create_parser(prog_name, self.action.name, usage=usage, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         # An argument that may be left out stands among the options.
@@ -89,6 +95,23 @@ class ActionCommand(Command):
         self.stderr.flush()
         if sys.stdin.readline().strip().lower() not in ("y", "yes"):
             raise CommandError("Nothing was changed.")
+
+
+def command_named(name: str) -> BaseCommand:
+    """The command of the action with this name, or else Django's or ours in management/commands/.
+
+    CommandError: there is neither.
+    """
+    if find_spec(f"annotate.actions.{name}"):
+        return ActionCommand(import_module(f"annotate.actions.{name}").ACTION)
+    if name not in get_commands():
+        raise CommandError(f"There is no command {name!r}.")
+    return load_command_class(get_commands()[name], name)
+
+
+def call_command(name: str, /, *words: Any, **options: Any) -> Any:
+    """Call a command by its name as Django's call_command does, which returns and raises the same."""
+    return management.call_command(command_named(name), *words, **options)
 
 
 def _new() -> str:

@@ -10,10 +10,10 @@ from pathlib import Path
 from django.conf import settings
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
-from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.core import lottery
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial

@@ -14,11 +14,10 @@ from typing import Any
 
 import pyarrow as pa
 from django.conf import settings
-from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 
-from annotate.actions.commands import ActionCommand, value_of
+from annotate.actions.commands import ActionCommand, command_named, value_of
 from annotate.actions.options import address
 from annotate.core import refusals
 from annotate.core.option import (
@@ -110,7 +109,7 @@ class Given:
 @cache
 def our_commands() -> dict[str, BaseCommand]:
     """In the order of the work."""
-    return {name: load_command_class(get_commands()[name], name) for group in COMMANDS.values() for name in group}
+    return {name: command_named(name) for group in COMMANDS.values() for name in group}
 
 
 def given_to(name: str) -> list[Given]:

@@ -8,9 +8,9 @@ import shutil
 
 import pytest
 from django.conf import settings as django_settings
-from django.core.management import call_command
 from django.test import override_settings
 
+from annotate.actions.commands import call_command
 from annotate.management.demo import LICENCE, SOURCE
 from corpora.models import Corpus
 

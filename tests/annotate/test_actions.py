@@ -1,18 +1,17 @@
 """A manager's actions without any command, as a page runs them; and the commands that are made of them."""
 
-import importlib
 import io
 import json
 import pkgutil
 import shlex
 
 import pytest
-from django.core.management import call_command
+from django.core import management
 
-from annotate import actions
 from annotate.actions import import_corpus, import_judgments, open_task, prelabel, reroute
 from annotate.actions.action import Action, ActionError, Cancelled, Outcome, Progress
-from annotate.actions.commands import ActionCommand
+from annotate.actions.commands import ActionCommand, call_command, command_named
+from annotate.actions.named import by_name
 from annotate.core import stages
 from annotate.core.option import Option, flag
 from annotate.management import commands
@@ -22,13 +21,7 @@ from corpora.models import Corpus, Draw, Item
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.corpus import NAME
 
-ACTIONS = [
-    module.ACTION
-    for module in (
-        importlib.import_module(f"{actions.__name__}.{each.name}") for each in pkgutil.iter_modules(actions.__path__)
-    )
-    if hasattr(module, "ACTION")
-]
+ACTIONS = list(by_name().values())
 # What is no action of a manager: it serves, writes the documentation, or looks at a file as the pages do.
 OTHERS = {"serve", "work", "write_docs", "write_catalogs", "check_kind"}
 
@@ -183,17 +176,16 @@ def test_what_an_action_does_not_know_is_a_mistake_of_the_program():
 
 
 def test_every_action_has_a_command_and_every_other_command_is_known():
-    names = {each.name for each in pkgutil.iter_modules(commands.__path__)}
-    assert names - OTHERS == {action.name for action in ACTIONS}
+    assert {each.name for each in pkgutil.iter_modules(commands.__path__)} == {*OTHERS, "check_kind"}
     for action in ACTIONS:
-        command = importlib.import_module(f"{commands.__name__}.{action.name}").Command()
+        command = command_named(action.name)
         assert isinstance(command, ActionCommand)
         assert command.action is action
 
 
 @pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.name)
 def test_the_help_of_a_command_says_what_each_option_is(action):
-    command = importlib.import_module(f"{commands.__name__}.{action.name}").Command()
+    command = command_named(action.name)
     told = " ".join(command.create_parser("assay", action.name).format_help().split())
     assert " ".join(action.does.split()) in told.replace("- ", "-")
     for option in action.options:
@@ -234,7 +226,7 @@ GIVEN = [
 
 @pytest.mark.parametrize(("action", "given", "line"), GIVEN, ids=range(len(GIVEN)))
 def test_what_is_typed_means_the_same_as_what_a_page_gives(action, given, line):
-    parser = importlib.import_module(f"{commands.__name__}.{action.name}").Command().create_parser("x", action.name)
+    parser = command_named(action.name).create_parser("x", action.name)
     parsed = vars(parser.parse_args(shlex.split(line)[1:]))
     assert action.read({option.name: parsed[option.name] for option in action.options}) == action.read(given)
 
@@ -261,12 +253,10 @@ def test_a_command_says_warnings_apart_and_all_as_json_where_it_is_wanted():
         progress.say("Begun.")
         return Outcome(["Done."], ["Take care."], {"loud": values["loud"], "über": 1})
 
-    class Command(ActionCommand):
-        action = Action("shout", "Shouts.", (Option("loud", flag, False, help="so"),), run)
-
+    command = ActionCommand(Action("shout", "Shouts.", (Option("loud", flag, False, help="so"),), run))
     in_words = ({}, "Begun.\nDone.\n", "Take care.\n")
     as_json = ({"json": True}, '{\n  "loud": true,\n  "über": 1\n}\n', "Begun.\nTake care.\n")
     for options, said, aside in (in_words, as_json):
         out, err = io.StringIO(), io.StringIO()
-        call_command(Command(), stdout=out, stderr=err, loud=bool(options) or None, no_color=True, **options)
+        management.call_command(command, stdout=out, stderr=err, loud=bool(options) or None, no_color=True, **options)
         assert (out.getvalue(), err.getvalue()) == (said, aside)

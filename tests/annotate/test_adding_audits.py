@@ -4,10 +4,11 @@ import io
 from dataclasses import replace
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from annotate.actions.commands import call_command
 from annotate.core import lottery, stages
 from annotate.core.audits import allotted
 from annotate.core.refusals import NotFound, WrongStage

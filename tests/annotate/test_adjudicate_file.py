@@ -4,10 +4,11 @@ import csv
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from annotate.actions.action import ActionError, Cancelled, Progress
 from annotate.actions.adjudicate import ACTION
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment

@@ -6,9 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
 from annotate.quality.agreement import fitted, report, second_opinions, vote_shares

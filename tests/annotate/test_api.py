@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 from django.utils import timezone
 from knox.models import AuthToken
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease

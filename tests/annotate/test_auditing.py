@@ -3,10 +3,10 @@
 from collections import Counter
 
 import pytest
-from django.core.management import call_command
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotate.actions.commands import call_command
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer

@@ -3,9 +3,9 @@
 import json
 
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.models import Judgment, Task
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.conftest import DISPUTED

@@ -304,7 +304,7 @@ def test_a_reply_stands_although_its_address_cannot_be_written(desk, task, ann, 
 def test_the_command_that_adds_people_mails_them_too(tmp_path, with_mail, db):
     file = tmp_path / "people.csv"
     file.write_text("username,name,languages,email\nmia,Mia,de:5,mia@example.org\nned,Ned,de:5,\n")
-    from django.core.management import call_command
+    from annotate.actions.commands import call_command
 
     call_command("add_annotators", str(file))
     assert [sent.to for sent in outbox.outbox] == [["mia@example.org"]]

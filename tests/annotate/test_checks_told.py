@@ -5,8 +5,8 @@ import json
 import re
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import GoldRow, read_gold_set

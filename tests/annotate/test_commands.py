@@ -3,11 +3,12 @@ import socket
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 from django.urls import reverse
 from knox.models import AuthToken
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer

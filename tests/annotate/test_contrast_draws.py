@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.kinds.designs import DRAW_OPTIONS
 from annotate.models import Task

@@ -4,9 +4,9 @@ import io
 
 import psycopg
 import pytest
-from django.core.management import call_command
 from django.db import connection
 
+from annotate.actions.commands import call_command
 from annotate.actions.database_settings import harmful_settings
 from deploy.settings import database
 

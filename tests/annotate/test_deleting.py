@@ -9,9 +9,10 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Guidelines, Judgment, Lease, Qualification, Task, Transition, Unit
 from annotate.work.judging import judge, skip

@@ -6,10 +6,11 @@ import re
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 
 from annotate.actions import opened as telling
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.models import Task

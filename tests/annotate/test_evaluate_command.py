@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.writing import export

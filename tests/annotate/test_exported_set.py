@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
 from django.conf import settings as django_settings
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets import export as exporting
 from annotate.goldsets import rows as row_making

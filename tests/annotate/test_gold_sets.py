@@ -8,8 +8,8 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.edits import digests_of, line_digest, write_digests
 from annotate.goldsets.manifest import GoldSetError, manifest_digest, write_manifest
 from annotate.goldsets.reading import GoldRow, read_gold_set, read_ids

@@ -8,8 +8,9 @@ import pytest
 import yaml
 import zstandard
 from datasets import load_dataset
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.edits import line_digest
 from annotate.goldsets.importing import canonical, import_gold
 from annotate.goldsets.manifest import GoldSetError

@@ -1,28 +1,22 @@
 """--json: whatever a command does, its output is one JSON document, and a refusal stays a sentence."""
 
-import importlib
 import io
 import json
-import pkgutil
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
-from annotate.actions.commands import ActionCommand
+from annotate.actions.commands import call_command
+from annotate.actions.named import by_name
 from annotate.kinds import Answer
-from annotate.management import commands
 from annotate.models import Annotator, Task, Unit
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.corpus import NAME
 from tests.inputs.conftest import TALK
 
-COMMANDS = {
-    name
-    for each in pkgutil.iter_modules(commands.__path__)
-    if issubclass(importlib.import_module(f"{commands.__name__}.{(name := each.name)}").Command, ActionCommand)
-}
+COMMANDS = {*by_name(), "check_kind"}
 
 
 @pytest.fixture

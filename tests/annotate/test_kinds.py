@@ -4,8 +4,9 @@ import hashlib
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import KINDS
 from annotate.models import Task

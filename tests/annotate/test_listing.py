@@ -9,12 +9,13 @@ from datetime import timedelta
 import pytest
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.management.commands import serve
 from annotate.models import Job, Pause, Task

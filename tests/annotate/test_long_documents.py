@@ -5,8 +5,8 @@ import json
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task

@@ -5,8 +5,9 @@ import io
 import pyarrow.parquet as pq
 import pytest
 from django.conf import settings
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.lots import fixed_digest, outcome, outcome_digest
 from annotate.kinds import Answer

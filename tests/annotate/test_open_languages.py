@@ -5,8 +5,9 @@ any other.
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds.files import read_kind
 from annotate.models import Annotator, LanguageRoute, Task

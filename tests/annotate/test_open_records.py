@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.models import Task
 from annotate.quality.gold_answers import GoldAnswerError, read_gold
 from annotate.quality.guidelines import current

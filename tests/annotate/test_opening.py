@@ -6,8 +6,9 @@ from collections import Counter
 from dataclasses import replace
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.allocation import further
 from annotate.kinds import Answer

@@ -11,10 +11,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.manifest import manifest_of
 from corpora.core.pairs import cell
 from corpora.engines import asking

@@ -5,10 +5,11 @@ from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Invite
 from annotate.work import accounts

@@ -7,8 +7,9 @@ import shlex
 from collections import Counter
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core.planning import Checks, Draw, Expected, Stream, planned, width
 from annotate.models import LanguageRoute, Task
 from annotate.reports import plans

@@ -4,9 +4,10 @@ import json
 
 import numpy as np
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.actions.import_judgments import import_judgments
 from annotate.actions.judgment_files import JudgmentFileError
 from annotate.core import stages

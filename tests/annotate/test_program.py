@@ -1,6 +1,5 @@
 """The command `assay`: the list of its commands, their help, what it says to words that are no command, its version."""
 
-import importlib
 import json
 import pkgutil
 import re
@@ -9,12 +8,13 @@ import sys
 from functools import partial
 
 import pytest
-from django.core.management import call_command
 from django.urls import reverse
 
 from annotate import endings, program
 from annotate.actions.calling import Command
-from annotate.actions.commands import ActionCommand
+from annotate.actions.commands import ActionCommand, call_command
+from annotate.actions.commands import command_named as command
+from annotate.actions.named import by_name
 from annotate.management import commands
 from corpora.folders import corpus_dir
 from corpora.manifest import Manifest, read_manifest, write_manifest
@@ -22,13 +22,9 @@ from corpora.version import VERSION
 from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment
 
-FILES = [each.name for each in pkgutil.iter_modules(commands.__path__)]
+FILES = sorted({*by_name(), *(each.name for each in pkgutil.iter_modules(commands.__path__))})
 # What each of Django's commands takes.
 DJANGOS = ("--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "color", "--skip-checks")
-
-
-def command(name):
-    return importlib.import_module(f"{commands.__name__}.{name}").Command()
 
 
 def help_of(name, monkeypatch):

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from tests.annotate import crowd
 
 pytestmark = pytest.mark.django_db

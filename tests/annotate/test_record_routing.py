@@ -3,10 +3,11 @@ differences.
 """
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.refusals import NotAllowed, WrongStage
 from annotate.kinds import Answer

@@ -3,8 +3,9 @@
 import io
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import lottery
 from annotate.core.lots import gold_places
 from annotate.kinds import Answer

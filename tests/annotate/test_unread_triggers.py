@@ -7,9 +7,10 @@ import json
 import shutil
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import override_settings
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.estimation import proportion
 from annotate.kinds import Answer

@@ -3,8 +3,9 @@
 from collections import Counter
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets.reading import read_gold_set
 from annotate.goldsets.writing import export

@@ -5,8 +5,8 @@ import json
 import re
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.core.planning import Expected, Stream
 from annotate.models import Task
 from annotate.reports import widths as told

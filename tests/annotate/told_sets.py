@@ -7,8 +7,9 @@ from hashlib import sha256
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.manifest import write_manifest as sign
 from annotate.kinds import Answer
 from annotate.work.adjudication import settle, to_adjudicate

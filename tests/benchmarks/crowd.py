@@ -105,9 +105,7 @@ def set_up(place: Place, world: World, labelers: list[Labeler]) -> dict[Labeler,
         table.write_text("\n".join(["username,name,languages", *rows]) + "\n", encoding="utf-8")
         place.manage("add_annotators", table)
         names = [each.name for each in labelers]
-        call = (
-            f"from django.core.management import call_command\nfor name in {names}: call_command('create_token', name)"
-        )
+        call = f"from annotate.actions.commands import call_command as call\nfor n in {names}: call('create_token', n)"
         tokens = place.manage("django", "shell", "--verbosity=0", "--command", call).split()
     return dict(zip(labelers, tokens, strict=True))
 

@@ -12,8 +12,7 @@ import django
 
 django.setup()
 
-from django.core.management import call_command  # noqa: E402
-
+from annotate.actions.commands import call_command  # noqa: E402
 from corpora.draw_filtered import DRAWN, DROPPED, IDS  # noqa: E402
 from corpora.draw_filtered import sample_filtered as sample  # noqa: E402
 from corpora.models import Corpus  # noqa: E402

@@ -15,9 +15,9 @@ import django
 django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402
-from django.core.management import call_command  # noqa: E402
 from django.test import Client, override_settings  # noqa: E402
 
+from annotate.actions.commands import call_command  # noqa: E402
 from annotate.models import Annotator, Task  # noqa: E402
 from annotate.work.queue import take  # noqa: E402
 from corpora.import_vocabulary import import_vocabulary  # noqa: E402

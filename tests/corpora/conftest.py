@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from django.core.management import call_command
+
+from annotate.actions.commands import call_command
 
 POSTS = [
     {"id": "1", "text": "Guten Morgen zusammen, heute scheint in Hamburg die Sonne und alle gehen spazieren."},

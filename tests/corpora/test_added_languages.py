@@ -1,8 +1,9 @@
 """Languages that are listed nowhere, and what a corpus takes of them."""
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from corpora.core.added_languages import add_names, read_added
 from corpora.core.languages import ARTICLE_LABELS, COVERAGE, LANGUAGES, LISTED, Language, confusable_with, normalise
 from corpora.core.predictions import is_label, read_map

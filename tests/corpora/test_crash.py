@@ -9,8 +9,9 @@ from pathlib import Path
 
 import duckdb
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from corpora import staging
 from corpora.core.errors import CorpusError
 from corpora.engines import full_disk_explained
@@ -47,7 +48,7 @@ settings.configure(INSTALLED_APPS={apps!r}, DATA_DIR={data_dir!r}, ENGINE="duckd
                    DEFAULT_AUTO_FIELD="django.db.models.BigAutoField",
                    DATABASES={{"default": {{"ENGINE": "django.db.backends.sqlite3", "NAME": {database!r}}}}})
 django.setup()
-from django.core.management import call_command
+from annotate.actions.commands import call_command
 call_command({command!r}, "c", *{files!r}, **{options!r}, stdout=sys.stderr)
 """
 

@@ -4,10 +4,10 @@ import hashlib
 from datetime import UTC, datetime
 
 import pytest
-from django.core.management import call_command
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from annotate.actions.commands import call_command
 from corpora.core.errors import CorpusError
 from corpora.draw import frame_digest, sample_uniform
 from corpora.items import record

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
 import pytest
-from django.core.management import call_command
 from django.db import IntegrityError, transaction
 
+from annotate.actions.commands import call_command
 from corpora.core.designs import HISTORY, WINDOW
 from corpora.core.errors import CorpusError
 from corpora.draw import frame_digest, sample_precision, sample_recall, sample_uniform, within_reach

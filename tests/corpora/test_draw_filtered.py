@@ -4,8 +4,8 @@ import json
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from corpora.core.errors import CorpusError
 from corpora.draw_filtered import CHANCES, DRAWN, FRAME, IDS, sample_filtered
 from corpora.manifest import manifest_of

@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.actions.import_judgments import import_judgments
 from annotate.work.languages import unknown_code
 from annotate.work.people_file import read_table

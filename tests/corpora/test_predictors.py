@@ -6,8 +6,9 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from corpora.core.errors import CorpusError
 from corpora.core.predictions import classes, read_map
 from corpora.core.records import RecordError

@@ -6,8 +6,9 @@ import subprocess
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from corpora import prelabel as prelabelling
 from corpora import voting_pieces
 from corpora.core.detectors import DETECTORS

@@ -6,10 +6,11 @@ import json
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from annotate.actions.commands import call_command
 from corpora import staging
 from corpora.core.errors import CorpusError
 from corpora.draw import frame_digest, sample_records, sample_uniform

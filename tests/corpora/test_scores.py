@@ -3,8 +3,9 @@
 import gzip
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from corpora.core.errors import CorpusError
 from corpora.manifest import manifest_of
 from corpora.models import Corpus, Draw

@@ -1,8 +1,8 @@
 """SKOS as others publish it: ids, deprecated concepts, hierarchies of ISO 25964, SKOS-XL, and odd XML."""
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from corpora.core.thesaurus import VocabularyError
 from corpora.import_vocabulary import import_vocabulary
 from corpora.models import Concept, Vocabulary

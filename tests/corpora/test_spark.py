@@ -7,9 +7,10 @@ from fractions import Fraction
 
 import duckdb
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import override_settings
 
+from annotate.actions.commands import call_command
 from corpora import engines
 from corpora.core.designs import WINDOW
 from corpora.core.errors import CorpusError

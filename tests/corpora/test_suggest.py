@@ -7,8 +7,9 @@ from math import log
 
 import pytest
 from django.conf import settings as django_settings
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core.ranked_labels import Judged, at_each
 from corpora.core import suggesting
 from corpora.core.rankings import joined, ranked

@@ -7,10 +7,11 @@ from collections import Counter
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from annotate.actions.commands import call_command
 from corpora.core.detectors import detect_fasttext
 from corpora.core.pairs import agrees, joined, read_message, read_turns
 from corpora.core.records import RecordError

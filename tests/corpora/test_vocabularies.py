@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 import rdflib
 from django.conf import settings as django_settings
-from django.core.management import call_command
 from django.db import IntegrityError, transaction
 from rdflib.namespace import RDF, SKOS
 
+from annotate.actions.commands import call_command
 from corpora.core.thesaurus import VocabularyError
 from corpora.import_vocabulary import import_vocabulary
 from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary

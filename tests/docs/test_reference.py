@@ -9,14 +9,14 @@ from argparse import SUPPRESS
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command, get_commands, load_command_class
+from django.core.management import CommandError, get_commands
 from django.core.management.base import BaseCommand
 from django.test import Client
 from django.urls import URLResolver
 from knox.models import AuthToken
 
 from annotate.actions.action import ActionError
-from annotate.actions.commands import ActionCommand
+from annotate.actions.commands import ActionCommand, call_command, command_named
 from annotate.core import refusals, stages
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, LEFT_OUT, TRANSITION, VOTE
 from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE
@@ -26,7 +26,7 @@ from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
 from annotate.pages import api
 from annotate.pages.errors import OTHER_CODES
-from annotate.program import COMMANDS
+from annotate.program import COMMANDS, NAMES
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, page_text, sections, text_of
 
 # --- what is generated
@@ -81,12 +81,8 @@ def test_a_place_that_cannot_be_filled_is_refused_and_the_page_stays(tmp_path, m
 # --- what the code has
 
 
-def ours():
-    return {name: app for name, app in get_commands().items() if app in ("annotate", "corpora")}
-
-
 def parser_of(name):
-    return load_command_class(get_commands()[name], name).create_parser("assay", name)
+    return command_named(name).create_parser("assay", name)
 
 
 def taken_by(name):
@@ -99,13 +95,13 @@ def taken_by(name):
 
 def test_the_reference_has_every_command_and_lists_them_in_the_order_of_the_work():
     text = page_text("reference/commands")
-    told = [name for name in sections(text) if name in ours()]
-    assert set(told) == set(ours())
+    told = [name for name in sections(text) if name in NAMES]
+    assert set(told) == NAMES
     assert re.findall(r"^- \[(\w+)\]\(#\1\): .+\.$", text, re.MULTILINE) == told
     assert re.findall(r"^\*\*(.+)\*\*$", text, re.MULTILINE) == list(COMMANDS)
 
 
-@pytest.mark.parametrize("name", sorted(ours()))
+@pytest.mark.parametrize("name", sorted(NAMES))
 def test_the_reference_has_every_option_and_no_other(name):
     told = re.findall(r"^- `([^ `]+)[^`]*`(?: \*.+\*)?\\\n  [^a-z].*[^.][.?]$", options_of(name), re.MULTILINE)
     assert sorted(told) == sorted(taken_by(name))
@@ -275,9 +271,7 @@ def parse(line):
         name, *rest = rest
     if name in ("--help", "help", "--version", "version") or "--help" in rest:
         return
-    if name not in get_commands():
-        raise CommandError(f"no command {name}")
-    command = load_command_class(get_commands()[name], name)
+    command = command_named(name)
     parser = command.create_parser("assay", name)
     given = vars(parser.parse_args(rest))
     if isinstance(command, ActionCommand):
@@ -308,7 +302,7 @@ INVENTED = {("add-an-option.md", "--only")}
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=names(DOCUMENTS))
 def test_every_command_and_option_that_is_named_exists(path):
-    every = {spelled for name in get_commands() if name in ours() for spelled in taken_by(name)} | {
+    every = {spelled for name in NAMES for spelled in taken_by(name)} | {
         "--help",
         "--traceback",
     }
@@ -318,9 +312,9 @@ def test_every_command_and_option_that_is_named_exists(path):
         words = token.content.split()
         name = words[1] if words[0] == "assay" and len(words) > 1 else words[0]
         if words[0] == "assay" != name and name.islower() and name.isidentifier():
-            assert name in (*get_commands(), "django", "help", "version"), token.content
+            assert name in (*NAMES, *get_commands(), "django", "help", "version"), token.content
         options = {word.split("=")[0] for word in words if re.match(r"--[a-z]", word)}
-        if name in ours():
+        if name in NAMES:
             assert options <= {*taken_by(name), "--help"}, token.content
         elif words[0].startswith("--"):
             assert options <= every, token.content

@@ -17,11 +17,11 @@ from pathlib import Path
 import pytest
 from django.apps import apps
 from django.conf import settings as django_settings
-from django.core.management import call_command
 from django.db import connection, transaction
 from django.test import override_settings
 
 from annotate import endings
+from annotate.actions.commands import call_command
 from corpora.models import Corpus
 from tests.annotate.corpus import NAME, prelabelled  # noqa: F401 - fixture
 from tests.annotate.labelled_sets import labelled_set

@@ -21,9 +21,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from django.conf import settings
-from django.core.management import call_command
 
 from annotate import endings
+from annotate.actions.commands import call_command
 from annotate.models import Judgment
 from corpora.manifest import read_manifest
 from corpora.models import Concept

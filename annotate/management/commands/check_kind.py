@@ -40,12 +40,16 @@ def run(values, progress) -> Outcome:
     return Outcome([tell(kind), f"The page is in {path}."], data=data | {"page": path})
 
 
+ACTION = Action(
+    "check_kind",
+    "Say in English what people will see of a kind's TOML file, and write its page with an invented record.",
+    OPTIONS,
+    run,
+    (KindError,),
+    on_files=True,
+)
+
+
 class Command(ActionCommand):
-    action = Action(
-        "check_kind",
-        "Say in English what people will see of a kind's TOML file, and write its page with an invented record.",
-        OPTIONS,
-        run,
-        (KindError,),
-        on_files=True,
-    )
+    def __init__(self) -> None:
+        super().__init__(ACTION)

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from django.contrib.auth.models import Permission, User
 from django.contrib.auth.tokens import default_token_generator
-from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
@@ -14,6 +13,7 @@ from django.utils import timezone
 from django.utils.http import urlsafe_base64_encode
 from knox.models import AuthToken
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial

@@ -6,11 +6,12 @@ from datetime import timedelta
 import pytest
 from axes.models import AccessAttempt
 from django.contrib.auth.hashers import MD5PasswordHasher
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client, RequestFactory
 from django.urls import reverse
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.pages.addresses import address_of
 from annotate.work import accounts
 from annotate.work.people_file import Row

@@ -9,11 +9,12 @@ from django.contrib.auth.password_validation import validate_password
 from django.core import mail
 from django.core.cache import cache
 from django.core.exceptions import ImproperlyConfigured, ValidationError
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.test import Client
 from django.urls import reverse
 from knox.models import AuthToken
 
+from annotate.actions.commands import call_command
 from annotate.work import accounts
 from deploy.settings import mail_server, whole_number
 from tests.annotate.accounts.acts import NEW, OLD, is_in, log_in, tasks_by, type_wrong_passwords

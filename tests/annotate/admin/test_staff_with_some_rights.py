@@ -3,11 +3,11 @@
 import pytest
 from django.contrib.auth.models import Group, Permission, User
 from django.core.files.uploadedfile import SimpleUploadedFile
-from django.core.management import call_command
 from django.db import transaction
 from django.test import Client
 from django.urls import reverse
 
+from annotate.actions.commands import call_command
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Qualification, Task
 from annotate.work import accounts, pausing

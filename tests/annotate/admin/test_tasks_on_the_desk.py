@@ -5,9 +5,9 @@ from html import unescape
 
 import pytest
 from django.contrib.auth.models import Permission, User
-from django.core.management import call_command
 from django.urls import reverse
 
+from annotate.actions.commands import call_command
 from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer
 from annotate.models import Task, Transition, Unit

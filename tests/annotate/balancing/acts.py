@@ -4,8 +4,7 @@ import io
 import json
 from pathlib import Path
 
-from django.core.management import call_command
-
+from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.work.judging import judge
 from annotate.work.queue import take

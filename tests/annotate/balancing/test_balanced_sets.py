@@ -7,8 +7,9 @@ from itertools import product
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.models import Task, Unit
 from tests.annotate.balancing.acts import (
     LANGUAGES,

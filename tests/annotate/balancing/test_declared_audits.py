@@ -6,8 +6,8 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.core.estimation import UNKNOWN
 from annotate.core.filter_audit import Part, share
 from annotate.evaluation.evaluate import evaluate

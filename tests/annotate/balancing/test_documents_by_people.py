@@ -5,8 +5,9 @@ import re
 from collections import Counter
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.evaluation.evaluate import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task

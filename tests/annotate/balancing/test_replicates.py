@@ -4,10 +4,11 @@ import io
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
 from annotate.actions import open_task
 from annotate.actions.action import ActionError, Progress
+from annotate.actions.commands import call_command
 from annotate.models import Task
 from tests.annotate.balancing.acts import SIZES, TOPICS, exported, import_documents, lists, opened
 

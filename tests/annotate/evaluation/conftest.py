@@ -4,8 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judging import judge

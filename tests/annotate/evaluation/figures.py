@@ -5,8 +5,9 @@ import json
 from fractions import Fraction
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.evaluation.given import read_sets
 from annotate.evaluation.posts import evaluate
 

@@ -6,9 +6,9 @@ import shutil
 from pathlib import Path
 
 import pytest
-from django.core.management import call_command
 
 import assay
+from annotate.actions.commands import call_command
 from annotate.core.bleu import corpus_bleu
 from annotate.core.comparing import holm, mcnemar
 from annotate.core.intervals import jeffreys

@@ -3,8 +3,8 @@
 import random
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
 
 pytestmark = pytest.mark.django_db(transaction=True)

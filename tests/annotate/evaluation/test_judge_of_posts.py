@@ -5,8 +5,8 @@ from dataclasses import replace
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from corpora.folders import corpus_dir
 from corpora.manifest import Part, manifest_of, write_manifest
 from tests.annotate.evaluation.figures import figures, refusal, written

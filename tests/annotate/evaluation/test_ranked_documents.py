@@ -9,12 +9,12 @@ from statistics import fmean
 
 import pytest
 from django.conf import settings
-from django.core.management import call_command
 from hypothesis import HealthCheck, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 
 import assay
+from annotate.actions.commands import call_command
 from annotate.core.comparing import holm
 from annotate.evaluation.evaluate import evaluate
 from tests.annotate.evaluation.figures import figures, refusal

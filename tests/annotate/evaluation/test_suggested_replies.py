@@ -4,9 +4,9 @@ import json
 import shutil
 
 import pytest
-from django.core.management import call_command
 
 import assay
+from annotate.actions.commands import call_command
 from annotate.core.comparing import holm
 from tests.annotate.evaluation.figures import figures, refusal
 from tests.annotate.reply_sets import reply_set, responses_file

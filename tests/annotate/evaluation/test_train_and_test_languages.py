@@ -6,11 +6,11 @@ import shutil
 from collections import Counter
 
 import pytest
-from django.core.management import call_command
 from django.db import transaction
 from django.test import override_settings
 
 import assay
+from annotate.actions.commands import call_command
 from annotate.core.comparing import holm, mcnemar
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.formats import mldoc

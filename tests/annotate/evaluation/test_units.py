@@ -7,9 +7,9 @@ import random
 import re
 
 import pytest
-from django.core.management import call_command
 
 import assay
+from annotate.actions.commands import call_command
 from annotate.core.confidence_sequence import share_at_every_look
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.manifest import manifest_of

@@ -3,8 +3,7 @@
 import resource
 from contextlib import contextmanager
 
-from django.core.management import call_command
-
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle

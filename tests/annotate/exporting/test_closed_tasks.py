@@ -4,8 +4,9 @@ from io import StringIO
 
 import pytest
 from django.contrib.auth.models import User
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets.verifying import verify
 from annotate.goldsets.writing import export

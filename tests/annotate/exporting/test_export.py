@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets import columns
 from annotate.goldsets.counting import TALLIES, Counts

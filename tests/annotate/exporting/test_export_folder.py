@@ -6,8 +6,9 @@ import stat
 from itertools import cycle
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import Answer

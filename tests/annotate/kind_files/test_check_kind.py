@@ -3,8 +3,8 @@
 import re
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
 from annotate.kinds.files import HERE
 from annotate.kinds.telling import tell

@@ -3,8 +3,9 @@
 import re
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
 from annotate.kinds.files import (
     HERE,

@@ -5,8 +5,7 @@ import json
 import tempfile
 from pathlib import Path
 
-from django.core.management import call_command
-
+from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judging import judge

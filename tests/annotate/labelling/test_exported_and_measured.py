@@ -6,8 +6,9 @@ from math import log2
 from statistics import fmean
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from tests.annotate.evaluation.figures import figures, rows_of, written
 from tests.annotate.labelling.acts import command, opened
 

@@ -3,8 +3,9 @@
 import json
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.models import Judgment, Suggestion, Task
 from annotate.quality.suggestions import suggested
 from annotate.work.suggesting import DEPTH

@@ -1,9 +1,9 @@
 """Voiding what somebody answered: what is asked anew, of whom, and what stands."""
 
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered
 from annotate.kinds import Answer

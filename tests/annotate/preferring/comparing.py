@@ -3,8 +3,7 @@
 import json
 from pathlib import Path
 
-from django.core.management import call_command
-
+from annotate.actions.commands import call_command
 from annotate.models import Task
 
 CORPUS = "talk"

@@ -6,8 +6,8 @@ from hashlib import sha256
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality.sides import sides_of

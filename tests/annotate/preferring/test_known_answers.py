@@ -4,8 +4,9 @@ import json
 import re
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Judgment, Side, Task, TrialAnswer

@@ -6,8 +6,9 @@ import unicodedata
 from collections import Counter
 
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.models import Comparison, Task
 from tests.annotate.preferring.comparing import CORPUS, open_comparison, records, write_corpus, write_system

@@ -4,9 +4,9 @@ from collections import Counter
 from datetime import timedelta
 
 import pytest
-from django.core.management import call_command
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.estimation import proportion
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer

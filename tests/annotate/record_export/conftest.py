@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.writing import export
 from annotate.kinds import KINDS
 from annotate.quality.gold_answers import GoldRow

@@ -7,9 +7,10 @@ from shutil import copytree
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.utils import timezone
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial

@@ -7,8 +7,8 @@ from itertools import combinations
 import pyarrow.parquet as pq
 import pytest
 from datasets import load_dataset
-from django.core.management import call_command
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.writing import export
 from annotate.kinds import Answer
 from annotate.models import Judgment

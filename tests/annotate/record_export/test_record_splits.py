@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pyarrow.parquet as pq
 import pytest
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 
+from annotate.actions.commands import call_command
 from annotate.goldsets.writing import export
 from corpora.manifest import manifest_of, write_manifest
 from tests.annotate.exporting.told import card_of, everything_in, files
