@@ -54,14 +54,9 @@ def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
 def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
     manifest, place = manifest_of(folder), folder / "manifest.json"
     if "lots" not in manifest:
-        raise GoldSetError(f"{place} says nothing of lots: the set was imported, or an earlier version wrote it.")
+        raise GoldSetError(f"{place} has no lots, since the set was imported.")
     told, task = get(place, manifest, "lots", dict), get(place, manifest, "task", dict)
     name = get(place, task, "name", str)
-    if not told.get("secret_sha256"):
-        raise GoldSetError(
-            f"The task {name} was opened when lots were drawn by the seed, which {place} has; there is no secret by "
-            "which they could be drawn again."
-        )
     if told.get("secret") is None:
         raise GoldSetError(
             f"{folder} does not have the secret of its lots yet. Whoever runs the task can close it and export it "
@@ -134,22 +129,20 @@ def _drawn_again(
     folder: Path, told: dict[str, Any], by: Lots, task: dict[str, Any]
 ) -> Iterator[tuple[str, int, Iterator[Checked]]]:
     lines: list[Line] = []
-    if isinstance(told.get("file"), str):
-        file = folder / told["file"]
-        for number, line in enumerate(_lines(file), 1):
-            try:
-                decisions = [] if line["lot"] == OUTCOME else list(lots.checked(by, line))
-            except (KeyError, TypeError, ValueError, ArithmeticError) as error:
-                raise GoldSetError(f"{file}, line {number:,} is no lot. {RESTORE}") from error
-            lines.append(line)
-            yield line["lot"], int(line["lot"] != OUTCOME), iter(decisions)
-    rows = [row for path in sorted(folder.glob("*.jsonl")) if path.name != told.get("file") for row in _lines(path)]
+    file = folder / get(folder / "manifest.json", told, "file", str)
+    for number, line in enumerate(_lines(file), 1):
+        try:
+            decisions = [] if line["lot"] == OUTCOME else list(lots.checked(by, line))
+        except (KeyError, TypeError, ValueError, ArithmeticError) as error:
+            raise GoldSetError(f"{file}, line {number:,} is no lot. {RESTORE}") from error
+        lines.append(line)
+        yield line["lot"], int(line["lot"] != OUTCOME), iter(decisions)
+    rows = [row for path in sorted(folder.glob("*.jsonl")) if path != file for row in _lines(path)]
     try:
-        if isinstance(told.get("file"), str):
-            yield from _fitting(rows, lines)
-            yield OUTCOME, 0, _outcomes(rows, lines, by, told)
-            yield GOLD_PLACE, 0, _of_people(rows, [line for line in lines if line["lot"] == GOLD_PLACE])
-            yield BLIND, 0, _blind(rows, by, task)
+        yield from _fitting(rows, lines)
+        yield OUTCOME, 0, _outcomes(rows, lines, by, told)
+        yield GOLD_PLACE, 0, _of_people(rows, [line for line in lines if line["lot"] == GOLD_PLACE])
+        yield BLIND, 0, _blind(rows, by, task)
         yield SIDE, 0, _sides(rows, by)
     except (KeyError, TypeError, ValueError) as error:
         raise GoldSetError(f"The rows in {folder} lack what their lots are drawn from. {RESTORE}") from error

@@ -120,7 +120,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     _write_rows(export, folder, names, counts, progress)
     if folders.without_empty(folder / names["left_out"]):
         names["left_out"] = ""
-    if export.tell_secret and not export.task.lots_by_seed:
+    if export.tell_secret:
         commitments.write_lots(folder / commitments.FILE, export.task)
     if "labels" in names:
         concepts.write_labels(folder / names["labels"], export)

@@ -7,7 +7,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models import Exists, OuterRef, Subquery
 
-from annotate.core.lottery import Lots, by_secret, by_seed
+from annotate.core.lottery import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.options import OPTIONS
 from corpora.models import Draw
@@ -104,7 +104,6 @@ class Task(_Options, models.Model):
     options = models.JSONField(default=dict, blank=True)
     secret = models.CharField(
         max_length=64,
-        blank=True,
         default=new_secret,
         editable=False,
         help_text="by which all is drawn that decides about people or trust; its SHA-256 is published from the start",
@@ -114,11 +113,6 @@ class Task(_Options, models.Model):
         blank=True,
         editable=False,
         help_text="when an export told the secret; from then on anybody can foresee the lots, so nobody is asked more",
-    )
-    lots_by_seed = models.BooleanField(
-        default=False,
-        editable=False,
-        help_text="opened before lots had a secret: they go on by the seed, so that what was drawn stays",
     )
     created_at = models.DateTimeField(auto_now_add=True)
 
@@ -147,8 +141,8 @@ class Task(_Options, models.Model):
 
     @property
     def lots(self) -> Lots:
-        """By which all is drawn that decides about people or trust. What is drawn of a corpus goes by the seed."""
-        return by_seed(self.seed) if self.lots_by_seed else by_secret(self.secret)
+        """The random draws that decide about people or trust. Draws from a corpus use the seed instead."""
+        return by_secret(self.secret)
 
     @property
     def draw(self) -> Draw:

@@ -34,15 +34,14 @@ _READ = 2_000
 
 
 def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
-    """secret_sha256: None of a task without a secret. secret: None until it is told. file: with what is needed to draw
-    the lots again; None until then, and of a task that was opened when only sides were drawn by the secret. outcomes:
-    when what became of the drawn units was fixed, and its digest; the last one holds.
+    """secret: None until it is disclosed. file: what is needed to repeat the draws; None until then. outcomes: when the
+    outcomes of the drawn units were fixed, and their digest; the last one holds.
     """
     fixed = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("pk").values_list("how", flat=True)
     return {
-        "secret_sha256": sha256(task.secret.encode()).hexdigest() if task.secret else None,
+        "secret_sha256": sha256(task.secret.encode()).hexdigest(),
         "secret": task.secret if tell_secret else None,
-        "file": FILE if tell_secret and not task.lots_by_seed else None,
+        "file": FILE if tell_secret else None,
         "outcomes": [{"at": how["at"], "digest": how["digest"]} for how in fixed],
     }
 
@@ -58,8 +57,6 @@ def fix(task: Task) -> str:
 
     Later changes are fixed anew, and the earlier digest stays beside the new one. The caller has locked the task.
     """
-    if not task.secret or task.lots_by_seed:
-        return ""
     others = [line for line in lines(task) if line["lot"] != OUTCOME]
     if not others:
         return ""

@@ -16,7 +16,6 @@ from django.db.models.functions import Coalesce
 
 from annotate.core.estimation import proportion
 from annotate.core.lots import gold_order, gold_places, scheduled
-from annotate.core.lottery import Lots, by_seed
 from annotate.models import Judgment, Lease, Pause, Task, Unit
 from corpora.prepared import prepared
 
@@ -79,11 +78,10 @@ def is_due(permit, language: str, turn: Turn) -> bool:
     return scheduled(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
 
 
-def in_order(permit, pots: Iterable[tuple[int, int, str]]) -> list[int]:
-    """Units of honeypots in the order in which the annotator is given them. pots: unit, item and its id."""
-    lots, person = _drawn_for(permit)
-    named = {str(item) if permit.task.lots_by_seed else key: unit for unit, item, key in pots}
-    return [named[key] for key in gold_order(lots, person, named)]
+def in_order(permit, pots: Iterable[tuple[int, str]]) -> list[int]:
+    """Units of honeypots in the order in which the annotator is given them. pots: unit and the id of its item."""
+    named = {key: unit for unit, key in pots}
+    return [named[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, named)]
 
 
 def to_come(permit, turn: Callable[[Task, str], Turn], work: Counter[str], pool: Counter[str]) -> int:
@@ -129,20 +127,9 @@ def block(task: Task) -> int:
     return max(2, round(1 / task.gold_share))
 
 
-def _drawn_for(permit) -> tuple[Lots, str]:
-    """The lots of gold answers, and the name by which they know the annotator. Tasks that were opened before lots had
-    a secret keep the places and the order that their people are in the middle of, by the keys of that time.
-    """
-    task, annotator = permit.task, permit.annotator
-    if task.lots_by_seed:
-        return by_seed(f"{task.seed}:{task.name}"), str(annotator.pk)
-    return task.lots, annotator.pseudonym
-
-
 def _places(permit, language: str, size: int) -> Callable[[int], bool]:
     """Whether the unit at a place among those in a language, 0 for the first, has a known answer."""
-    lots, person = _drawn_for(permit)
-    return gold_places(lots, person, language, size)
+    return gold_places(permit.task.lots, permit.annotator.pseudonym, language, size)
 
 
 def is_first() -> Q:

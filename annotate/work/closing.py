@@ -139,13 +139,7 @@ def how_to_go_on(task: Task) -> str:
 
 @transaction.atomic
 def tell_secret(task: Task) -> None:
-    """Note that the secret of the task's lots is told: it is never opened again. WrongStage while it is open, and where
-    there is no secret.
-    """
-    if not task.secret:
-        raise WrongStage(
-            f"{task.name} was opened when lots were drawn by the seed, which the manifest has; leave --tell-secret out."
-        )
+    """Note that an export discloses the secret, so the task is never opened again. WrongStage while it is open."""
     found = locked(task)
     if found.is_open:
         raise WrongStage(

@@ -164,7 +164,7 @@ def give(unit: Unit, permit: Permit) -> Lease | None:
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
     def pots(task, annotator, language, work) -> QuerySet[Unit]:
-        """The gold answers of a language that a person can be given: unit, item, its id, whether they have it or gave
+        """The gold answers of a language that a person can be given: unit, id of its item, whether they have it or gave
         it back, and to how many others it was shown who have not answered a unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
@@ -176,7 +176,7 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         # Counted, and not asked whether there is one: PostgreSQL would make a join of that.
         number = met.order_by().values("unit").annotate(number=Count("pk")).values("number")
         left = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
-        return left.values_list("pk", "item_id", "item__key", "given", "met")
+        return left.values_list("pk", "item__key", "given", "met")
 
     return pots
 

@@ -3,16 +3,14 @@ gold answers goes on whatever becomes of what it gave.
 """
 
 from datetime import timedelta
-from importlib import import_module
 
 import pytest
-from django.apps import apps
 from django.db import transaction
 from django.utils import timezone
 
 from annotate.core import stages
 from annotate.kinds import Answer
-from annotate.models import Backlog, Lease, Task
+from annotate.models import Backlog, Lease
 from annotate.quality.qualification import grant
 from annotate.work.eligible import beyond, unjudged
 from annotate.work.judging import judge, skip, undo
@@ -175,18 +173,3 @@ def test_the_lot_goes_on_by_one_with_each_unit_that_it_gives_whatever_becomes_of
         met += was_pot
     blocks = [[was_pot for _, was_pot in rows][start : start + 3] for start in range(0, len(rows) - 2, 3)]
     assert [sum(block) for block in blocks] == [1] * len(blocks)
-
-
-def test_lots_of_earlier_tasks_go_on_where_they_stood(task, person):
-    ann, bea = person("ann", "en"), person("bea", "en")
-    for _ in range(7):
-        answer(ann, task)
-    answer(bea, task)
-    undo(bea, task)
-    stood = dict(Lease.objects.filter(annotator=ann).values_list("pk", "turn"))
-    Lease.objects.update(turn=None)
-    Task.objects.update(lots_by_seed=True)
-    import_module("annotate.migrations.0010_backlogs").keep_turns(apps, None)
-    assert dict(Lease.objects.filter(annotator=ann).values_list("pk", "turn")) == stood
-    # What was taken back had not counted.
-    assert set(Lease.objects.filter(annotator=bea).values_list("turn", flat=True)) == {None}

@@ -482,7 +482,7 @@ def test_a_set_that_was_imported_has_no_lots_to_verify(tmp_path):
     published = tmp_path / "published.tsv"
     published.write_text("".join(f"{label}\t{n}\n" for n, label in enumerate(["de", "en"] * 20)), encoding="utf-8")
     call_command("import_gold", published, out=tmp_path / "gold", design="uniform", name="x", stdout=io.StringIO())
-    with pytest.raises(CommandError, match="says nothing of lots"):
+    with pytest.raises(CommandError, match="has no lots, since the set was imported"):
         call_command("verify_lots", tmp_path / "gold")
     with pytest.raises(CommandError, match="There is no folder"):
         call_command("verify_lots", tmp_path / "nowhere")

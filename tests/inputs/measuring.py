@@ -122,7 +122,7 @@ EVALUATE = [
 
 VERIFY_LOTS = [
     ("verify_lots unfinished", None, 1, "unfinished does not have the secret of its lots yet"),
-    ("verify_lots published", None, 1, "says nothing of lots"),
+    ("verify_lots published", None, 1, "has no lots, since the set was imported"),
     ("verify_lots nowhere", None, 1, "no folder nowhere"),
     ("verify_lots FILE.set", foreign, 1, "is not a gold set"),
     ("verify_lots FILE.set", manifest(lambda told: told.update(lots=7)), 1, "edited by hand"),

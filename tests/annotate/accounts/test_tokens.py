@@ -1,9 +1,7 @@
 """Tokens of the API: how long they work, and who renews them."""
 
 from datetime import timedelta
-from importlib import import_module
 
-from django.apps import apps
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -25,16 +23,6 @@ def test_a_token_works_for_ninety_days_and_its_owner_sees_until_when(ann):
     assert "expired" in page
     assert 'name="renew"' not in page
     assert tasks_by(key) == 401
-
-
-def test_tokens_from_before_they_expired_last_ninety_days_from_the_update(ann):
-    token, key = AuthToken.objects.create(ann, expiry=None)
-    other, _ = AuthToken.objects.create(ann)
-    import_module("annotate.migrations.0007_tokens_expire").let_expire(apps, None)
-    until = AuthToken.objects.get(pk=token.pk).expiry
-    assert timedelta(days=89) < until - timezone.now() <= timedelta(days=90)
-    assert AuthToken.objects.get(pk=other.pk).expiry == other.expiry
-    assert tasks_by(key) == 200
 
 
 def test_its_owner_renews_a_token_and_nobody_else_does(ann, person):

@@ -123,15 +123,6 @@ def test_all_sides_are_verified_and_one_that_was_changed_is_named(judged, tmp_pa
     assert told["lots"][0]["first"] == "bert and mt5 of en-2 for annotator-bea"
 
 
-def test_sides_of_a_task_that_was_opened_before_other_lots_had_a_secret_are_verified_too(judged, tmp_path):
-    Task.objects.update(lots_by_seed=True)
-    call_command("close", "talk", verbosity=0)
-    call_command("export_gold", "talk", out=tmp_path / "gold", tell_secret=True, verbosity=0)
-    assert not (tmp_path / "gold" / "lots.jsonl").exists()
-    status, told = verified(tmp_path / "gold")
-    assert (status, of_lots(told)) == (0, {"side": (15, 0)})
-
-
 def test_the_card_names_the_systems_their_files_and_what_was_not_asked(judged, tmp_path):
     _, manifest = export(tmp_path)
     card = (tmp_path / "gold" / "README.md").read_text(encoding="utf-8")
