@@ -128,6 +128,13 @@ class _Renderer(RendererHTML):
 
     th_open = td_open
 
+    def tr_open(self, tokens, place, options, env):
+        # A row can be linked to by its first cell. The head has no anchor.
+        opened, words = tokens[place + 1 : place + 3]
+        if opened.type == "th_open":
+            return "<tr>"
+        return format_html('<tr id="row-{}">', anchor_of(words_of(words), env.setdefault("rows", set())))
+
     def link_open(self, tokens, place, options, env):
         token = tokens[place]
         href = led(str(token.attrGet("href")), env["path"])

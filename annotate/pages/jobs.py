@@ -69,6 +69,7 @@ def _told(job: Job) -> dict[str, Any]:
         "tried": job.state == Job.DONE and job.given.get("dry_run") is True,
         "files": [(path.relative_to(out).as_posix(), path.stat().st_size) for path in files],
         "report": job.state == Job.DONE and job.action == "evaluate" and writing.as_context(job.data),
+        "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "leads_to": _leads_to(job) if job.state == Job.DONE else [],
     }
 

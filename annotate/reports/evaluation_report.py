@@ -35,7 +35,7 @@ from annotate.core.figure_rows import LOSSES
 from annotate.reports.curves import Spot, curve
 from annotate.reports.heat_map import Cell as Confusion
 from annotate.reports.heat_map import heat_map
-from annotate.reports.measure_names import DIMENSIONS, MEASURES
+from annotate.reports.measure_names import DIFFERENCE, DIMENSIONS, MEASURES, anchor, method
 from annotate.reports.numbers import (
     NOT_MEASURED,
     coefficient,
@@ -75,6 +75,20 @@ def title(report: dict) -> str:
 def how_to_read(report: dict) -> tuple[str, ...]:
     used = dict.fromkeys(row["measure"] for row in report["rows"])
     return (*report["reading"], *(MEASURES[name].about for name in used if MEASURES[name].about))
+
+
+def methods(report: dict) -> list[tuple[str, str]]:
+    """(anchor, words) of each row of the table of methods that explains a figure of the report."""
+    measures: dict[str, dict[str, None]] = {}
+    for row in report["rows"]:
+        measures.setdefault(method(row["measure"], report["form"]), {})[MEASURES[row["measure"]].name] = None
+    if report.get("comparison"):
+        measures[DIFFERENCE] = {}
+    return [(anchor(row), f"{row}: {', '.join(names)}" if names else row) for row, names in measures.items()]
+
+
+def _method(report: dict, measure: str) -> str:
+    return anchor(method(measure, report["form"]))
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
@@ -147,7 +161,7 @@ def _measured_sections(report: dict, rows: Iterable[dict], cell: Callable[[Mappi
         if not part["of"]:
             found.append(_overall(report, rows, cell))
         elif "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
-            found.append(_crossed(part, rows, cell))
+            found.append(_crossed(report, part, rows, cell))
         else:
             found.append(_sliced(report, part, rows, cell))
     return found
@@ -175,9 +189,17 @@ NOTES = Column("note", "note", NOTE)
 ZERO_AT_BEST = ("refused", "ece", "aurc")  # shares that a plot of the others would hide
 
 
+def _measure_column(report: dict) -> Column:
+    def cell(row: Mapping[str, Any]) -> Cell:
+        name = MEASURES[row["measure"]].name
+        return Cell(name, name, method=_method(report, row["measure"]))
+
+    return Column("measure", "measure", says=cell)
+
+
 def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
     columns = (
-        Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
+        _measure_column(report),
         Column("value", "estimate" if cell is _cell else "A less B", NUMBER, cell),
         *([numbered("units", f"{report['unit']}s")] if any(row["units"] is not None for row in rows) else []),
         NOTES,
@@ -213,7 +235,7 @@ def _sliced(
         columns.append(Column(f"of{place}", DIMENSIONS.get(name, name)))
         columns += [Column(f"name{place}", "name", NAME)] if named else []
     for measure in measures:
-        columns.append(Column(measure, MEASURES[measure].name, NUMBER))
+        columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=_method(report, measure)))
         for key, heading in (("units", f"{report['unit']}s"), ("count", "counts as")):
             if not common and _is_shown(key, measure, measures, slices.values()):
                 columns.append(numbered(f"{measure}_{key}", heading))
@@ -267,7 +289,9 @@ def _slice_cells(
     return cells
 
 
-def _crossed(part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]) -> Section:
+def _crossed(
+    report: dict, part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]
+) -> Section:
     """A table of one measure with the values of the last dimension across. Of a matrix, which has some values down too,
     the diagonal is in brackets, and intervals stand behind the figures where there is room."""
     *names, last = part["of"]
@@ -281,7 +305,8 @@ def _crossed(part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[
         each |= {f"of{n}": value for n, value in enumerate(each["of"])}
     down = [Column(f"of{n}", DIMENSIONS.get(name, name)) for n, name in enumerate(names)]
     is_matrix = any(values[0] in heads for values in listed)
-    across = [Column(head, head, NUMBER, _crossing(head, is_matrix, cell)) for head in heads]
+    row_of_method = _method(report, rows[0]["measure"])
+    across = [Column(head, head, NUMBER, _crossing(head, is_matrix, cell), row_of_method) for head in heads]
     step = ACROSS if is_matrix else WIDE - len(down)
     tables = (
         table(many(len(listed), "row"), [*down, *across[begun : begun + step], NOTES], listed.values())
@@ -405,10 +430,10 @@ def _comparison(report: dict) -> list[Section]:
     others = report["comparison"].get("other_rows")
     beside = {name: {_key(row): row for row in own} for name, own in (("A", report["rows"]), ("B", others)) if others}
     columns = [
-        Column("measure", "measure", says=lambda row: MEASURES[row["measure"]].name),
+        _measure_column(report),
         Column("of", "of", says=_of),
         *(Column(name, name, NUMBER, partial(_beside, figures)) for name, figures in beside.items()),
-        Column("value", "A less B", NUMBER, _difference),
+        Column("value", "A less B", NUMBER, _difference, anchor(DIFFERENCE)),
         numbered("units", f"{report['unit']}s"),
         *(Column(key, TESTS[key], NUMBER, _tested(key)) for key in TESTS if tested),
         Column("better", "better", says=lambda row: _better_of(row, names)),
@@ -453,7 +478,7 @@ def _of(row: Mapping[str, Any]) -> str:
 
 RELIABILITY = (
     Column("confidence", "mean confidence", NUMBER, lambda row: percent(row["confidence"])),
-    Column("accuracy", "accuracy", NUMBER, lambda row: estimate({**row, "value": row["accuracy"]})),
+    Column("accuracy", "accuracy", NUMBER, lambda row: estimate({**row, "value": row["accuracy"]}), anchor("Scores")),
     numbered("units", "units"),
     NOTES,
 )

@@ -1,6 +1,6 @@
 """The measures and dimensions of reports on evaluations: their names, and a sentence on each measure that needs one."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 
@@ -143,6 +143,52 @@ MEASURES: Mapping[str, Measure] = {
     "vanished": Measure("vanished", is_share=False, is_exact=True),
     "erased": Measure("erased", is_share=False, is_exact=True),
 }
+# Row of the table in docs/explanation/measuring.md -> the measures that it explains. Of two rows with the same measure,
+# the first is for posts.
+METHODS: Mapping[str, Collection[str]] = {
+    "Accuracy": ("accuracy",),
+    "Recall": ("recall",),
+    "Precision": ("precision", "precision_without_und", "balanced_precision", "natural_precision"),
+    "F1": ("f1",),
+    "Means over labels": ("mean_recall", "mean_precision", "mean_f1"),
+    "Recall of two frames": ("reach", "recall_set", "uniform_set"),
+    "Naive figures": ("naive_accuracy", "naive_recall", "naive_precision"),
+    "One label per unit": (
+        *("accuracy", "precision", "recall", "f1", "macro_precision", "macro_recall", "macro_f1"),
+        *("kappa", "mcc", "mae", "weighted_kappa"),
+    ),
+    "Scores": (
+        *("log_loss", "brier", "ece", "aurc", "macro_roc_auc", "macro_average_precision", "roc_auc"),
+        *("average_precision", "cross_entropy", "manhattan"),
+    ),
+    "Thresholds": ("threshold", "reached_precision", "least_score"),
+    "Share in the corpus": ("corpus_share",),
+    "Agreement with people": ("pairwise_agreement", "agreement_difference", "alpha"),
+    "Queries and texts": ("ndcg", "bleu4"),
+    "Balanced sets": ("mean_accuracy", "transfer"),
+    "Ranked labels": ("P", "R", "RP", "nDCG"),
+    "Several labels": ("micro_precision", "micro_recall", "micro_f1"),
+    "Suggested replies": ("weighted_rouge", "rouge1", "rouge2", "rouge3", "dist1", "dist2", "p1", "mrr"),
+    "Without an interval": (
+        *("refused", "recall_there", "coverage_there", "accuracy_there", "winning_rate", "judge_close", "person_close"),
+        *("answers_needed", "visible", "if_wrong", "if_right", "never_shown", "posts_never_shown", "outside"),
+        *("vanished", "erased"),
+    ),
+}
+DIFFERENCE = "Difference of two systems"  # the row of all of them
+
+
+def method(measure: str, form: str) -> str:
+    """The row that explains a measure. form: of the report."""
+    rows = [row for row, measures in METHODS.items() if measure in measures]
+    return rows[0] if form == "posts" else rows[-1]
+
+
+def anchor(row: str) -> str:
+    """Of a row of that table, as pages of the documentation have it."""
+    return f"row-{row.lower().replace(' ', '-')}"
+
+
 DIMENSIONS: Mapping[str, str] = {
     "people": "agreement among people",
     "way": "way of estimating",

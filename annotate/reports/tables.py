@@ -31,6 +31,7 @@ class Cell:
     """What is shown, and the value by which it is sorted; None comes last in both directions.
 
     url: where it leads. note: smaller, behind it. mark: a class that sets the cell off, or the row, if it is the first.
+    method: anchor of the row that explains it, in the documentation's table of methods.
     """
 
     shown: str
@@ -38,16 +39,19 @@ class Cell:
     url: str = ""
     note: str = ""
     mark: str = ""
+    method: str = ""
 
 
 @dataclass(frozen=True)
 class Column:
-    """says: the cell of a row, or the words in it; without it, what the row has under the key, as text."""
+    """says: the cell of a row, or the words in it; without it, what the row has under the key, as text. method: anchor
+    of the row that explains the figures, in the documentation's table of methods."""
 
     key: str
     heading: str
     kind: str = TEXT
     says: Callable[[Row], Cell | str] | None = None
+    method: str = ""
 
     @property
     def down(self) -> bool:
@@ -60,7 +64,7 @@ class Column:
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Without what it says, which cannot be kept in a file: a table that is kept has its cells."""
-        return Column, (self.key, self.heading, self.kind)
+        return Column, (self.key, self.heading, self.kind, None, self.method)
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,7 @@ class Heading:
     kind: str
     sort: str  # of the link; empty where the table is not sorted
     aria: str  # "ascending", "descending" or nothing
+    method: str
 
 
 @dataclass(frozen=True)
@@ -145,7 +150,7 @@ class Table:
             turn = not down if number == place else column.down
             aria = ("descending" if down else "ascending") if number == place else ""
             sort = f"{self.slug}.{'-' if turn else ''}{column.key}" if self.slug else ""
-            found.append(Heading(column.heading, column.kind, sort, aria))
+            found.append(Heading(column.heading, column.kind, sort, aria, column.method))
         return found
 
     @property

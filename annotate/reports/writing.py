@@ -13,6 +13,10 @@ from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrap
 NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # sections
 PAPER_ROWS = 40  # of a table in LaTeX
 LATEX_NEEDS = "% \\usepackage{booktabs}; labels in other scripts than Latin need XeLaTeX or LuaLaTeX.\n"
+WHERE_METHODS = (
+    "How each figure is estimated, what that assumes, how often its intervals cover, and where it fails: the page "
+    "“Measuring” of Assay’s documentation (explanation/measuring.md) has a table with these rows."
+)
 FOLDED = 12  # a table of more rows is folded in the HTML
 
 
@@ -57,6 +61,8 @@ def as_markdown(report: dict) -> str:
         "headlines": [[marked_down(words) for words in line] for line in evaluation_report.headlines(report)],
         "how_to_read": evaluation_report.how_to_read(report),
         "sections": sections,
+        "where_methods": marked_down(WHERE_METHODS),
+        "methods": evaluation_report.methods(report),
     }
     return render_to_string("annotate/report.md", context)
 
@@ -73,8 +79,10 @@ def as_latex(report: dict) -> str:
 
 
 def as_html(report: dict) -> str:
-    """One file with its styles and plots inside: no script, nothing fetched."""
-    return render_to_string("annotate/report.html", as_context(report))
+    """One file with its styles and plots inside: no script, nothing fetched. Figures link to a list of methods at the
+    end of the file, which cannot know a server that has the documentation."""
+    methods = {"method_page": "", "where_methods": WHERE_METHODS, "methods": evaluation_report.methods(report)}
+    return render_to_string("annotate/report.html", as_context(report) | methods)
 
 
 def as_context(report: dict) -> dict:

@@ -309,7 +309,7 @@ def test_no_text_in_the_markdown_is_taken_for_markup(report):
     rendered = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"]).render(source)
     tree = Tree(rendered)
     assert {tag for tag, _ in tree.seen} <= {
-        *("h1", "h2", "p", "blockquote", "strong", "ol", "li", "table", "thead", "tbody", "tr", "th", "td"),
+        *("h1", "h2", "p", "blockquote", "strong", "ol", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"),
     }
     assert "<b>|*x*_y_`z`[a](javascript:b) & \x1b[31m # c" in tree.text
 
@@ -386,8 +386,21 @@ def test_the_html_fetches_nothing_and_runs_nothing(large):
 def test_the_contents_lead_to_the_sections(report):
     tree = Tree(as_html(report))
     targets = [attributes["href"][1:] for tag, attributes in tree.seen if tag == "a"]
+    targets = [target for target in targets if not target.startswith("row-")]
     assert len(targets) == 15
     assert set(targets) == {attributes["id"] for tag, attributes in tree.seen if tag == "section"}
+
+
+def test_each_figure_leads_to_its_method_at_the_end_of_the_file(report):
+    source = as_html(report)
+    linked = dict(re.findall(r'<th scope="col" class="number"><a href="#(row-[^"]*)">([^<]*)</a>', source))
+    assert linked["row-difference-of-two-systems"] == "A less B"
+    assert linked.keys() >= {"row-recall", "row-precision"}
+    assert '<a href="#row-accuracy">accuracy</a>' in source
+    listed = re.findall(r'<li id="(row-[^"]*)">', source)
+    assert set(re.findall(r'href="#(row-[^"]*)"', source)) <= set(listed)
+    assert len(set(listed)) == len(listed)
+    assert "- Recall: recall\n" in as_markdown(report)
 
 
 def test_long_tables_are_folded_and_short_ones_open(report, large):
