@@ -86,6 +86,8 @@ def evaluate(
     _check_meant(what, gold[0], options, judge=judge, sequential=sequential)
     if judge:
         options["judge"] = True
+    if sequential and what == UNITS:
+        options["sequential"] = True
     report = _report(what, predictions, gold, against, options)
     if sequential:
         compared = report.get("comparison") or {}
@@ -164,6 +166,11 @@ def _system(predictions: str, judge: str, against: str, options: Mapping[str, An
 
 def _check_meant(what: str, folder: Path, options: Mapping[str, Any], *, judge: str, sequential: bool) -> None:
     """EvaluationError for an option that is not for what is measured on the set."""
+    if judge and sequential:
+        raise EvaluationError(
+            "--sequential is not for a judge's certificate, whose test and further answers are for one look; "
+            f"leave it out, or name {judge} without --judge."
+        )
     if judge and what not in (POSTS, UNITS):
         raise EvaluationError(
             f"--judge is for {POSTS} and {UNITS}, and {folder} is measured by {what}; name {judge} without it."

@@ -12,6 +12,7 @@ import numpy as np
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
+from annotate.core.estimation import LEAST_COUNT
 from annotate.core.figure_rows import holm_corrected, of_compared
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import HALF_WIDTH, certificate, frame_of, judged_units, with_certificate
@@ -42,19 +43,20 @@ def evaluate_units(
     judge: bool = False,
     half_width: float = HALF_WIDTH,
     epsilon: float = EPSILON,
+    sequential: bool = False,
     **reading: Any,
 ) -> dict[str, Any]:
     """The report.
 
     predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. judge:
     whether the predictions are those of a machine judge for the whole corpus, whose certificate is wanted; half_width
-    (in points), epsilon: see judge.py. reading: how the predictions are read, see `_read`.
+    (in points), epsilon: see judge.py. sequential: see read_units. reading: how the predictions are read, see `_read`.
 
     GoldSetError, EvaluationError or CorpusError, a sentence, if they do not fit the set.
     """
     if len(folders) > 1:
         raise EvaluationError(f"{len(folders)} sets of records are given; measure on each by itself.")
-    units = read_units(folders[0], unfinished=unfinished, split=split)
+    units = read_units(folders[0], unfinished=unfinished, split=split, sequential=sequential)
     form = FORMS.get(units.form)
     if form is None or form.SEVERAL:
         measured_forms = ", ".join(name for name, each in FORMS.items() if not each.SEVERAL)
@@ -130,6 +132,16 @@ def _notes(units: Units) -> list[str]:
 
 def _warnings(units: Units) -> list[str]:
     found = unfinished_ones([units])
+    if not units.finished:
+        found.append(
+            "In each language, the records that have a label stand for all that were drawn there. Records on which "
+            "people disagree have a label later; they are harder, and no figure here covers those that still wait."
+        )
+    if units.scarce:
+        found.append(
+            f"Fewer than {LEAST_COUNT} of the units in {', '.join(units.scarce)} have a label, so these figures say "
+            "hardly anything of them."
+        )
     counts = units.manifest.get("counts") or {}
     left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
     if left_out:

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.answers import Floats, Ints
+from annotate.core.estimation import LEAST_COUNT
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RecordSet, check_set
 from annotate.goldsets.columns import COLUMNS
@@ -25,10 +27,12 @@ class Units(RecordSet):
     """Units with a gold label each; the lists and arrays have one element for each unit, (n,).
 
     form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first. ids, gold: ids and
-    gold labels. chances: with which each was drawn from the corpus; weights: how many units each stands for, 1 where
-    that is the least. groups: the place of the group of units that were drawn together, None where each was drawn by
-    itself. slices: name of a slice, such as `language` -> the value of each unit, "" for none. votes: label -> the
-    share of people's answers, empty where nobody answered. offsets: where the row of each begins in `jsonl`.
+    gold labels. chances: with which each was drawn from the corpus and, in an unfinished set, read since; weights: how
+    many units each stands for, 1 where that is the least. scarce: languages in which fewer than LEAST_COUNT of the
+    units that were drawn have a label. groups: the place of the group of units that were drawn together, None where
+    each was drawn by itself. slices: name of a slice, such as `language` -> the value of each unit, "" for none. votes:
+    label -> the share of people's answers, empty where nobody answered. offsets: where the row of each begins in
+    `jsonl`.
     """
 
     corpus: str
@@ -38,6 +42,7 @@ class Units(RecordSet):
     gold: Sequence[str]
     chances: Floats
     weights: Floats
+    scarce: Sequence[str]
     groups: Ints | None
     slices: Mapping[str, Sequence[str]]
     votes: Sequence[Mapping[str, float]]
@@ -52,13 +57,19 @@ class Units(RecordSet):
                 yield json.loads(file.readline())
 
 
-def read_units(folder: Path, *, unfinished: bool, split: str = "") -> Units:
-    """The units of the set in a folder, or of one split of it. GoldSetError if it is not as it was written,
-    EvaluationError if nothing can be measured on it."""
+def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: bool = False) -> Units:
+    """The units of the set in a folder, or of one split of it. sequential: whether intervals are to hold at every look.
+    GoldSetError if it is not as it was written, EvaluationError if nothing can be measured on it."""
     try:
-        return _read(folder, unfinished, split)
+        found = _read(folder, unfinished, split)
     except OSError as error:
         raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
+    if sequential and found.scarce:
+        raise EvaluationError(
+            f"--sequential: in {folder} fewer than {LEAST_COUNT} of the units in {', '.join(found.scarce)} have a "
+            "label, so no interval can hold for all languages. Export the set again when some have been read in each."
+        )
+    return found
 
 
 def _read(folder: Path, unfinished: bool, split: str) -> Units:
@@ -74,7 +85,10 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     _check(found, name, jsonl)
     listed = list(task["labels"])
     labels = listed + sorted(set(found.gold) - set(listed))
-    chances = np.array(found.chances)
+    chances, scarce = np.array(found.chances), list[str]()
+    if not finished:
+        shares, scarce = _shares_read(get(place, manifest, "draws", list), found)
+        chances *= shares
     return Units(
         folder=folder,
         name=name,
@@ -89,12 +103,39 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
         gold=found.gold,
         chances=chances,
         weights=chances.max() / chances,
+        scarce=scarce,
         groups=_groups(found.groups) if together else None,
         slices=found.slices(),
         votes=found.votes,
         jsonl=jsonl,
         offsets=found.offsets,
     )
+
+
+# The language of units and the chance with which they were drawn; None for any chance.
+Stratum = tuple[str, float | None]
+
+
+def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple[Floats, list[str]]:
+    """The share of each unit's stratum that has a label, (n,); and the languages of strata in which fewer than
+    LEAST_COUNT have one.
+
+    A stratum is a language, or a part of one where the draw has parts with chances of their own. People read languages
+    and parts at different speed, so only within a stratum are the units that were read a random sample.
+    """
+    drawn, read = Counter[Stratum](), Counter[Stratum]()
+    for draw in draws:
+        parts = draw["parameters"].get("drawn") or {}
+        for part, number in parts.items():
+            drawn[draw["language"], draw["parameters"]["chances"][part]] += number
+        if not parts:
+            drawn[draw["language"], None] += draw["size"]
+    strata: dict[Stratum, Stratum] = {unit: unit if unit in drawn else (unit[0], None) for unit in found.every}
+    for unit, number in found.every.items():
+        read[strata[unit]] += number
+    shares = {unit: min(1.0, read[of] / (drawn[of] or read[of])) for unit, of in strata.items()}
+    scarce = sorted({of[0] for of, number in drawn.items() if read[of] < min(number, LEAST_COUNT)})
+    return np.array([shares[unit] for unit in found.strata]), scarce
 
 
 def _check(found: "_Columns", name: str, jsonl: Path) -> None:
@@ -125,6 +166,9 @@ class _Columns:
     together: str
     split: str
     splits: set[str] = field(default_factory=set)
+    # The language and chance of each unit, and how many units of all splits have these.
+    strata: list[Stratum] = field(default_factory=list)
+    every: Counter[Stratum] = field(default_factory=Counter)
     ids: list[str] = field(default_factory=list)
     gold: list[str] = field(default_factory=list)
     chances: list[float] = field(default_factory=list)
@@ -143,10 +187,13 @@ class _Columns:
         with jsonl.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 row = json.loads(line)
+                stratum = row.get("language") or "", row.get("chance") or 1.0
+                self.every[stratum] += 1
                 if row.get("split"):
                     self.splits.add(row["split"])
                 if not self.split or row.get("split") == self.split:
                     self._add(f"{jsonl}, line {number:,}", row)
+                    self.strata.append(stratum)
                     self.offsets.append(offset)
                 offset += len(line)
 

@@ -13,7 +13,11 @@ from annotate.actions.commands import call_command
 from annotate.core.confidence_sequence import share_at_every_look
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.manifest import manifest_of
-from tests.annotate.evaluation.figures import figures, refusal, rows_of, written
+from annotate.kinds import Answer
+from annotate.models import Task
+from annotate.work.judging import judge
+from annotate.work.queue import take
+from tests.annotate.evaluation.figures import KIND, figures, refusal, rows_of, written
 
 
 def judged(gold, wrong=0.2, seed=1):
@@ -340,6 +344,57 @@ def test_intervals_that_hold_at_every_look_are_wider_and_name_winners_themselves
 def test_an_unfinished_set_of_posts_is_no_fair_look(stream):
     told = refusal("cld2", "--gold", stream, "--unfinished", "--sequential")
     assert "--sequential is for finished sets of posts" in told
+
+
+@pytest.fixture
+def half_read(person, tmp_path):
+    """half_read(en=30, de=6) opens a task of 60 records, half of them in German, reads so many and exports the set."""
+
+    def make(**read):
+        (tmp_path / "mood.toml").write_text(KIND)
+        rows = [(f"r{n}", "en" if n % 2 else "de", f"Review {n} of it.") for n in range(120)]
+        made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
+        call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
+        how = {"kind": str(tmp_path / "mood.toml"), "corpus": "reviews", "languages": "en de", "seed": "1"}
+        call_command("open_task", "mood", **how, size="30", test_items="0", gold_share="0", verbosity=0)
+        task = Task.objects.get()
+        for language, number in read.items():
+            reader = person(f"reader-{language}", f"{language}:5")
+            for _ in range(number):
+                lease = take(reader, task)
+                judge(reader, lease.pk, Answer("123"[int(lease.unit.item.key[1:]) % 3]))
+        call_command("export_gold", "mood", out=tmp_path / "gold", verbosity=0)
+        # Right on all English records and on no German one.
+        said = [(f"r{n}", "123"[(n + (n % 2 == 0)) % 3]) for n in range(120)]
+        return tmp_path / "gold", written(tmp_path / "said.tsv", said)
+
+    return make
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("how", [(), ("--sequential",)])
+def test_a_language_that_is_read_faster_does_not_count_for_more(half_read, run, how):
+    gold, said = half_read(en=30, de=6)
+    report = run(said, "--gold", gold, "--unfinished", *how)
+    assert figures(report, "accuracy")["value"] == pytest.approx(0.5)
+    assert figures(report, "accuracy", language="de")["value"] == 0
+    assert any(told.startswith("In each language, the records that have a label") for told in report["warnings"])
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_interval_holds_at_every_look_before_each_language_is_begun(half_read, run):
+    gold, said = half_read(en=30, de=4)
+    told = refusal(said, "--gold", gold, "--unfinished", "--sequential")
+    assert "fewer than 5 of the units in de have a label" in told
+    assert any(
+        "Fewer than 5 of the units in de" in each for each in run(said, "--gold", gold, "--unfinished")["warnings"]
+    )
+
+
+def test_a_certificate_of_a_judge_is_for_one_look(crowd, tmp_path):
+    said = written(tmp_path / "judge.tsv", judged(crowd))
+    told = refusal("--judge", said, "--gold", crowd, "--sequential")
+    assert told.startswith("--sequential is not for a judge's certificate")
 
 
 def test_errors_have_the_answers_of_people(crowd, tmp_path, run):
