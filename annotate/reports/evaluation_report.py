@@ -81,14 +81,14 @@ def methods(report: dict) -> list[tuple[str, str]]:
     """(anchor, words) of each row of the table of methods that explains a figure of the report."""
     measures: dict[str, dict[str, None]] = {}
     for row in report["rows"]:
-        measures.setdefault(method(row["measure"], report["form"]), {})[MEASURES[row["measure"]].name] = None
+        measures.setdefault(method(row["measure"], report.get("form", "")), {})[MEASURES[row["measure"]].name] = None
     if report.get("comparison"):
         measures[DIFFERENCE] = {}
     return [(anchor(row), f"{row}: {', '.join(names)}" if names else row) for row, names in measures.items()]
 
 
 def _method(report: dict, measure: str) -> str:
-    return anchor(method(measure, report["form"]))
+    return anchor(method(measure, report.get("form", "")))
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
