@@ -13,13 +13,14 @@ import numpy as np
 
 django.setup()
 
+from annotate.core.allocation import further  # noqa: E402
 from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
 from annotate.core.estimation import LEAST_COUNT, Estimate  # noqa: E402
 from annotate.core.false_yes import false_among  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.cells import Cell  # noqa: E402
 from annotate.evaluation.uniform import Measured, Uniform  # noqa: E402
-from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
+from tests.benchmarks.made_posts import AUDIT_SHARE, LEAST_AUDITS, Population, World, draw, populate  # noqa: E402
 from tests.benchmarks.measuring import FRAMES, WORLDS, Frames, Row  # noqa: E402
 
 
@@ -54,7 +55,10 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         in_x, agreed = chance.random(10_000) < of.common, chance.random(10_000) < 0.85
         reached = chance.random(10_000) < of.part
         right = chance.random(10_000) < np.where(reached, of.inside, of.outside)
-        audited = chance.random(10_000) < np.where(in_x, max(0.02, 30 / (8_500 * of.common)), 0.02)
+        sizes = {label: int((agreed & (in_x == is_x)).sum()) for label, is_x in (("x", True), ("y", False))}
+        audits = further({label: (size, 0) for label, size in sizes.items()}, AUDIT_SHARE, LEAST_AUDITS)
+        shares = {label: audits[label] / max(size, 1) for label, size in sizes.items()}
+        audited = chance.random(10_000) < np.where(in_x, shares["x"], shares["y"])
         cells = {}
         for number in range(10_000):
             truth = "x" if in_x[number] else "y"

@@ -12,6 +12,7 @@ wrong, and the further answers, skips and decisions that came after such a post 
 """
 
 from collections.abc import Iterable
+from math import inf
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,8 +21,8 @@ from tests.benchmarks.resampled import on_frames
 from tests.benchmarks.tables import share, show
 from tests.benchmarks.whole_run import PIDGIN_SHARE
 
-# Figures that rest on fewer posts that people have read are told apart.
-LEAST_READ = 30
+# Title, and how many posts that people have read the figures rest on, from and to: labels of five posts or more count.
+SIZES = (("30 posts read or more", 30, inf), ("5 to 29 posts read", 5, 29), ("Fewer than 5 posts read", 0, 4))
 
 
 class Figure(NamedTuple):
@@ -113,9 +114,8 @@ def report_rule(rule: str, found: list[dict], shown: list[str]) -> None:
 
 
 def report(figures: list[Figure]) -> None:
-    many = [figure for figure in figures if figure.read >= LEAST_READ]
-    few = [figure for figure in figures if figure.read < LEAST_READ]
-    for title, part in ((f"{LEAST_READ} posts read or more", many), ("Fewer posts read", few)):
+    for title, least, most in SIZES:
+        part = [figure for figure in figures if least <= figure.read <= most]
         kinds = dict.fromkeys(figure.kind for figure in part)
         rows = [_row(kind, [figure for figure in part if figure.kind == kind]) for kind in kinds]
         head = ["", "figures", "no interval", "no such post", "held", "cover", "width in points", "off by"]
