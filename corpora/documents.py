@@ -1,15 +1,88 @@
 """Published formats of documents: what --format may name beside files of rows, and what each says by itself."""
 
+import zipfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
 
-from corpora import eurlex, rcv
+from corpora import eurlex
 from corpora.columns import Columns, places_in
+from corpora.core.errors import CorpusError
+from corpora.core.safe_xml import XmlError, read_xml
 from corpora.files import Progress, damage_explained
 from corpora.lines import Fault
 from corpora.manifest import Manifest
 from corpora.readers import Row, read_rows
+from corpora.zipped import entries_of
+
+# --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004): an XML file a story, or a ZIP file of such.
+#
+# Of a story are read its language, date, title, headline, paragraphs and topic codes. Its id is `<folder>-<file>`, as
+# the lists of MLDoc have it: 19970308-428849newsML for 428849newsML.xml in the folder, or the archive, 19970308.
+
+
+# What a story has, by the names that --fields, --labels and --column may use.
+COLUMNS = ("id", "language", "title", "headline", "body", "topics", "posted_at")
+TOPICS = "bip:topics:1.0"
+_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+
+
+class StoryError(ValueError):
+    """Why a file is no story, as one clear sentence."""
+
+
+def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
+    """COLUMNS of each story, numbered as the stories are sorted by name. longest: bytes that a story may have.
+    CorpusError where a file is neither XML nor a ZIP file, or is damaged."""
+    for number, (key, content) in enumerate(_files_of(path, longest), 1):
+        if content is None:
+            yield number, Fault(f"The story {key} is longer than {longest:,} bytes.")
+            continue
+        progress(min(len(content), path.stat().st_size))
+        try:
+            yield number, read_story(key, content)
+        except StoryError as error:
+            yield number, Fault(f"{key}: {error}")
+
+
+def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
+    """(id, content) of each XML file; None in place of one with more than `longest` bytes."""
+    if zipfile.is_zipfile(path):
+        for name, content in entries_of(path, ".xml", longest):
+            yield f"{name.parent.name or path.stem}-{name.stem}", content
+    elif path.suffix.lower() == ".xml":
+        yield f"{path.resolve().parent.name}-{path.stem}", path.read_bytes() if path.stat().st_size <= longest else None
+    else:
+        raise CorpusError(f"{path} is neither an XML file nor a ZIP file of such; stories come in these.")
+
+
+def read_story(key: str, content: bytes) -> dict[str, Any]:
+    """COLUMNS of a story; what it has not is left out. StoryError where it is no story."""
+    try:
+        story = read_xml(content)
+    except XmlError as error:
+        raise StoryError(f"In line {error.line:,}, {error}.") from error
+    if story.tag != "newsitem":
+        raise StoryError(f"The XML is <{story.tag}> and not <newsitem>.")
+    if (text := story.find("text")) is None:
+        raise StoryError("The story has no <text>.")
+    topics = [code.get("code", "") for codes in story.iter("codes") if codes.get("class") == TOPICS for code in codes]
+    found = {
+        "id": key,
+        "language": story.get(_LANGUAGE),
+        "title": _said(story.find("title")),
+        "headline": _said(story.find("headline")),
+        "body": "\n".join(filter(None, (_said(paragraph) for paragraph in text.iter("p")))),
+        "topics": topics,
+        "posted_at": story.get("date"),
+    }
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def _said(element: ElementTree.Element | None) -> str | None:
+    return None if element is None else " ".join("".join(element.itertext()).split())
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +102,7 @@ class Documents:
 
 
 DOCUMENTS = {
-    "rcv": Documents("stories of Reuters' corpora, XML or ZIP files", rcv.COLUMNS, rcv.read_stories),
+    "rcv": Documents("stories of Reuters' corpora, XML or ZIP files", COLUMNS, read_stories),
     "eurlex": Documents(
         "acts of EURLEX57K, folders, ZIP files or lines",
         eurlex.COLUMNS,

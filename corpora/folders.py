@@ -3,7 +3,7 @@
     DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; a file that it does not name is a leftover
                             parts/000001.parquet    posts or records, in the order in which they were imported
                             votes/000001.parquet    the detectors' votes on that part
-                            voting/                 votes on a part that is not done yet (voting_pieces.py)
+                            voting/                 votes on a part that is not done yet (prelabel.py)
                             predictions/000001.parquet    what an imported classifier says of all posts
                             scores/000001.parquet    what an imported scorer says of all pairs
                             left_out/000001.parquet    the replies of threads that are no pairs of the corpus, and why

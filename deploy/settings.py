@@ -224,7 +224,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=30)
 # The page says how long; further attempts do not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "annotate.pages.addresses.address_of"
+AXES_CLIENT_IP_CALLABLE = "annotate.pages.throttles.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
 # Of people no more is kept than the wrong attempts of the last half hour, and of these nothing that was typed as a
 # password, which may be the right one of another site.

@@ -4,8 +4,10 @@ They are written into a folder beside the wanted one, which takes its place when
 """
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from importlib.metadata import version
 from io import BytesIO
 from pathlib import Path
@@ -13,13 +15,15 @@ from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from django.db import connection, transaction
 from django.template.loader import render_to_string
 
+from annotate.core import stages
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.splits import SplitError
 from annotate.goldsets import columns, concepts, folders, left_out, rows
+from annotate.goldsets.arrays import each, or_none
 from annotate.goldsets.card import card_of
-from annotate.goldsets.counting import Counts
 from annotate.goldsets.edits import DIGESTS, digests_of, write_digests
 from annotate.goldsets.export import Export
 from annotate.goldsets.formats import FORMATS
@@ -27,17 +31,114 @@ from annotate.goldsets.lines import as_lines, content
 from annotate.goldsets.manifest import FORMAT, write_with_card
 from annotate.goldsets.manifest_sections import sections_of
 from annotate.goldsets.parquet import parquet_files
-from annotate.goldsets.snapshot import one_moment
+from annotate.goldsets.rows import Rows
 from annotate.goldsets.splitting import KNOWN_AS
 from annotate.goldsets.written import Written
-from annotate.kinds import contrast_draw
+from annotate.kinds import Kind, contrast_draw
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Job, Task
 from annotate.quality import commitments
 from corpora.core.added_languages import tables_of
+from corpora.core.masking import MASK
 from corpora.models import Draw
 from corpora.version import VERSION
+
+# --- One state of the database for as long as an export reads.
+
+
+@contextmanager
+def one_moment():
+    """Everything read inside comes from one moment, however long it takes, and no writer is held up."""
+    with connection.cursor() as cursor:
+        if connection.in_atomic_block:
+            yield
+        elif connection.vendor == "postgresql":
+            with transaction.atomic():
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                yield
+        else:
+            # atomic() would take the writers' lock.
+            cursor.execute("BEGIN DEFERRED")
+            try:
+                yield
+            finally:
+                cursor.execute("COMMIT")
+
+
+# --- What is counted of the rows of a set while they are written, for the manifest and the card.
+
+
+def _by_split(rows: Rows) -> pa.Array:
+    return each("{}.{}".format, pa.string(), rows.of_set("language"), rows.of_set("split"))
+
+
+def _agreed_by(rows: Rows) -> pa.Array:
+    """Who gave the labels of the stratum agreed: people, where the same text was audited."""
+    return rows.of_set("decided_by").filter(pc.equal(rows.of_set("stratum"), "agreed"))
+
+
+# What the rows in a set can be counted by, besides their labels: under what they count, None for nowhere.
+TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
+    "reused": lambda rows: rows.of_set("reused_from"),
+    "by_stratum": lambda rows: rows.of_set("stratum"),
+    "agreed_by": _agreed_by,
+    "by_language": lambda rows: rows.of_set("language"),
+    "by_split": _by_split,
+    "by_source": lambda rows: concepts.sources(rows.source).filter(rows.source.in_set),
+    "by_votes": lambda rows: pa.array(concepts.votes(rows.source), pa.string()),
+}
+
+
+def counted(values: pa.Array) -> Counter[Any]:
+    """Each value but None -> how often it is there."""
+    return Counter({each["values"]: each["counts"] for each in values.drop_null().value_counts().to_pylist()})
+
+
+class Counts:
+    """Counts of the rows that pass through. A label is counted by its facets: if it names several things,
+    each counts. with_text: whether the rows have the text of a post, so that masks in it can be counted.
+    """
+
+    def __init__(self, kind: Kind, *, with_text: bool):
+        self.kind = kind
+        # Records, which have fields, are not masked.
+        self.masks = with_text and not kind.fields
+        self.copies = self.labelled = self.masked = 0
+        self.by_stage: Counter[str] = Counter()
+        self.by_label: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.tallies}
+
+    def taken(self, rows: Rows) -> Rows:
+        """The same rows, which are counted now."""
+        left_out = rows.source.left_out
+        self.by_stage += counted(rows.columns["stage"])
+        self.copies += len(rows.columns["judged_as"].drop_null())
+        self.left_out += counted(or_none(left_out))
+        self.labelled += rows.source.in_set.true_count
+        self.masked += self.masks and pc.match_substring(rows.of_set("text"), MASK).true_count
+        for label, number in counted(rows.of_set("label")).items():
+            self.by_label.update(dict.fromkeys(self.kind.form.facets(label), number))
+        for name, counts in self.tallied.items():
+            counts.update(counted(TALLIES[name](rows)))
+        return rows
+
+    @property
+    def total(self) -> int:
+        return self.by_stage.total()
+
+    def as_dict(self) -> dict[str, Any]:
+        counted = {"left_out": self.left_out, **self.tallied, "by_stage": self.by_stage, "by_label": self.by_label}
+        return {
+            f"{self.kind.noun}s": self.total,
+            "labelled": self.labelled,
+            "unfinished": sum(count for stage, count in self.by_stage.items() if stage not in stages.FINISHED),
+            "copies": self.copies,
+            **({"masked": self.masked} if self.masks else {}),
+            **{name: dict(sorted(counts.items())) for name, counts in counted.items()},
+        }
+
 
 # The only part of a set that is not split: all of it is for measuring.
 WHOLE = "test"

@@ -4,9 +4,9 @@ The figures are those of work/statistics.py, work/queue_states.py, work/forecast
 are made by work/pausing.py. What is shown of all tasks together is in desk.py.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import messages
 from django.core.cache import cache
@@ -19,25 +19,59 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import may, with_task
 from annotate.pages.around import manage_page, shows_figures
-from annotate.pages.audited import audit_of
 from annotate.pages.errors import status_of
 from annotate.pages.keeping import PATIENCE, figures, foretold, forget
 from annotate.quality import agreement as agreeing
-from annotate.quality import honeypots
+from annotate.quality import declared_audits, filter_audits, honeypots
 from annotate.quality import preferences as preferring
 from annotate.quality.classes import standing
 from annotate.quality.pauses import rule as rule_of
 from annotate.reports import agreement as agreement_report
+from annotate.reports import declared_audits as of_declared
+from annotate.reports import filter_audits as of_filter
 from annotate.reports import forecast as forecast_report
 from annotate.reports import gold_answers
 from annotate.reports import people as people_report
 from annotate.reports import preferences as preference_report
 from annotate.reports import progress as progress_report
 from annotate.reports.balanced_sets import standing_table
+from annotate.reports.tables import Table
 from annotate.work import comments as commenting
 from annotate.work import pausing, statistics
 from annotate.work.accounts import check_may_change, may_change
 from annotate.work.queue_states import queue_states
+
+# --- What a task's page Progress shows of its audit: of the labels that were declared, or of a filter.
+
+
+class Audit(NamedTuple):
+    """heading: of its section; report: what was found, in figures, from which the table and the words are made."""
+
+    heading: str
+    report: Callable[[Task], dict[str, Any] | None]
+    table: Callable[[Mapping[str, Any]], Table]
+    words: Callable[[Mapping[str, Any]], list[str]]
+
+
+# By what protects the numbers of a kind; that of the detectors' agreement is told in the admin.
+AUDITS = {
+    "audit of declared labels": Audit(
+        "The audit of declared labels", declared_audits.report, of_declared.class_table, of_declared.words
+    ),
+    "audit of a filter": Audit(
+        "The audit of the filter", filter_audits.report, of_filter.figures_table, of_filter.words
+    ),
+}
+
+
+def audit_of(task: Task) -> dict[str, Any]:
+    """Heading, table and words; empty where nothing was chosen for an audit."""
+    audit = next((each for name, each in AUDITS.items() if name in task.kind.protections), None)
+    found = audit.report(task) if audit else None
+    return (
+        {"heading": audit.heading, "table": audit.table(found), "words": audit.words(found)} if audit and found else {}
+    )
+
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
 REPLICATES = 200

@@ -20,7 +20,7 @@ from annotate.pages.errors import status_of
 from annotate.pages.keeping import figures, forget
 from annotate.reports import routes as told
 from annotate.reports.tables import Table, many
-from annotate.work import language_routes as work
+from annotate.work import routes as language_routes
 from annotate.work.languages import learn_languages
 from annotate.work.progress import queues_by_use
 
@@ -57,7 +57,7 @@ def new_route(request, _):
         return page(request, "route", said={})
     said = _said(request.POST)
     try:
-        route = work.add_route(request.POST.get("language", "").strip(), **said)
+        route = language_routes.add_route(request.POST.get("language", "").strip(), **said)
     except Refusal as refusal:
         return page(request, "route", said=request.POST, refusal=str(refusal), status=status_of(refusal))
     _noted(request, route, "Added.", ADDITION)
@@ -69,7 +69,7 @@ def new_route(request, _):
 @with_right("route")
 def route(request, _, language):
     """Fields: those of `new_route`, without the language, which stays."""
-    found = work.route_of(language)
+    found = language_routes.route_of(language)
     if request.method == "GET":
         known = {
             "queue": found.queue,
@@ -78,7 +78,7 @@ def route(request, _, language):
         }
         return page(request, "route", route=found, said=known)
     try:
-        changed_route, changed = work.change_route(language, **_said(request.POST))
+        changed_route, changed = language_routes.change_route(language, **_said(request.POST))
     except Refusal as refusal:
         return page(request, "route", route=found, said=request.POST, refusal=str(refusal), status=status_of(refusal))
     if changed:
@@ -90,7 +90,7 @@ def route(request, _, language):
 @require_POST
 @with_right("route")
 def remove_route(request, _, language):
-    route = work.remove_route(language)
+    route = language_routes.remove_route(language)
     _noted(request, route, "Removed.", DELETION)
     messages.success(request, f"{language} has no route any more.")
     return redirect("manage-routes")

@@ -1,10 +1,12 @@
 """What annotators' pages show, put together from the rows; changes nothing and decides nothing."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
+from unicodedata import east_asian_width
 from zlib import crc32
 
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -20,13 +22,53 @@ from annotate.kinds.declared import in_order
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
 from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.pages import choosing
-from annotate.pages.paragraphs import paragraphs, parted
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.quality.sides import Sides, seen, sides_in, sides_of
 from annotate.work.flagging import KINDS
 from annotate.work.permit import Permit
 from corpora.models import Item
+
+# --- The paragraphs of a long text, for the eye. What is stored, exported and served by the API stays as it came.
+#
+# Many collections of news come with each article on one line, of up to 23,000 letters: a wall in which whoever
+# scrolls loses the place. Such a line is parted at ends of sentences, and nothing is added to it or taken from it.
+
+
+# Letters, of which wide ones, as in Chinese, count twice: a line of more is parted, into paragraphs of as many or
+# a sentence more. In a column of 65 letters these are 20 lines and 10.
+LONGEST = 1300
+PART = 650
+_EMPTY = re.compile(r"\n(?:[^\S\n]*\n)+")
+# The end of a sentence, with the space behind it. A full stop after fewer than three letters may be that of "Dr.".
+_END = re.compile(r"""(?:(?<=\w\w\w)\.|[!?…؟۔।॥])["'”’»)\]]*\s+|[。！？]["'”’」』）]*\s*""")
+
+
+def paragraphs(text: str) -> list[str]:
+    """The lines of a text, the empty ones too, and in place of each that is too long its parts."""
+    return [part for line in text.splitlines() for part in _parted(line)]
+
+
+def parted(text: str) -> list[str]:
+    """What empty lines part, such as the articles of an act; without the empty lines."""
+    return [part for part in _EMPTY.split(text.strip("\n")) if part.strip()]
+
+
+def _parted(line: str) -> list[str]:
+    if _width(line) <= LONGEST:
+        return [line]
+    parts, begin, ends = [], 0, [found.end() for found in _END.finditer(line)]
+    for end in ends:
+        # A small letter does not begin a sentence.
+        if not line[end : end + 1].islower() and _width(line[begin:end]) >= PART:
+            parts.append(line[begin:end])
+            begin = end
+    return [*parts, line[begin:]] if begin < len(line) else parts
+
+
+def _width(text: str) -> int:
+    return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
+
 
 # HTML in the source is shown as text, so a manager's Markdown cannot carry a script.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")

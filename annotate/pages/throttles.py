@@ -10,12 +10,31 @@ import fcntl
 import os
 import time
 from hashlib import sha256
+from ipaddress import ip_address, ip_network
 from pathlib import Path
 
 from django.conf import settings
 from rest_framework.throttling import BaseThrottle
 
-from annotate.pages.addresses import address_of
+# --- From which address somebody comes.
+
+
+NETWORK = 64  # bits: of IPv6, one customer has as many addresses as they like behind these
+
+
+def address_of(request) -> str | None:
+    """The address of the browser or program; of IPv6 its network. None where there is none, as behind a local socket.
+
+    Behind proxies it is the one that the outermost of them was reached from (ASSAY_PROXIES in deploy/env.example).
+    """
+    try:
+        address = ip_address(BaseThrottle().get_ident(request) or "")
+    except ValueError:
+        return None
+    if address.version == 4:
+        return str(address)
+    return str(address.ipv4_mapped or ip_network((address, NETWORK), strict=False).network_address)
+
 
 MINUTE = 60  # seconds
 # A person has the place of their number. Addresses share these places, so that whoever has many fills no disk.

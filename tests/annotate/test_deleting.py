@@ -21,7 +21,7 @@ from corpora import deleting
 from corpora.locks import changing
 from corpora.manifest import manifest_of
 from corpora.models import Corpus, Draw, Item
-from corpora.voting_pieces import pieces_of
+from corpora.prelabel import pieces_of
 from tests.annotate import acts
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME

@@ -97,12 +97,12 @@ OF_OTHERS = {
     *("deleting", "drawing_on", "expected", "imported_task", "importing", "languages", "new_task", "opening"),
     *("pausing", "people_file", "plan", "queue_states", "routes", "routing", "standing", "statistics", "suggesting"),
     *("closing", "contesting", "auditing", "entering", "everybody", "forecast", "jobs"),
-    *("language_routes", "task_settings"),
+    "task_settings",
     # quality/: what managers are told
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),
     *("modelled", "preferences", "true_labels", "with_suggestions", "audits", "declared_audits"),
     # pages/
-    *("api", "api_adjudication", "api_concepts", "docs", "keeping", "managers", "metadata", "preview", "serializers"),
+    *("api", "api_adjudication", "docs", "keeping", "managers", "metadata", "preview", "serializers"),
     *("throttles", "tokens", "deeds", "desk", "inbox", "questions", "setting_up"),
     *("pages/accounts", "jobs", "around", "offering"),
 }

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from langid.langid import LanguageIdentifier, model
 
-from corpora.core import langid_model as model_of_langid
+from corpora.core import detectors
 from corpora.core.detectors import (
     CODES,
     DETECTORS,
@@ -18,8 +18,8 @@ from corpora.core.detectors import (
     detect_fasttext,
     detect_langid,
     detector_versions,
+    langid_model,
 )
-from corpora.core.langid_model import langid_model
 from corpora.core.languages import LANGUAGES, normalise
 from corpora.core.masking import clean_for_detectors, letters_alone
 from corpora.core.voting import DETECTOR_NAMES
@@ -177,7 +177,7 @@ WRITTEN = st.one_of(st.text(), st.lists(WORDS).map(" ".join))
 def test_langid_scores_many_texts_as_its_own_loop_scores_each(package, texts, block):
     """Exactly: sums of its float32 numbers lose no digit in float64. Blocks of every size, so that texts meet."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(model_of_langid, "_BLOCK_BYTES", block)
+        patch.setattr(detectors, "_BLOCK_BYTES", block)
         logs = langid_model().log_probabilities(texts)
     assert logs.shape == (len(texts), 97)
     for text, found in zip(texts, logs, strict=True):

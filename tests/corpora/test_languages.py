@@ -6,7 +6,7 @@ import pycld2
 import pytest
 
 from corpora.core import detectors
-from corpora.core.langid_model import langid_model
+from corpora.core.detectors import langid_model
 from corpora.core.languages import (
     ARTICLE_LABELS,
     CONFUSABLE,

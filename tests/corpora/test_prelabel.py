@@ -10,7 +10,6 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from corpora import prelabel as prelabelling
-from corpora import voting_pieces
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
 from corpora.core.voting import DETECTOR_NAMES
@@ -188,7 +187,7 @@ def test_a_part_that_was_stopped_goes_on_at_its_last_piece_and_ends_with_the_sam
     for name in ("c", "whole"):
         import_corpus(name, write("a.jsonl", rows))
     monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 30)
-    monkeypatch.setattr(voting_pieces, "PIECE_CHUNKS", 4)
+    monkeypatch.setattr(prelabelling, "PIECE_CHUNKS", 4)
     told, worked = [], []
 
     def stop_at(most):
@@ -225,7 +224,7 @@ def test_several_parts_on_several_processes_stopped_in_the_second_end_with_the_s
             rows = [{"id": f"{part}{n}", "text": f"Das ist der Text {part} mit der Nummer {n}."} for n in range(size)]
             import_corpus(name, write(f"{part}.jsonl", rows))
     monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 10)
-    monkeypatch.setattr(voting_pieces, "PIECE_CHUNKS", 2)
+    monkeypatch.setattr(prelabelling, "PIECE_CHUNKS", 2)
 
     def stop(count):
         told.append(count)
@@ -250,7 +249,7 @@ def test_pieces_made_otherwise_are_not_taken(write, import_corpus, monkeypatch, 
     for name in ("c", "whole"):
         import_corpus(name, write("a.jsonl", rows))
     monkeypatch.setattr(prelabelling, "_CHUNK_ROWS", 10)
-    monkeypatch.setattr(voting_pieces, "PIECE_CHUNKS", 1)
+    monkeypatch.setattr(prelabelling, "PIECE_CHUNKS", 1)
 
     def stop(count):
         if list((corpus_dir("c") / "voting").glob("*/*.arrow")):

@@ -11,12 +11,12 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core.ranked_labels import Judged, at_each
-from corpora.core import suggesting
+from corpora import suggest
 from corpora.core.rankings import joined, ranked
-from corpora.core.suggesting import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
 from corpora.deleting import delete_predictions
 from corpora.manifest import manifest_of
 from corpora.ranked import ranked_for
+from corpora.suggest import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
 from tests.corpora.on_disk import bytes_of, posts
 
 pytestmark = pytest.mark.django_db
@@ -278,5 +278,5 @@ def test_blocks_of_any_size_give_the_same(monkeypatch):
     labels = [[str(lots.randrange(9))] if lots.random() < 0.7 else [] for _ in range(50)]
     keys = [str(number) for number in range(50)]
     whole = list(nearest(counts, labels, keys, lambda count: None))
-    monkeypatch.setattr(suggesting, "_CELLS", 100)
+    monkeypatch.setattr(suggest, "_CELLS", 100)
     assert list(nearest(counts, labels, keys, lambda count: None)) == whole

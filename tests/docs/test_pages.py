@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from annotate.core import stages
 from annotate.manual import contents, pages, search
 from annotate.manual.markdown import anchor_of, parsed
-from annotate.manual.pages import address, led, page
-from annotate.manual.stages_picture import PLACES, ROUTES, list_of_moves, stages_picture
-from annotate.pages.admin.audits_and_decoys import SHOWN
+from annotate.manual.pages import PLACES, ROUTES, address, led, list_of_moves, page, stages_picture
+from annotate.pages.admin.tasks import SHOWN
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
 
 TEMPLATES = ROOT / "annotate" / "templates"
@@ -151,7 +150,7 @@ def test_a_link_to_a_page_leads_to_the_app_and_one_to_the_source_nowhere():
 def test_pages_that_the_app_links_to_are_there():
     named = [name for path in TEMPLATES.rglob("*.html") for name in re.findall(r"'docs-page' '([^']+)'", text_of(path))]
     named += re.findall(
-        r'"((?:explanation|how-to|reference)/[a-z-]+)"', text_of(ROOT / "annotate/pages/admin/audits_and_decoys.py")
+        r'"((?:explanation|how-to|reference)/[a-z-]+)"', text_of(ROOT / "annotate/pages/admin/tasks.py")
     )
     assert len(named) >= 4
     assert set(SHOWN) == {"audit", "audit of declared labels", "audit of a filter", "decoys", "checks"}

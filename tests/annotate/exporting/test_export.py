@@ -16,11 +16,10 @@ from datasets import load_dataset
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets import columns
-from annotate.goldsets.counting import TALLIES, Counts
 from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.manifest_sections import SECTIONS
 from annotate.goldsets.rows import Rows
-from annotate.goldsets.writing import export
+from annotate.goldsets.writing import TALLIES, Counts, export
 from annotate.kinds import KINDS, Answer
 from annotate.models import Unit
 from annotate.work.adjudication import settle
