@@ -9,7 +9,10 @@ from math import sqrt
 
 from annotate.core.allocation import rounded, spread
 from annotate.core.estimation import (
+    CHECKS,
+    MISS_TO_HIT,
     UNKNOWN,
+    UNREAD,
     Estimate,
     Unread,
     combined,
@@ -135,21 +138,24 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
         if not audit.resolved:
             doubts.blind += audit.posts
             continue
-        weight, unread = audit.posts / audit.resolved, audit.posts - audit.resolved
+        weight = audit.posts / audit.resolved
         all_checked = audit.checked == audit.confirmed
         found = audit.doubted_wrong + audit.checked_wrong * all_checked
-        doubts.add(weight, unread, audit.resolved, found)
+        doubts.add(weight, audit.posts - audit.resolved, audit.resolved, found)
         if audit.checked and not all_checked:
             each = weight * audit.confirmed / audit.checked
             checks.add(each, (each - 1) * audit.checked, audit.checked, audit.checked_wrong)
     found = sum(audit.wrong for audit in given)
-    turned = [doubts.turned()] if doubts.posts + doubts.blind else []
+    unread = [doubts.turned()] if doubts.posts + doubts.blind else []
+    unchecked = []
     if checks.posts:
         value, low, high = checks.turned()
         as_doubted = doubts.turned()[2] + found
-        turned.append((value, low, high if value else min(high, as_doubted)))
+        unchecked.append((value, low, high if value else min(high, as_doubted)))
     posts = sum(audit.posts for audit in given)
-    return without_slips(combined(posts, found, [((0, 1), number) for number in turned]), slips)
+    turned = {UNREAD: unread, CHECKS: unchecked}
+    by_source = {source: [(MISS_TO_HIT, number) for number in numbers] for source, numbers in turned.items()}
+    return without_slips(combined(posts, found, by_source), slips)
 
 
 def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:

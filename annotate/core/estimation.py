@@ -7,8 +7,9 @@ stands for many ("Truth of the numbers" in the plan of the house). What nobody h
 label, and what people found in the audited posts says how much of the guess may be otherwise, and how.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from itertools import islice
 from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
@@ -21,6 +22,16 @@ LEAST_COUNT = 5
 PRECISION = 1e-6  # relative
 SLACK = 1e-9  # two floats that differ by less are the same: sums in another order do
 Z = 1.959964  # the 97.5% quantile of the normal distribution
+# What an interval's width comes from.
+DRAW, UNREAD, CHECKS, SECONDS = "draw", "unread posts", "checks of single readers", "second opinions"
+
+
+class Part(NamedTuple):
+    """How far one source moves the ends of an interval from the value: down and up."""
+
+    source: str
+    down: float
+    up: float
 
 
 @dataclass(frozen=True)
@@ -28,7 +39,8 @@ class Estimate:
     """A proportion with its 95% interval, as fractions. value: None if nothing was counted.
 
     hits, count: the effective counts, those of a plain sample that knows as much; real numbers. Where a part is guessed
-    and count is below LEAST_COUNT there is no interval: low is 0, and high 1.
+    and count is below LEAST_COUNT there is no interval: low is 0, and high 1. parts: what the width comes from, where
+    that is known; their distances, squared and added up, are those of the ends, which stop at 0 and 1.
     """
 
     value: float | None
@@ -36,15 +48,23 @@ class Estimate:
     high: float
     hits: float
     count: float
+    parts: tuple[Part, ...] = field(default=(), compare=False, repr=False)
 
     @property
     def has_interval(self) -> bool:
         return (self.low, self.high) != (0.0, 1.0)
 
+    @property
+    def sources(self) -> dict[str, float]:
+        """Source -> its share of the squared distances of both ends, which add up to 1; empty without an interval."""
+        squares = {part.source: part.down**2 + part.up**2 for part in self.parts if self.has_interval}
+        total = fsum(squares.values())
+        return {source: square / total for source, square in squares.items() if square}
+
     def as_dict(self) -> dict[str, float | None]:
         """Where there is a value without an interval, its ends are None."""
-        ends = {} if self.has_interval or self.value is None else {"low": None, "high": None}
-        return asdict(self) | ends
+        known = {name: value for name, value in asdict(self).items() if name != "parts"}
+        return known if self.has_interval or self.value is None else known | {"low": None, "high": None}
 
 
 UNKNOWN = Estimate(None, 0.0, 1.0, 0.0, 0.0)
@@ -220,8 +240,8 @@ def stratified(
             if turn.posts > turn.read:
                 _add(unread.setdefault((turn.domain, turn.hits), Unread(turn.usual)), stratum, turn)
     cancels = normal and unread.keys() >= {HIT_TO_MISS, MISS_TO_HIT}
-    turned = [*((way, group.turned(normal=cancels)) for way, group in unread.items()), *further]
-    return combined(domain, hits, turned)
+    turned = [(way, group.turned(normal=cancels)) for way, group in unread.items()]
+    return combined(domain, hits, {UNREAD: turned, CHECKS: further})
 
 
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
@@ -261,10 +281,11 @@ def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
     group.add(stratum.drawn / stratum.read, turn.posts - turn.read, turn.read, turn.off)
 
 
-def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]]) -> Estimate:
-    """The share of hits in a domain, in the stream from which the posts were drawn. turned: how many posts that nobody
-    has read turn, in each of several ways.
+def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[Way, Turned]]]) -> Estimate:
+    """The share of hits in a domain, in the stream from which the posts were drawn. by_source: how many posts turn, in
+    each of several ways.
     """
+    turned = [each for found in by_source.values() for each in found]
 
     def share(numbers: Sequence[float]) -> float:
         inside = domain + fsum(way[0] * number for (way, _), number in zip(turned, numbers, strict=True))
@@ -276,23 +297,37 @@ def combined(domain: float, hits: float, turned: Sequence[tuple[Way, Turned]]) -
     if posts <= 0:
         return UNKNOWN
     if not turned:
-        return proportion(hits, domain)
+        plain = proportion(hits, domain)
+        return replace(plain, parts=(part_by(DRAW, hits / domain, [(plain.low, plain.high)]),))
     value = share(values)
-    ends = [jeffreys(value * posts, posts)]
+    ends = []
     for place, (_, (_, fewest, highest)) in enumerate(turned):
         reached = [share([*values[:place], number, *values[place + 1 :]]) for number in (fewest, highest)]
         ends.append((min(reached), max(reached)))
-    low, high = moved(value, ends)
-    return with_interval(value, low, high, posts)
+    parts, rest = [part_by(DRAW, value, [jeffreys(value * posts, posts)])], iter(ends)
+    for source, found in by_source.items():
+        parts.append(part_by(source, value, list(islice(rest, len(found)))))
+    return of_parts(value, parts, posts)
+
+
+def of_parts(value: float, parts: Sequence[Part], most: float) -> Estimate:
+    """An estimate with the interval that these parts give it. most: as in `with_interval`."""
+    low, high = moved(value, [(value - part.down, value + part.up) for part in parts])
+    return replace(with_interval(value, low, high, most), parts=tuple(parts))
 
 
 def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
     """The ends of the interval of a value that several things move independently, each from its low to its high end: by
     their distances, squared and added up (MOVER)."""
+    _, down, up = part_by("", value, ends)
+    return max(0.0, value - down), min(1.0, value + up)
+
+
+def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> Part:
+    """What a source that moves a value in several ways, each from its low to its high end, adds to its interval."""
     ends = list(ends)
-    low = value - hypot(*(max(0.0, value - low) for low, _ in ends))
-    high = value + hypot(*(max(0.0, high - value) for _, high in ends))
-    return max(0.0, low), min(1.0, high)
+    down = hypot(*(max(0.0, value - low) for low, _ in ends))
+    return Part(source, down, hypot(*(max(0.0, high - value) for _, high in ends)))
 
 
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:

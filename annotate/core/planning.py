@@ -28,7 +28,7 @@ from annotate.core.estimation import (
     stratified,
 )
 from annotate.core.false_yes import OTHERS, AskedSet
-from annotate.core.word_of_one import Errors, of_adjudicators, turned
+from annotate.core.word_of_one import Errors, of_adjudicators, turned, with_slips
 
 SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of what is agreed, that are tried for an audit
 LEAST = 5  # audits in each language
@@ -181,8 +181,13 @@ def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expe
     if measure == ERROR:
         return _error(label, stream, draw, expected)
     found = strata(measure, label, stream, draw, expected)
-    further = _unsure(found, stream, draw, expected, leaves=measure == "recall")
-    return stratified(found, further=further, normal=measure == "accuracy")
+
+    def of(slips: Estimate | None) -> Estimate:
+        further = _unsure(found, stream, draw, expected, slips, leaves=measure == "recall")
+        return stratified(found, further=further, normal=measure == "accuracy")
+
+    seconds = reading(stream, draw).seconds
+    return with_slips(of, slips_of(seconds, 0) if seconds else None)
 
 
 def _error(label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
@@ -263,7 +268,13 @@ def _agreed(
 
 
 def _unsure(
-    found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, *, leaves: bool
+    found: Sequence[Stratum],
+    stream: Stream,
+    draw: Draw,
+    expected: Expected,
+    slips: Estimate | None,
+    *,
+    leaves: bool,
 ) -> list[tuple[Way, Turned]]:
     """What the checks leave open where they find no error: labels of disputed posts, of audited ones, and those that an
     adjudicator decided. The same follows from alone.turns, of real posts; but what readers doubt in the audit, which an
@@ -292,10 +303,10 @@ def _unsure(
         (_errors(checked, chances.disputed), by_reader.times(1 - share)),
         (_errors(rechecked, agreeing), by_audit.times(1 - checks.recheck)),
     ]
-    if seconds := reading(stream, draw).seconds:
+    if slips:
         both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
         decided = _Labels(*map(sum, both))
-        pools.append((of_adjudicators(slips_of(seconds, 0), decided.right), decided))
+        pools.append((of_adjudicators(slips, decided.right), decided))
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     return [
         each

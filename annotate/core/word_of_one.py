@@ -1,9 +1,10 @@
 """Labels that one person gave: what their errors make of a figure that counts them."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
-from annotate.core.estimation import Estimate, Turned, Way
+from annotate.core.estimation import SECONDS, Estimate, Turned, Way, of_parts, part_by
 
 
 class Errors(NamedTuple):
@@ -29,6 +30,21 @@ def part_of(slips: Estimate, share: float) -> Estimate:
     """Slips that fall on this share of the labels, as a rate of all labels."""
     value = None if slips.value is None else slips.value * share
     return replace(slips, value=value, low=slips.low * share, high=slips.high * share)
+
+
+def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None) -> Estimate:
+    """A share that adjudicators' slips change. of: the share by how often they slip. Slips change the errors of all
+    pools in the same direction, so they move the interval together: to the share with the fewest slips, and to that
+    with the most."""
+    if slips is None or slips.value is None:
+        return of(None)
+    shares = {rate: of(Estimate(rate, rate, rate, 0.0, 0.0)) for rate in {slips.value, slips.low, slips.high}}
+    found = shares[slips.value]
+    reached = {share.value for share in shares.values()} - {None}
+    if found.value is None or reached == {found.value}:
+        return found
+    by_slips = part_by(SECONDS, found.value, [(min(reached), max(reached))])
+    return of_parts(found.value, [*found.parts, by_slips], found.count)
 
 
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:

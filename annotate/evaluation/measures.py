@@ -10,7 +10,7 @@ from typing import Any
 
 from annotate.core import classification as classes
 from annotate.core.comparing import Difference, difference, holm, visible
-from annotate.core.estimation import UNKNOWN, Estimate
+from annotate.core.estimation import CHECKS, DRAW, SECONDS, UNKNOWN, UNREAD, Estimate
 from annotate.core.false_yes import ASSUMED
 from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
@@ -31,7 +31,9 @@ UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
 def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> Row:
     note = "; ".join(filter(None, [*notes, bounded(found.bounds)]))
     bounds = {"bounds": [*found.bounds]} if found.bounds else {}
-    return row(measure, of, found.estimate, found.posts, note or ("no post" if found.value is None else "")) | bounds
+    made = row(measure, of, found.estimate, found.posts, note or ("no post" if found.value is None else ""))
+    sources = found.estimate.sources
+    return made | bounds | ({"width_sources": sources} if len(sources) > 1 else {})
 
 
 def bounded(bounds: tuple[float, float] | None, written: Callable[[float], str] = percent) -> str:
@@ -51,6 +53,23 @@ def accuracy(joined: Joined) -> Iterator[Row]:
         cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
         naive = counted(sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values()))
         yield _row("naive_accuracy", {"posts": posts}, naive)
+
+
+# What narrows an interval, by the source of its width.
+NARROWS = {
+    DRAW: "a larger draw: extend the task",
+    UNREAD: "more audited posts: assay audit TASK --add N",
+    CHECKS: "more checks: open_task --check-share, --audit-recheck",
+    SECONDS: "more second opinions: open_task --second-share",
+}
+
+
+def width_sources(rows: Iterable[Row]) -> Iterator[Row]:
+    """What the width of accuracy comes from, with und. rows: those of accuracy."""
+    for each in rows:
+        if each["measure"] == "accuracy" and each["of"] == {"posts": WITH_UND}:
+            for source, share in each.get("width_sources", {}).items():
+                yield row("width_share", {"source": source}, share, None, f"narrower by {NARROWS[source]}")
 
 
 def recall(joined: Joined) -> Iterator[Row]:

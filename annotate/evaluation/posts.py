@@ -139,7 +139,9 @@ def _figures(
     """(section, its rows, its words) of all sections that have figures; a section may have words alone."""
     found: list[tuple[str, list[Row], Sequence[str]]] = []
     if "accuracy" in wanted:
-        found.append(("accuracy", list(parts.accuracy(joined)), (NAIVE,)))
+        rows = list(parts.accuracy(joined))
+        found.append(("accuracy", rows, (NAIVE,)))
+        found.append(("width", list(parts.width_sources(rows)), (WIDTH,)))
     if "recall" in wanted:
         rows = list(parts.recall(joined))
         found.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
@@ -174,6 +176,8 @@ LABEL = ["label"]
 SECTIONS: list[dict[str, Any]] = [
     {"slug": "accuracy", "title": "Accuracy", "of": ["posts"], "measures": ["accuracy", "naive_accuracy"],
      "plotted": ["accuracy", "naive_accuracy"]},
+    {"slug": "width", "title": "Where the width of accuracy comes from", "of": ["source"],
+     "measures": ["width_share"]},
     {"slug": "means", "title": "Means over labels", "of": ["posts", "labels"],
      "measures": ["mean_recall", "mean_precision", "mean_f1"], "plotted": ["mean_recall", "mean_precision", "mean_f1"]},
     {"slug": "recall", "title": "Recall by label", "of": LABEL, "measures": ["recall", "naive_recall", "reach"],
@@ -208,6 +212,10 @@ READING = [
 NAIVE = (
     "The naive estimate takes the detectors’ agreement for the truth, on all posts of the set. It measures a detector "
     "that voted there, or its relative, against itself: it is here to show the gap, not to be quoted."
+)
+WIDTH = (
+    "Each source moves the ends of the interval away from the value. These are the shares of the squared distances, "
+    "which add up to 100%: without a source of 50% the interval would be about .7 times as wide, √(1 − .5)."
 )
 UNSEEN = (
     "The precision set was drawn from the posts that another predictor labels with the language. Of the posts that "

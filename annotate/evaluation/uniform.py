@@ -5,7 +5,7 @@ how they are estimated, in core/estimation.py.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
@@ -16,13 +16,11 @@ from annotate.core.estimation import (
     Stratum,
     Turn,
     Way,
-    moved,
     pooled,
     proportion,
     stratified,
-    with_interval,
 )
-from annotate.core.word_of_one import Errors
+from annotate.core.word_of_one import Errors, with_slips
 from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, Of, errors, turns
 
 # Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and
@@ -225,37 +223,27 @@ def share(
     those of their stratum that were read; the bounds take them for anything.
     """
 
-    found = []
-    for each in (uniform, *(uniform.extremes(worth(domain, right), truths) if uniform.missing else ())):
-        strata = strata_of(each, domain, right, apart, truths)
-        estimate = _estimate(each, strata, domain, right, apart, normal=normal)
-        found.append(Measured(estimate, sum(int(stratum.domain) for stratum in strata)))
+    found = [
+        _measured(each, domain, right, apart, truths, normal=normal)
+        for each in (uniform, *(uniform.extremes(worth(domain, right), truths) if uniform.missing else ()))
+    ]
     if found[0].value is None or not uniform.missing:
         return found[0]
     ends = [(each.estimate.low, each.estimate.high) for each in found if each.value is not None]
     return replace(found[0], bounds=(min(low for low, _ in ends), max(high for _, high in ends)))
 
 
-def _estimate(
-    uniform: Uniform, strata: Sequence[Stratum], domain: Of, right: Of, apart: Collection[str], *, normal: bool
-) -> Estimate:
-    """The share, by its strata. Adjudicators' slips change the errors of all pools in the same direction, so they move
-    the interval together: to the share with the fewest slips, and to that with the most."""
-    cells = uniform.without(apart)
+def _measured(
+    uniform: Uniform, domain: Of, right: Of, apart: Collection[str], truths: Collection[str], *, normal: bool
+) -> Measured:
+    """The share, without regard to missing posts."""
+    strata, cells = strata_of(uniform, domain, right, apart, truths), uniform.without(apart)
 
-    def at(slips: Estimate | None) -> Estimate:
+    def of(slips: Estimate | None) -> Estimate:
         further = turns(cells, uniform.weight, uniform.errors(slips), domain, right)
         return stratified(strata, further=further, normal=normal)
 
-    slips = uniform.slips
-    if slips is None or slips.value is None:
-        return at(None)
-    found, *others = (at(Estimate(rate, rate, rate, 0.0, 0.0)) for rate in (slips.value, slips.low, slips.high))
-    ends = [each.value for each in others if each.value is not None]
-    if found.value is None or not {found.value}.symmetric_difference(ends):
-        return found
-    low, high = moved(found.value, [(found.low, found.high), (min(ends), max(ends))])
-    return with_interval(found.value, low, high, found.count)
+    return Measured(with_slips(of, uniform.slips), sum(int(stratum.domain) for stratum in strata))
 
 
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:

@@ -120,6 +120,7 @@ MEASURES: Mapping[str, Measure] = {
     "mrr": Measure(
         "MRR", "MRR is the mean of 1/rank of these references among the suggestions, 0 where they are none of them."
     ),
+    "width_share": Measure("share of the width", is_exact=True),
     "naive_accuracy": Measure("naive"),
     "naive_recall": Measure(
         "naive recall", "Naive figures take the detectors’ agreement for the truth. They are not to be quoted."
@@ -146,7 +147,7 @@ MEASURES: Mapping[str, Measure] = {
 # Row of the table in docs/explanation/measuring.md -> the measures that it explains. Of two rows with the same measure,
 # the first is for posts.
 METHODS: Mapping[str, Collection[str]] = {
-    "Accuracy": ("accuracy",),
+    "Accuracy": ("accuracy", "width_share"),
     "Recall": ("recall",),
     "Precision": ("precision", "precision_without_und", "balanced_precision", "natural_precision"),
     "F1": ("f1",),

@@ -1,6 +1,5 @@
 """Accuracy of documents drawn class by class: means and differences, and how often their intervals hold the truth."""
 
-from dataclasses import asdict
 from itertools import product
 from statistics import fmean
 
@@ -159,7 +158,7 @@ def test_translations_of_a_document_are_one_value_their_mean():
     units = np.arange(40).reshape(2, 20)
     by_language = [Drawn(1 / 6, values[k, n], units[k]) for k in (0, 1) for n in range(3)]
     by_unit = [Drawn(1 / 2, values[k].mean(axis=0)) for k in (0, 1)]
-    assert asdict(mean(by_language)) == pytest.approx(asdict(mean(by_unit)))
+    assert mean(by_language).as_dict() == pytest.approx(mean(by_unit).as_dict())
     others = [Drawn(1 / 6, chance.random(20).round(), each.units) for each in by_language]
     apart, back = difference(by_language, others), difference(others, by_language)
     assert (back.value, back.low, back.high) == pytest.approx((-apart.value, -apart.high, -apart.low))

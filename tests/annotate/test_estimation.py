@@ -1,6 +1,6 @@
 """Estimates by stratum, from audits, pooled, reweighted, and the test whether two differ."""
 
-from dataclasses import asdict, replace
+from dataclasses import astuple, replace
 from math import hypot
 
 import pytest
@@ -42,7 +42,12 @@ def holds(estimate):
 
 def same(estimate):
     """As it is, but for what summing in another order does to the last digits."""
-    return asdict(UNKNOWN) if estimate == UNKNOWN else pytest.approx(asdict(estimate), rel=1e-6, abs=1e-9)
+    found = numbers(estimate)
+    return found if estimate == UNKNOWN else pytest.approx(found, rel=1e-6, abs=1e-9)
+
+
+def numbers(estimate):
+    return astuple(estimate)[:5]
 
 
 def test_a_proportion_stands_with_its_interval_and_counts():
@@ -70,7 +75,7 @@ def test_a_stratified_estimate_lies_in_its_interval_and_that_between_0_and_1(str
 @given(STRATA, st.randoms())
 def test_the_order_of_the_strata_does_not_matter(strata, random):
     shuffled = random.sample(strata, len(strata))
-    assert asdict(stratified(shuffled)) == same(stratified(strata))
+    assert numbers(stratified(shuffled)) == same(stratified(strata))
 
 
 @given(STRATA, strata_of(all_read=True), st.data())
@@ -82,7 +87,7 @@ def test_splitting_a_stratum_that_was_read_in_full_changes_nothing(strata, whole
         Stratum(read, read, domain, hits),
         Stratum(whole.read - read, whole.read - read, whole.domain - domain, whole.hits - hits),
     ]
-    assert asdict(stratified([*strata, *halves])) == same(stratified([*strata, whole]))
+    assert numbers(stratified([*strata, *halves])) == same(stratified([*strata, whole]))
 
 
 @given(STRATA)
@@ -117,7 +122,7 @@ def test_few_posts_without_an_error_leave_room_for_some_in_the_stream(posts):
 
 
 def test_unread_posts_that_cannot_belong_to_the_domain_leave_it_the_interval_of_its_own_posts():
-    assert asdict(stratified([Stratum(20, 20, 10, 7), Stratum(80, 40, 0, 0)])) == same(proportion(7, 10))
+    assert numbers(stratified([Stratum(20, 20, 10, 7), Stratum(80, 40, 0, 0)])) == same(proportion(7, 10))
 
 
 def test_an_interval_reaches_further_to_where_errors_may_hide():

@@ -187,7 +187,11 @@ def test_the_numbers_are_there(form, report, number):
 def test_what_was_not_measured_has_no_section_and_breaks_none(form, report):
     whole = form(report)
     for part in SECTIONS:
-        assert len(form(without(report, *part["measures"]))) < len(whole) or part["slug"] in ("false_yes", "lone")
+        assert len(form(without(report, *part["measures"]))) < len(whole) or part["slug"] in (
+            "false_yes",
+            "lone",
+            "width",
+        )
     nothing = report | {"rows": [], "comparison": None, "confusion": None, "warnings": []}
     assert "What was measured against what" in form(nothing)
 

@@ -1,16 +1,18 @@
 """Labels that one reader or one adjudicator gave, and what the checks of these make of a figure."""
 
 from dataclasses import replace
+from math import hypot, sqrt
 
 import numpy as np
 import pytest
 
 from annotate.core.audits import slips_of
-from annotate.core.estimation import Estimate
+from annotate.core.estimation import CHECKS, DRAW, SECONDS, UNREAD, Estimate
 from annotate.evaluation.cells import Cell, unchecked
 from annotate.evaluation.metrics import accuracy, precision, recall
 from annotate.evaluation.uniform import Uniform, share
 from annotate.kinds import Answer
+from annotate.reports.writing import as_text
 from annotate.work.adjudication import settle, to_adjudicate
 from annotate.work.judging import judge
 from annotate.work.queue import take
@@ -109,6 +111,30 @@ def test_accuracy_is_covered_where_adjudicators_slip():
     assert abs(np.mean([each.value for each in found]) - true) < 0.009
 
 
+def test_the_width_is_that_of_its_sources():
+    """Squared and added up, their distances are those of the ends, so that each tells what it is worth to remove it."""
+    world = World(labels=10, drawn=6_000, wrong=0.03, slips=0.03, confirmed=0.03, adjudicators=0.02, posts=100_000)
+    chance = np.random.default_rng(5)
+    both = draw(populate(world, chance), world, chance).both
+    for each in (both, both.of_other):
+        for found in (
+            accuracy(each, with_und=True).estimate,
+            recall("1", each, {}).estimate,
+            precision("1", each, {}, with_und=True).estimate,
+        ):
+            assert [part.source for part in found.parts] == [DRAW, UNREAD, CHECKS, SECONDS]
+            assert hypot(*(part.down for part in found.parts)) == pytest.approx(found.value - found.low)
+            assert hypot(*(part.up for part in found.parts)) == pytest.approx(found.high - found.value)
+            assert sum(found.sources.values()) == pytest.approx(1)
+            assert all(share > 0 for share in found.sources.values())
+    exactly = accuracy(
+        replace(both, slips=replace(both.slips, low=both.slips.value, high=both.slips.value)), with_und=True
+    )
+    unsure = accuracy(both, with_und=True).estimate
+    narrower = (exactly.estimate.high - exactly.estimate.low) / (unsure.high - unsure.low)
+    assert narrower == pytest.approx(sqrt(1 - unsure.sources[SECONDS]), rel=0.05)
+
+
 def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
     posts = read_by_one((300, "de", "de", ""), (60, "de", "de", "de"), (300, "de", "de", ""))
     elsewhere = list(posts)[:300]
@@ -169,3 +195,10 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
     found = report("checked", check_share=0.5, second_share=1.0)
     assert found["warnings"] == []
     assert accuracy_in(found)["low"] < accuracy_in(unsure)["low"]
+    # All 40 posts were read, so nothing of the width is that of unread ones.
+    assert not [each for each in unsure["rows"] if each["measure"] == "width_share"]
+    sources = {each["of"]["source"]: each["value"] for each in found["rows"] if each["measure"] == "width_share"}
+    assert sources.keys() - {"second opinions"} == {"draw", "checks of single readers"}
+    assert sum(sources.values()) == pytest.approx(1)
+    assert accuracy_in(found)["width_sources"] == sources
+    assert "more checks: open_task --check-share" in as_text(found)
