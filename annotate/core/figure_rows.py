@@ -72,7 +72,7 @@ def accuracy_apart(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
     if first.is_plain:
         alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
         p = mcnemar(*alone)
-    return difference_row("accuracy", of, found, len(first.gold), why_withheld(found, len(first.gold)), p)
+    return difference_row("accuracy", of, found, len(first.gold), why_withheld(found, len(first.gold), first), p)
 
 
 def measures_apart(
@@ -92,14 +92,17 @@ def measures_apart(
     units, ends = len(first.gold), [most] * len(measures)
     found = classes.apart(first, second, all_of(measures), all_of(others or measures), most=ends)
     for name, (difference, p) in zip(measures, found, strict=True):
-        yield difference_row(name, {}, difference, units, why_withheld(difference, units), p)
+        yield difference_row(name, {}, difference, units, why_withheld(difference, units, first), p)
 
 
-def why_withheld(found: Difference | None, units: int) -> str:
-    """Why two systems are not compared in a figure that rests on so many units; empty where they are."""
+def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
+    """Why a figure has no interval, or two systems are not compared in it; empty where that is not so. units: on which
+    it rests. pairs: all units."""
     if units < LEAST_UNITS:
         return f"fewer than {LEAST_UNITS} units"
-    return "" if found else ALIKE
+    if pairs.groups is not None and len(np.unique(pairs.groups)) < LEAST_UNITS:
+        return f"fewer than {LEAST_UNITS} groups of units"
+    return "" if found and found.has_interval else ALIKE
 
 
 def averaged(rows: Sequence[Row]) -> Difference | None:

@@ -18,7 +18,7 @@ from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import HALF_WIDTH, certificate, frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
-from annotate.evaluation.score_measures import scored, scores_apart
+from annotate.evaluation.score_measures import losses, scored, scores_apart
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
 from annotate.reports import evaluation_report
@@ -31,6 +31,7 @@ READING = (
     "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
     "together count together."
 )
+COUNTS_AS = "“Counts as” is the size of a plain random sample whose interval is as wide, at most the number of units."
 
 
 def evaluate_units(
@@ -109,7 +110,7 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         "head": [{"measure": measure, "of": {}} for measure in first.head],
         "words": {},
         "sections": by_scores["sections"],
-        "reading": [READING, *by_scores["reading"]],
+        "reading": [READING, *([] if pairs[0].is_plain else [COUNTS_AS]), *by_scores["reading"]],
         "predictor": described(names[0]),
         "gold": [units.described()],
         "rows": [*first.rows(), *by_scores["rows"], *sliced],
@@ -174,6 +175,8 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
     if all(each.scores is not None for each in systems):
         rows[1:1] = scores_apart(first.pairs, *(each.scores for each in systems))
     theirs = [*second.rows(), *(each for of, kept in _slices(units) for each in second.sliced(of, kept))]
+    if systems[1].scores is not None:
+        theirs += losses(second.pairs, systems[1].scores)
     test = {} if first.pairs.is_plain else {"test": "a two-sided paired test by the normal distribution"}
     return {"other": described(name), "rows": holm_corrected(rows), "other_rows": of_compared(theirs, rows), **test}
 

@@ -85,12 +85,19 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
     return {"rows": rows, "sections": list(SECTIONS), "reading": list(READING), "reliability": bins, "coverage": curve}
 
 
+def losses(pairs: Paired, table: Floats) -> Iterator[Row]:
+    """The losses in which two systems are compared, of one of them."""
+    units = scored_units(pairs.gold, table, pairs.weights, pairs.groups)
+    for name, measure in (("log_loss", measures.log_loss), ("brier", measures.brier_score)):
+        yield of_figure(name, {}, measure(units), len(pairs.gold))
+
+
 def scores_apart(pairs: Paired, first: Floats, second: Floats) -> Iterator[Row]:
     """How far two systems are apart in the losses of their scores."""
     sides = (scored_units(pairs.gold, table, pairs.weights, pairs.groups) for table in (first, second))
     for name, (found, p) in measures.losses_apart(*sides).items():
         units = len(pairs.gold)
-        yield difference_row(name, {}, found, units, why_withheld(found, units), p)
+        yield difference_row(name, {}, found, units, why_withheld(found, units, pairs), p)
 
 
 def of_figure(measure: str, of: Mapping[str, str], found: Figure, units: int, note: str = "") -> Row:

@@ -400,6 +400,8 @@ def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str
         better = [_better_of(each, names) for each in rows]
         counts = " and ".join(f"{name} in {better.count(name)}" for name in names)
         return NOT_MEASURED, f"of {many(len(rows), 'figure')} by label, {counts} is better"
+    if row["low"] is None:
+        return _difference(row).shown, f"not compared: {row['note'] or 'no interval'}"
     better = _better_of(row, names)
     said = f"{better} is better" if better else "neither is shown to be better"
     where = ", ".join([MEASURES[row["measure"]].name, *_where(report, row)])

@@ -10,7 +10,6 @@ from annotate.core.aggregation import Aggregation, majority
 from annotate.core.answers import Bools, Floats
 from annotate.core.classification import Measure, Paired
 from annotate.core.figure_rows import (
-    ALIKE,
     Row,
     accuracy_apart,
     difference_row,
@@ -18,7 +17,6 @@ from annotate.core.figure_rows import (
     row,
     why_withheld,
 )
-from annotate.core.resampling import LEAST_UNITS
 from annotate.core.words import Wrong
 
 SEVERAL = False
@@ -116,8 +114,10 @@ class Measures:
         """The first measures of some of the units; macro F1 over the labels that occur there."""
         part = Measures(self.pairs.where(kept), self.labels)
         pairs, units = part.pairs, len(part.pairs.gold)
-        yield row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
-        yield row("macro_f1", of, pairs.estimate(part.macros["macro_f1"], part.units_of_labels), units)
+        accuracy = row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
+        yield accuracy | {"count": min(accuracy["count"], units)}
+        macro_f1 = row("macro_f1", of, pairs.estimate(part.macros["macro_f1"], part.units_of_labels), units)
+        yield macro_f1 | {"count": None}  # of a mean over labels it is no number of units
 
     def compared(self, other: "Measures", slices: Iterable[tuple[Mapping[str, str], Bools]]) -> Iterator[Row]:
         """How far this system is apart from another one on the same units: in all of them, by label and in slices."""
@@ -145,7 +145,7 @@ class Measures:
             resting = (said | theirs, is_gold, is_gold | said | theirs)
             lacking = ("" if said.any() and theirs.any() else "never predicted by one of the two", "", "")
             for name, (difference, p), units, note in zip(BY_LABEL, found, resting, lacking, strict=False):
-                note = note or why_withheld(difference, int(units.sum()))
+                note = note or why_withheld(difference, int(units.sum()), self.pairs)
                 difference, p = (None, None) if note else (difference, p if name == "f1" else None)
                 yield difference_row(name, {"label": self.labels[place]}, difference, int(units.sum()), note, p)
 
@@ -153,5 +153,4 @@ class Measures:
 def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
     """A figure between -1 and 1 of all units."""
     found, units = pairs.coefficient(measure), len(pairs.gold)
-    alike = units >= LEAST_UNITS and not found.has_interval
-    return row(name, {}, found, units, ALIKE if alike else "")
+    return row(name, {}, found, units, why_withheld(found, units, pairs))

@@ -9,7 +9,7 @@ from annotate.core import agreement, pairs
 from annotate.core import classification as classes
 from annotate.core.aggregation import Aggregation, majority, median
 from annotate.core.classification import Paired
-from annotate.core.figure_rows import Row, measures_apart, resampled, row
+from annotate.core.figure_rows import Row, measures_apart, resampled, row, why_withheld
 from annotate.core.ranking import mean_ndcg
 from annotate.kinds.forms import choice
 from annotate.kinds.forms.choice import SEVERAL, SIDED, agrees, check, facets, name, read, unlike, values
@@ -51,7 +51,8 @@ class Measures(choice.Measures):
     def rows(self) -> Iterator[Row]:
         yield from super().rows()
         pairs, graded, units = self.pairs, self.graded, len(self.pairs.gold)
-        yield row("mae", {}, pairs.mean(np.abs(pairs.gold - graded.said).astype(np.float64)), units)
+        distance = pairs.mean(np.abs(pairs.gold - graded.said).astype(np.float64))
+        yield row("mae", {}, distance, units, why_withheld(distance, units, pairs))
         yield choice.coefficient("weighted_kappa", graded, classes.weighted_kappa)
         if pairs.groups is not None:
             grade = len(self.labels) - 1

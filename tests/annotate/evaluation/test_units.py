@@ -6,14 +6,17 @@ import math
 import random
 import re
 
+import numpy as np
 import pytest
 
 import assay
 from annotate.actions.commands import call_command
+from annotate.core.classification import Paired
 from annotate.core.confidence_sequence import share_at_every_look
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.manifest import manifest_of
 from annotate.kinds import Answer
+from annotate.kinds.forms.grades import Measures
 from annotate.models import Task
 from annotate.work.judging import judge
 from annotate.work.queue import take
@@ -264,6 +267,8 @@ def test_two_systems_are_compared_by_label_and_in_their_scores(crowd, tmp_path, 
         row = figures(found, measure)
         values = [figures(each, measure)["value"] for each in (report, other)]
         assert row["value"] == pytest.approx(values[0] - values[1])
+        [beside] = [row for row in found["other_rows"] if row["measure"] == measure]
+        assert beside["value"] == values[1]
         # The smaller loss is the better one.
         assert (row["better"], row["value"] < 0) == ("first", True)
     assert {row["of"].get("people") for row in found["rows"]} >= {"all agree", "most agree"}
@@ -304,6 +309,35 @@ def test_every_figure_that_is_withheld_has_its_reason(crowd, tmp_path, run):
         if row["value"] is None or (row["low"] is None and row["measure"] not in exact):
             assert row["note"], row
     assert figures(report["comparison"], "precision", label="1")["note"] == "never predicted by one of the two"
+
+
+def test_where_too_few_groups_were_drawn_that_is_the_reason():
+    random_labels = np.random.default_rng(1)
+    gold, first, second = random_labels.integers(0, 3, (3, 60))
+    groups = np.arange(60) // 5
+    sides = [Measures(Paired(gold, said, 4, np.ones(60), groups), "321") for said in (first, second)]
+    compared = [row for row in sides[0].compared(sides[1], ()) if row["note"] != "fewer than 20 units"]
+    withheld = [row for row in sides[0].rows() if row["low"] is None and row["measure"] != "ndcg"]
+    assert {row["measure"] for row in withheld} == {"kappa", "mcc", "mae", "weighted_kappa"}
+    assert {row["note"] for row in [*compared, *withheld]} == {"fewer than 20 groups of units"}
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_head_says_why_two_systems_are_not_compared(reviews, tmp_path, capsys):
+    gold = reviews(15, lambda name, key: "123"[int(key[1:]) % 3], redundancy="1")
+    sides = [written(tmp_path / f"{label}.tsv", [(row["id"], label) for row in rows_of(gold)]) for label in "12"]
+    call_command("evaluate", str(sides[0]), gold=[gold], against=str(sides[1]))
+    assert "not compared: fewer than 20 units" in capsys.readouterr().out.split("All units")[0]
+
+
+def test_an_effective_count_stands_beside_accuracy_and_is_at_most_the_units():
+    gold = np.tile([0, 1], 40)
+    wrong = np.arange(80) % 4 == 0
+    wrong[0] = False  # all groups but one have one error, so they vary less than units
+    pairs = Paired(gold, np.where(wrong, 1 - gold, gold), 3, np.ones(80), np.arange(80) // 4)
+    assert pairs.share(pairs.right, pairs.gold >= 0).count > 80
+    rows = Measures(pairs, "10").sliced({}, pairs.gold >= 0)
+    assert [row["count"] for row in rows] == [80, None]
 
 
 def test_the_dots_of_a_plot_are_in_the_order_of_its_table(crowd, tmp_path):
