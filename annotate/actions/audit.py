@@ -20,6 +20,9 @@ from annotate.work import auditing, contesting
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
 CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
 ADD = Option("add", whole_number, least=1, shown="N", help="have people read so many more posts of those agreed on")
+CHECKS = Option(
+    "checks", flag, False, help="with --add: have adjudicators check so many more posts that one reader decides instead"
+)
 LANGUAGES = Option(
     "languages",
     codes,
@@ -33,10 +36,12 @@ def run(values, progress) -> Outcome:
     task = task_named(values["task"])
     audited = "audit" in task.kind.protections
     _check(values)
-    if values["add"] and audited:
-        return _add(task, values)
-    if values["add"]:
+    if values["add"] and values["checks"] and "checks" not in task.kind.protections:
+        raise ActionError(f"{task.name} has no checks to add to: its kind of question asks several people.")
+    if values["add"] and not (audited or values["checks"]):
         raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
+    if values["add"]:
+        return _add(task, values)
     if values["contest"]:
         if not audited:
             raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
@@ -52,18 +57,20 @@ def run(values, progress) -> Outcome:
 def _check(values: Values) -> None:
     if values["add"] and values["contest"]:
         raise ActionError("--add and --contest are two steps: what is added is to be read before it can contest.")
-    if not values["add"] and (given := [option.spelled for option in (LANGUAGES, DRY_RUN) if values[option.name]]):
+    given = [option.spelled for option in (CHECKS, LANGUAGES, DRY_RUN) if values[option.name]]
+    if given and not values["add"]:
         raise ActionError(f"{', '.join(given)}: an option of --add, which is not given. Say with it how many to add.")
 
 
 def _add(task: Task, values: Values) -> Outcome:
+    add, to = (auditing.add_checks, "checks") if values["checks"] else (auditing.add_audits, "audit")
     with transaction.atomic():
-        added = auditing.add_audits(task, values["add"], values["languages"])
+        added = add(task, values["add"], values["languages"])
         warned = lacking(task)
         if values["dry_run"]:
             # After everything was done as it would be, so that what is told is what would be.
             transaction.set_rollback(True)
-    said = [told.added(added, values["add"]), *([NOT_KEPT] if values["dry_run"] else [])]
+    said = [told.added(added, values["add"], to), *([NOT_KEPT] if values["dry_run"] else [])]
     return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
@@ -125,7 +132,7 @@ ACTION = Action(
     "audit",
     "Show what the audit of a task's agreement, of declared labels or of a filter found, or how often readers said Yes "
     "to decoys, and what the checks of people who decide alone found. With --contest or --add, have people read more "
-    "of what the detectors agree on.",
-    (TASK, CONTEST, ADD, LANGUAGES, DRY_RUN),
+    "of what the detectors agree on; with --add and --checks, have adjudicators check more of what one reader decides.",
+    (TASK, CONTEST, ADD, CHECKS, LANGUAGES, DRY_RUN),
     run,
 )

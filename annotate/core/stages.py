@@ -53,6 +53,12 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
         "audited, and the reader does not confirm or is checked by lot: adjudicated blind",
     ),
     (QUEUED, "checked", ADJUDICATION, "chosen by chance: an adjudicator decides it again, blind"),
+    (
+        LABELLED,
+        "checked",
+        ADJUDICATION,
+        "a manager added checks, and it was chosen by chance: an adjudicator decides it again, blind",
+    ),
     (QUEUED, "answered", LABELLED, "as many answers as asked, and they give a label"),
     (QUEUED, "conflicted", ADJUDICATION, "the answers give no label, and the task sends such units on"),
     (QUEUED, "conflicted", DISCARDED, "the answers give no label, and the task drops such units"),

@@ -79,7 +79,7 @@ DEEDS: Mapping[str, Deed] = {
     "close": Deed("Close the task", "Close", ("task", "leave_out"), about="task"),
     "reopen": Deed("Open the task again", "Open again", ("task",), about="task"),
     "reroute": Deed("Reroute", "Reroute", ("task",), about="task"),
-    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "languages"), about="task"),
+    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "checks", "languages"), about="task"),
     "adjudicate": Deed("Decisions from a file", "Take them in", ("task", "file", "as"), ("list", "out"), about="task"),
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
     "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",), about="task"),

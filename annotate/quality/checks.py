@@ -5,14 +5,14 @@ Units are chosen by lot when they come to people (choose_checks), and decisions 
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from annotate.core import lottery, stages
 from annotate.core.allocation import further
-from annotate.core.audits import slips_of
+from annotate.core.audits import Audit, allotted, slips_of
 from annotate.core.estimation import Estimate, proportion
 from annotate.core.lots import CHECK, NOBODY, OVERLAP, SECOND
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
@@ -77,6 +77,42 @@ def choose_checks_of_new(task: Task, first: int, before: Mapping[str, tuple[int,
     counts = {(queue,): count for queue, count in _further(task, before, dict(sizes)).items()}
     chosen = lots.drawn_units(task, CHECK, added, ["language"], counts)
     Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
+
+
+def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
+    """Queue -> the keys of the units that would be checked next: `number` that one reader decides or will decide, or
+    all there are, of these queues or of every one. Random draws continue in the order of the earlier ones.
+
+    In that order come units that somebody else has decided since, as among those drawn at first. They are drawn too,
+    so that every unit of a queue has the same chance, but they do not count as part of `number`.
+    """
+    units: dict[str, dict[str, tuple[int, bool]]] = {}
+    rest = asked_of_one(task).filter(recheck=False)
+    rest = rest.filter(visited__0__in=queues) if queues else rest
+    for queue, key, unit, wanted in rest.order_by().values_list("visited__0", "item__key", "pk", is_alone()):
+        units.setdefault(queue, {})[key] = unit, wanted
+    found = {row["language"]: row for row in report(task)["languages"]}
+    sizes = {queue: sum(wanted for _, wanted in of.values()) for queue, of in units.items()}
+    shares = allotted(number, {queue: (size, _as_audit(found[queue])) for queue, size in sizes.items() if size})
+    chosen = {}
+    for queue, share in shares.items():
+        of = units[queue]
+        order = lottery.drawn(of, len(of), lots=task.lots, purpose=CHECK)
+        until = [place for place, key in enumerate(order, 1) if of[key][1]][share - 1]
+        chosen[queue] = [of[key][0] for key in lots.drawn(task, CHECK, [queue], of, until)]
+    return chosen
+
+
+def _as_audit(row: Mapping[str, Any]) -> Audit:
+    """The checks of a queue as an audit of its readers. row: of `report`."""
+    checked, otherwise = row["checked"], row["otherwise"]
+    return Audit(row["alone"] + checked, otherwise, otherwise, checked - otherwise, 0, 0)
+
+
+def is_alone() -> Q:
+    """Of units that `asked_of_one` names: those whose label is one reader's answer, or will be."""
+    decided = Exists(Judgment.objects.live().decisions().filter(unit=OuterRef("pk")))
+    return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_moved("named"), stage=stages.LABELLED)
 
 
 def _further(task: Task, before: Mapping[str, tuple[int, int]], added: Mapping[str, int]) -> dict[str, int]:

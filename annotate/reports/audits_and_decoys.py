@@ -167,12 +167,12 @@ def contested(sent: dict[str, int]) -> str:
     return f"Sent to people: {', '.join(f'{count(units)} of {label}' for label, units in sent.items())}."
 
 
-def added(posts: dict[str, int], wanted: int) -> str:
-    """What work/auditing.add_audits did. wanted: how many it was asked for."""
+def added(posts: dict[str, int], wanted: int, to: str) -> str:
+    """What work/auditing.py added. wanted: how many it was asked for; to: "audit" or "checks"."""
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
     all_there_are = f" These are all there are, and not {count(wanted)}." if number < wanted else ""
-    return f"Added to the audit by lot: {many(number, 'post')}: {by_language}.{all_there_are}"
+    return f"Added to the {to} by lot: {many(number, 'post')}: {by_language}.{all_there_are}"
 
 
 def decoy_words(decoys: dict) -> list[str]:
