@@ -4,6 +4,7 @@ import json
 import os
 import re
 import tempfile
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from pathlib import Path
@@ -22,6 +23,7 @@ from annotate.reports import writing
 if TYPE_CHECKING:
     import pandas as pd
 
+Folder = str | os.PathLike[str]
 Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
 # The options of the command that are named arguments here, or that a notebook has no use for.
@@ -29,9 +31,7 @@ OWN = ("predictions", "gold", "against", "judge", "out", "format")
 COLUMNS = ("measure", "value", "low", "high", "units", "better", "p", "p_holm", "note")
 
 
-def evaluate(
-    predictions: Given | None, gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]], **how: Any
-) -> "pd.DataFrame":
+def evaluate(predictions: Given | None = None, gold: Folder | Sequence[Folder] = (), **how: Any) -> "pd.DataFrame":
     """The figures of `report` as a DataFrame, a row each. how: its other arguments, among them `against` and the
     options of the command.
 
@@ -42,8 +42,8 @@ def evaluate(
 
 
 def report(
-    predictions: Given | None,
-    gold: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    predictions: Given | None = None,
+    gold: Folder | Sequence[Folder] = (),
     *,
     against: Given | None = None,
     judge: Given | None = None,
@@ -54,9 +54,9 @@ def report(
 
     predictions: the path of a file or folder, as the command takes it; id -> label; a DataFrame with the columns id and
     label, or id and a column of scores for each label; or the name of a predictor of the corpus, such as "fasttext" or
-    "ours@2". gold: the folder of a set, or several. against: other predictions, compared unit by unit. judge: in
-    place of predictions, which are None then, a machine judge's labels of every item of the corpus. name: what the
-    report calls predictions that come neither from a file nor from the corpus. options: those of the command
+    "ours@2". gold: the folder of a set, or what assay.gold returns of it, or several. against: other predictions,
+    compared unit by unit. judge: in place of predictions, a machine judge's labels of every item of the corpus. name:
+    what the report calls predictions that come neither from a file nor from the corpus. options: those of the command
     `evaluate`, with _ for -, such as unfinished=True, split="test" or map={"zh": ["zh-CN", "zh-TW"]}.
 
     AssayError for what cannot, or must not, be computed of them.
@@ -73,6 +73,8 @@ def report(
             return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
 
         try:
+            if not folders:
+                raise EvaluationError("No gold set is named; give the folder of one, or several, as gold.")
             other = "" if against is None else spelled(against, "The other one")
             said = "" if predictions is None else spelled(predictions, name)
             machine = "" if judge is None else spelled(judge, name)
@@ -125,6 +127,8 @@ def _rows(given: Any) -> Iterator[dict[str, Any]]:
             "label or one for each label, or the name of a predictor; what was given is of the type "
             f"{type(given).__name__}."
         )
+    if twice := [column for column, number in Counter(columns).items() if number > 1]:
+        raise EvaluationError(f"The DataFrame of predictions has the column {twice[0]!r} twice; keep one of them.")
     for values in rows:
         yield dict(zip(columns, map(_plain, values), strict=True))
 

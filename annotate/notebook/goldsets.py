@@ -70,13 +70,16 @@ class Gold:
         """rows() as a DataFrame. AssayError where pandas is not installed."""
         return self.rows().to_pandas(columns)
 
-    def evaluate(self, predictions: Given | None, **how: Any) -> "pd.DataFrame":
+    def evaluate(self, predictions: Given | None = None, **how: Any) -> "pd.DataFrame":
         """What predictions are worth on this set; see assay.evaluate, which takes several sets at a time."""
         return evaluate(predictions, [self.folder], **how)
 
-    def report(self, predictions: Given | None, **how: Any) -> Report:
+    def report(self, predictions: Given | None = None, **how: Any) -> Report:
         """The whole report on predictions for this set; see assay.report."""
         return report(predictions, [self.folder], **how)
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
 
     def __repr__(self) -> str:
         posts, labels = sum(self.labels.values()), len(self.labels)

@@ -7,6 +7,7 @@ import random
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import assay
@@ -143,6 +144,26 @@ def test_a_notebook_has_the_rows_of_the_command(crowd, tmp_path, run):
     assert report.to_pandas("confusion").units.sum() == len(said)
     with pytest.raises(assay.AssayError, match="The report has no table 'comparison'; it has: rows, errors, confusion"):
         report.to_pandas("comparison")
+
+
+def test_a_notebook_names_a_set_by_its_folder_or_by_the_gold_set(crowd):
+    said, gold = dict(judged(crowd)), assay.gold(crowd)
+    assert assay.evaluate(said, gold).equals(assay.evaluate(said, crowd))
+    assert assay.evaluate(said, [gold]).equals(gold.evaluate(said))
+    with pytest.raises(assay.AssayError, match="No gold set is named"):
+        assay.evaluate(said)
+
+
+def test_a_notebook_certifies_a_judge_without_other_predictions(crowd):
+    # It has labels for the units alone, and is refused for that.
+    with pytest.raises(assay.AssayError, match="Name the file without judge to measure these units alone"):
+        assay.evaluate(judge=dict(judged(crowd)), gold=crowd)
+
+
+def test_a_frame_with_two_columns_of_a_name_is_refused(crowd):
+    frame = pd.DataFrame([["1", "0", "1"]], columns=["id", "label", "label"])
+    with pytest.raises(assay.AssayError, match="has the column 'label' twice; keep one of them"):
+        assay.evaluate(frame, crowd)
 
 
 def test_the_report_and_its_errors_are_written(crowd, tmp_path):
