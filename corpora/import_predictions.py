@@ -4,7 +4,7 @@ A file is taken as a whole or not at all, and only if it says one thing of every
 from the posts that it happens to have.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -14,12 +14,13 @@ import pyarrow.parquet as pq
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.predictions import EVERY_LABEL, Mapped, Prediction, classes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.files import Progress, check_file
+from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Predictions, manifest_of, write_manifest
 from corpora.prediction_files import Told, read_lines, repeat_told, repeats_told
 from corpora.predictors import check_name, fresh_name
+from corpora.readers import header_of
 from corpora.schemas import PREDICTIONS_SCHEMA
 
 _BATCH_ROWS = 10_000
@@ -68,6 +69,8 @@ def import_predictions(
             f"Corpus {corpus_name} holds records, whose classes have no other names here; leave --map out, and rename "
             "the labels in the file."
         )
+    if of_records and not columns:
+        _check_header(path, header_of(path, format or format_of(path) or ""))
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
     with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
@@ -102,6 +105,16 @@ def import_predictions(
         others = [known for known in manifest.predictions if known != before]
         write_manifest(corpus_name, replace(manifest, predictions=(*others, predictions)))
     return Imported(predictions, *strangers, told, of_records)
+
+
+def _check_header(path: Path, header: Sequence[str]) -> None:
+    """CorpusError for a file that has no labels of records, but perhaps their scores."""
+    if "id" in header and "label" not in header:
+        raise CorpusError(
+            f"{path} has no column label; its columns are: {', '.join(header[:20])}. Name it with --column "
+            "label=COLUMN; if these are scores by label, measure the file with `assay evaluate`, which takes it as it "
+            "is."
+        )
 
 
 def _stage(staged: Path, predictions: Iterator[tuple[int, Prediction]], path: Path) -> None:

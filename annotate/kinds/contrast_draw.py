@@ -7,10 +7,13 @@ the two differ, and 0 for the others. Some of the others are drawn all the same,
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
 from typing import Any
 
 from annotate.core.lottery import by_seed, drawn
 from corpora.core.errors import CorpusError
+from corpora.core.languages import UND
+from corpora.core.values import matching
 from corpora.declared import declared_records
 from corpora.draw import Sample, sample_chosen
 from corpora.models import Corpus
@@ -26,6 +29,7 @@ def sample_contrasted(
     corpus: Corpus,
     languages: Collection[str] | None,
     *,
+    labels: Collection[str],
     systems: Sequence[str],
     size: int,
     seed: str,
@@ -33,8 +37,8 @@ def sample_contrasted(
 ) -> list[Sample]:
     """One sample for each language in which something was drawn. It only reads files.
 
-    systems: two predictors of the corpus, such as mine@1. size: records of all languages together. CorpusError unless
-    there are two predictors that differ on some record.
+    labels: those that people can give. systems: two predictors of the corpus, such as mine@1. size: records of all
+    languages together. CorpusError unless there are two predictors that differ on some record, and say these labels.
     """
     if len(systems) != 2:
         raise CorpusError(f"--systems names {len(systems)} predictors; name the two that are to be compared.")
@@ -43,6 +47,8 @@ def sample_contrasted(
         row["id"]: row["language"] for row in declared_records(corpus.name, languages, ()) if row["id"] not in leave_out
     }
     one, other = (predicted_labels(corpus.name, each, language) for each in (first, second))
+    for predictor, said in ((first, one), (second, other)):
+        _check_labels(str(predictor), {matching(label, labels) for label in said.values()} - {*labels, UND}, labels)
     parts: dict[str, list[str]] = {DIFFER: [], AGREE: []}
     for key in language:
         parts[AGREE if one[key] == other[key] else DIFFER].append(key)
@@ -67,6 +73,20 @@ def sample_contrasted(
     }
     frames = {code: sum(1 for each in language.values() if each == code) for code in chosen}
     return sample_chosen(corpus, "compare", chosen, seed=seed, frames=frames, parameters=parameters)
+
+
+def _check_labels(predictor: str, strange: Collection[str], labels: Collection[str]) -> None:
+    """CorpusError where a predictor says labels that people cannot give."""
+    if strange:
+        folded = {label.casefold(): label for label in labels}
+        near = {label: folded[each] for label in strange for each in get_close_matches(label.casefold(), folded, 1)}
+        label = min(strange, key=lambda label: (label not in near, label))
+        meant = f" (near {near[label]!r})" if label in near else ""
+        more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""
+        raise CorpusError(
+            f"{predictor} has labels that the task does not have: {label[:40]!r}{meant}{more}. Its labels are "
+            f"{', '.join([*labels][:20])}; import the predictions with these under another version."
+        )
 
 
 def _sizes(size: int, there: Mapping[str, int]) -> dict[str, int]:

@@ -26,8 +26,8 @@ ALL = ["all"]
 @dataclass(frozen=True)
 class Wanted:
     """What to draw. languages: None for all; chosen: the design's own options that were given. together: the field
-    whose equal values are drawn together; fields, kept: those of the kind; leave_out: ids that are in no frame. unread:
-    id -> the detectors' label, of the uniform task's posts that nobody has read.
+    whose equal values are drawn together; fields, kept: those of the kind; labels: those of the task; leave_out: ids
+    that are in no frame. unread: id -> the detectors' label, of the uniform task's posts that nobody has read.
     """
 
     corpus: Corpus
@@ -38,6 +38,7 @@ class Wanted:
     together: str = ""
     fields: tuple[str, ...] = ()
     kept: tuple[str, ...] = ()
+    labels: Collection[str] = ()
     leave_out: Collection[str] = frozenset()
     unread: Mapping[str, str] = field(default_factory=dict)
 
@@ -229,6 +230,7 @@ def _contrasted(wanted: Wanted) -> list[Sample]:
     return sample_contrasted(
         wanted.corpus,
         wanted.languages,
+        labels=wanted.labels,
         size=wanted.size,
         seed=wanted.seed,
         leave_out=wanted.leave_out,

@@ -118,6 +118,7 @@ def open_tasks(
                 together=kind.together,
                 fields=kind.fields,
                 kept=kind.kept,
+                labels=task.labels,
                 leave_out=frozenset(row.id for row in gold),
                 unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
             )

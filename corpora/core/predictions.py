@@ -82,14 +82,17 @@ def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> t
     """The label of one source row as it counts here, renamed by --map or taken for the nearest that is known; and
     whether it was taken for that one. RecordError for the first rule that it breaks.
 
-    also: labels that are right here although they are not known as languages; EVERY_LABEL for records.
+    also: labels that are right here although they are not known as languages; EVERY_LABEL for records, of which an
+    empty label is a refusal, like UND.
     """
-    if isinstance(value, float) and is_missing(value):
+    of_records = also is EVERY_LABEL
+    if (isinstance(value, float) and is_missing(value)) or (value is None and of_records):
         value = ""
     if not isinstance(value, str):
         raise RecordError("The label is missing." if value is None else "The label is not a string.")
     label = tidy(value)
-    of_records = also is EVERY_LABEL
+    if not label and of_records:
+        return UND, False
     instead = "class" if of_records else "language"
     if not label:
         raise RecordError(f"The label is empty; write {UND} if the classifier names no {instead}.")

@@ -12,6 +12,7 @@ from annotate.models import Task
 from annotate.pages import deeds
 from annotate.work.judging import judge
 from annotate.work.queue import take
+from corpora.predictors import find_predictor, predicted_labels
 from tests.annotate.evaluation.figures import KIND, rows_of, written
 
 pytestmark = pytest.mark.django_db
@@ -98,6 +99,32 @@ def test_what_cannot_be_drawn_is_refused_and_nothing_is_opened(reviews, systems,
     with pytest.raises(CommandError, match=refusal):
         open_compared(reviews, *systems, **options)
     assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize(("label", "meant"), [("22", r" \(near '2'\)"), ("great", "")])
+def test_a_system_whose_labels_are_no_answers_of_the_task_is_refused(reviews, tmp_path, label, meant):
+    said = [("id", "label"), *((f"r{n}", label if n == 7 else truth(n)) for n in range(NUMBER))]
+    path = written(tmp_path / "third.csv", said)
+    call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
+    refusal = f"third@1 has labels that the task does not have: '{label}'{meant}. Its labels are 3, 2, 1; import"
+    with pytest.raises(CommandError, match=refusal):
+        open_compared(reviews, "first@1", "third@1", size="20")
+    assert not Task.objects.exists()
+
+
+def test_a_file_of_scores_is_not_imported_but_measured(reviews, tmp_path):
+    path = written(tmp_path / "scores.csv", [("id", "1", "2", "3"), ("r0", 0.1, 0.2, 0.7)])
+    with pytest.raises(CommandError, match="if these are scores by label, measure the file with `assay evaluate`"):
+        call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
+
+
+def test_an_empty_label_of_a_record_is_imported_as_a_refusal(reviews, tmp_path):
+    said = [("id", "label"), *((f"r{n}", "" if n < 10 else truth(n)) for n in range(NUMBER))]
+    path = written(tmp_path / "third.csv", said)
+    call_command("import_predictions", "reviews", path, name="third", version="1", verbosity=0)
+    found = predicted_labels("reviews", find_predictor("reviews", "third@1"), [f"r{n}" for n in range(NUMBER)])
+    assert [key for key, label in found.items() if label == "und"] == [f"r{n}" for n in range(10)]
+    assert open_compared(reviews, "first@1", "third@1", size="20").units.count() == 20
 
 
 def test_the_page_of_a_new_task_offers_the_predictors_of_the_corpus(reviews):
