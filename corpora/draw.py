@@ -297,7 +297,8 @@ def sample_chosen(
     parameters: Mapping[str, dict[str, Any]],
     predictor: str = "",
 ) -> list[Sample]:
-    """For each language the records that were chosen elsewhere, in that order. It only reads files.
+    """For each language the records that were chosen elsewhere, in that order; or the posts, with "" for the language.
+    It only reads files.
 
     chosen: language -> ids; frames: of how many records they were chosen; parameters: how, for the draw's record;
     predictor: by whose labels, if by any.
@@ -305,7 +306,8 @@ def sample_chosen(
     manifest = manifest_of(corpus.name)
     parts = len(manifest.parts)
     with full_disk_explained("no draw was made"), asking(corpus.name, parts, manifest) as store:
-        rows = rows_of(store, corpus.name, (key for ids in chosen.values() for key in ids))
+        keys = (key for ids in chosen.values() for key in ids)
+        rows = rows_of(store, corpus.name, keys, voted=not manifest.fields)
     return [
         Sample(
             corpus=corpus,
@@ -316,7 +318,7 @@ def sample_chosen(
             parts=parts,
             frame_size=frames[language],
             digest=frame_digest(manifest, parts),
-            detectors=[],
+            detectors=_versions(manifest, parts),
             rows=[rows[key] for key in ids],
             language=language,
             predictor=predictor,

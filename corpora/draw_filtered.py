@@ -1,33 +1,26 @@
 """Draws from both sides of a filter: of the pairs that it kept and of those that it dropped, by lot and mixed.
 
-What is kept and what is dropped, the scores decide (scores.py). A hash of seed and id decides which pairs come first,
-of all languages together, so that the same seed draws the same on any engine, and a larger draw contains the smaller.
-Where fewer were kept or dropped than asked for, all of them are drawn.
+What is kept and what is dropped, the scores decide (scores.py). Where fewer were kept or dropped than asked for, all of
+them are drawn.
 """
 
-from collections.abc import Collection, Iterable
-from typing import Any
-
-import pyarrow as pa
+from collections.abc import Collection
 
 from corpora.core.designs import check_asked
 from corpora.core.errors import CorpusError
-from corpora.draw import Sample, frame_digest
+from corpora.draw import Sample
+from corpora.draw_parts import count_parts, draw_parts, samples_of_parts, totals
 from corpora.manifest import manifest_of
 from corpora.models import Corpus
 from corpora.scores import filter_digest, filtering
 
-_DESIGN = pa.schema({"seed": pa.string(), "kept": pa.int64(), "dropped": pa.int64()})
 KEPT, DROPPED = PARTS = ("kept", "dropped")
-# Of a draw's parameters: language -> part -> how many pairs there are, of the whole draw; part -> how many were drawn
-# of the draw's language; the ids of the dropped among these; part -> the chance that a pair had; and the digest of the
-# filter (scores.py).
-FRAME, DRAWN, IDS, CHANCES, FILTER = "frame", "drawn", "dropped_ids", "chances", "filter"
+FILTER = "filter"  # the digest of the filter (scores.py) among a draw's parameters
 
 
 def sample_filtered(
     corpus: Corpus,
-    languages: Iterable[str] | None,
+    languages: Collection[str] | None,
     *,
     kept: int,
     dropped: int,
@@ -47,44 +40,15 @@ def sample_filtered(
             raise CorpusError(
                 f"Corpus {corpus.name} has no scores by which pairs are dropped; import some with import_scores."
             )
-        there = [row["language"] for row in store.found("languages_filtered")]
-        wanted = sorted(there if languages is None else set(languages))
-        if unknown := [code for code in wanted if code not in there]:
-            raise CorpusError(f"Corpus {corpus.name} has no pairs in {unknown[0]}; it has them in {', '.join(there)}.")
-        store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
-        store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
-        design = {"seed": seed, "kept": kept, "dropped": dropped}
-        store.rows("design", pa.Table.from_pylist([design], schema=_DESIGN))
-        frame = {row["language"]: {part: row[part] for part in PARTS} for row in store.found("filtered_counts")}
-        totals = {part: sum(counts[part] for counts in frame.values()) for part in PARTS}
-        if empty := [part for part in PARTS if not totals[part]]:
+        store.select("frame", "filtered", {"id": "id", "language": "language"})
+        frame = count_parts(
+            store, "filter_parts", PARTS, languages, leave_out, none=f"Corpus {corpus.name} has no pairs"
+        )
+        if empty := [part for part in PARTS if not totals(frame)[part]]:
             raise CorpusError(
                 f"The scores of corpus {corpus.name} have {empty[0]} none of its pairs in these languages, so there is "
                 "no filter to audit; look at the thresholds with which they were imported."
             )
-        found = store.found("draw_filtered")
-    chances = {part: min(1.0, number / totals[part]) for part, number in ((KEPT, kept), (DROPPED, dropped))}
-    of_all = {"kept": kept, "dropped": dropped, FILTER: filter_digest(manifest), CHANCES: chances, FRAME: frame}
-    rows: dict[str, list[dict[str, Any]]] = {code: [] for code in sorted({row["language"] for row in found})}
-    ids: dict[str, list[str]] = {code: [] for code in rows}
-    for row in found:
-        if row.pop("is_dropped"):
-            ids[row["language"]].append(row["id"])
-        rows[row["language"]].append(row)
-    return [
-        Sample(
-            corpus=corpus,
-            design="filtered",
-            seed=seed,
-            asked=len(drawn),
-            size=len(drawn),
-            parts=len(manifest.parts),
-            frame_size=sum(frame[code].values()),
-            digest=frame_digest(manifest, len(manifest.parts)),
-            detectors=[],
-            rows=drawn,
-            language=code,
-            parameters={**of_all, DRAWN: {KEPT: len(drawn) - len(ids[code]), DROPPED: len(ids[code])}, IDS: ids[code]},
-        )
-        for code, drawn in rows.items()
-    ]
+        drawn = draw_parts(store, {KEPT: kept, DROPPED: dropped}, seed)
+    parameters = {"kept": kept, "dropped": dropped, FILTER: filter_digest(manifest)}
+    return samples_of_parts(corpus, "filtered", drawn, frame, seed=seed, parameters=parameters)

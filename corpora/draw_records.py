@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from corpora.core.designs import Taken
 from corpora.core.errors import CorpusError, listed
-from corpora.drawn import Rows, by_language, in_memory
+from corpora.drawn import Rows, by_language, in_memory, rows_in
 from corpora.engines import Store
 from corpora.manifest import Manifest
 
@@ -82,11 +82,12 @@ def _wanted(corpus_name: str, languages: Iterable[str] | None, counted: dict[str
     return wanted
 
 
-def rows_of(store: Store, corpus_name: str, ids: Iterable[str]) -> dict[str, dict[str, Any]]:
-    """The records of these ids. CorpusError if the corpus lacks some of them."""
+def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool = False) -> dict[str, dict[str, Any]]:
+    """The records of these ids, or the posts with their votes. CorpusError if the corpus lacks some of them."""
     wanted = sorted(set(ids))
     store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
-    rows = {row["id"]: row for batch in store.query("records_of") for row in batch.to_pylist()}
+    found = store.query("posts_of" if voted else "records_of")
+    rows = {row["id"]: row for batch in found for row in rows_in(batch)}
     if unknown := [key for key in wanted if key not in rows]:
         raise CorpusError(f"Corpus {corpus_name} has no record of {listed(unknown, len(unknown), 'id')}.")
     return rows

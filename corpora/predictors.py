@@ -127,17 +127,25 @@ def _entry(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predic
 
 @contextmanager
 def predicting(
-    corpus_name: str, predictor: Predictor, manifest: Manifest | None = None, *, complete: bool = True
+    corpus_name: str,
+    predictor: Predictor,
+    manifest: Manifest | None = None,
+    *,
+    complete: bool = True,
+    other: Predictor | None = None,
 ) -> Iterator[Store]:
-    """A store over the corpus with the view `predicted`: id, label, score, one row for every post.
+    """A store over the corpus with the view `predicted`: id, label, score, one row for every post; and with
+    `other_predicted`, the same of another predictor, if there is one.
 
     The label is und if the predictor names no language. CorpusError if there are posts that it has not seen; if it need
     not be complete, those have no row.
     """
     manifest = manifest or manifest_of(corpus_name)
-    known = (check_complete if complete else _entry)(corpus_name, predictor, manifest)
+    views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
+    entries = {name: (check_complete if complete else _entry)(corpus_name, by, manifest) for name, by in views.items()}
     with asking(corpus_name, manifest=manifest) as store:
-        _view(store, "predicted", corpus_name, predictor, known)
+        for name, by in views.items():
+            _view(store, name, corpus_name, by, entries[name])
         yield store
 
 
@@ -188,10 +196,10 @@ def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
 
 def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
     """Label -> to how many posts of the corpus the predictor gives it and the other predictor does not."""
-    manifest = manifest_of(corpus_name)
-    known = check_complete(corpus_name, other, manifest)
-    with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor, manifest) as store:
-        _view(store, "other_predicted", corpus_name, other, known)
+    with (
+        full_disk_explained("the predictions were not counted"),
+        predicting(corpus_name, predictor, other=other) as store,
+    ):
         return counts(store, "labels_where_other_differs")
 
 

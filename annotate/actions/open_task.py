@@ -17,8 +17,8 @@ from annotate.core.option import Option, codes, flag, whole_number
 from annotate.kinds import KINDS, Kind, declared
 from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
 from annotate.kinds.files import KindError, read_kind
+from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
-from annotate.kinds.options import SUGGESTIONS
 from annotate.models import AnnotatorLanguage, Task
 from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.quality.gold_answers import GoldAnswerError, read_gold
@@ -319,6 +319,8 @@ def not_had(kind: Kind, design: Design) -> set[str]:
     has = {
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
+        **(dict.fromkeys(OF_AUDIT, False) if design.asks_all else {}),
+        "languages": "languages" in design.options and (design.asks_each or not kind.is_routed),
         "labels": kind.is_routed and not design.asks_each,
         "size": not design.sets_sizes,
         "gold": "gold answers" in kind.protections,

@@ -31,6 +31,8 @@ from annotate.work.progress import queue_table
 from annotate.work.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states
 from annotate.work.widths import widths
 from corpora.declared import declared_counts
+from corpora.draw_contrasted import AGREE, DIFFER, SYSTEMS
+from corpora.draw_parts import DRAWN, FRAME, totals
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
 ROUNDED = 0.03  # 0.33 is one of three
@@ -51,6 +53,8 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
         work = {**work, "forecast": when, "widths": wide}
     else:
         said = [*outcome.said, *expected_work.of_checks(work["checks"])]
+    if SYSTEMS in opened.samples[0].parameters and design.asks_all:
+        said.insert(0, _contrasted(opened))
     data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
     reason = f"Task {task.name} is closed, so nobody is asked. {how_to_go_on(task)}"
     closed = [reason] if extended and not task.is_open else []
@@ -142,6 +146,17 @@ def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
     return ""
 
 
+def _contrasted(opened: Opened) -> str:
+    """On how much of the corpus two systems differ, and how much of it is drawn."""
+    first, *_ = draws = [sample.parameters for sample in opened.samples]
+    there, noun = totals(first[FRAME]), opened.task.kind.noun
+    drawn = totals({str(number): parameters[DRAWN] for number, parameters in enumerate(draws)})
+    return (
+        f"{' and '.join(first[SYSTEMS])} differ on {there[DIFFER]:,} of {many(there.total(), noun)}; "
+        f"{drawn[DIFFER]:,} of these are drawn, and {drawn[AGREE]:,} of the others."
+    )
+
+
 def _copies(opened: Opened, *, extended: bool = False) -> str:
     """extended: how many of the added ones wait is not told."""
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
@@ -158,6 +173,9 @@ def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
         warned.append(
             f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was drawn."
         )
+    if DESIGNS[opened.task.draw.design].asks_all:
+        asked = f"{counts[stages.QUEUED]:,} queued for readers, {_copies(opened)}"
+        return Outcome([f"Task {opened.task.name}: {many(total, 'post')} drawn; {asked}."], warned)
     audited = opened.task.units.filter(audited=True).count()
     said = [
         f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "

@@ -11,7 +11,7 @@ from typing import Any
 from annotate.core.confidence_sequence import at_every_look
 from annotate.evaluation import language_pairs, ranked_documents, suggested_replies, xglue_tasks
 from annotate.evaluation.evaluator import evaluate_units
-from annotate.evaluation.given import EvaluationError, is_file
+from annotate.evaluation.given import UNFAIR_LOOK, EvaluationError, is_file
 from annotate.evaluation.posts import evaluate_posts
 from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 from annotate.goldsets import folders
@@ -182,10 +182,7 @@ def _check_meant(what: str, folder: Path, options: Mapping[str, Any], *, judge: 
                 f"{what}; leave it out."
             )
     if sequential and what == POSTS and "unfinished" in options:
-        raise EvaluationError(
-            "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair "
-            "sample. Wait until the round is done, then extend the task or its audit for the next look."
-        )
+        raise EvaluationError(UNFAIR_LOOK)
 
 
 def kind_of(folder: Path, predictions: str) -> str:

@@ -3,7 +3,9 @@
 The report is one dict that JSON can hold. reports/evaluation_report.py writes it.
 """
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +23,13 @@ from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predic
 from annotate.evaluation.score_measures import losses, scored, scores_apart
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
+from annotate.kinds.labels import label_name
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
-from corpora.core.predictions import EVERY_LABEL, FIELDS
+from corpora.core.languages import LANGUAGES
+from corpora.core.predictions import EVERY_LABEL, FIELDS, folding
 
+POST = "post"
 REFUSAL = "(refused)"  # what a report shows where a system gave no label
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
@@ -68,12 +73,39 @@ def evaluate_units(
     frame = frame_of(units, reading.get("corpus", "")) if judge else frozenset()
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
+    units, systems = _in_classes(units, systems)
     names = system_names([predictions, against][: len(systems)], [each.name for each in systems])
     report = _report(units, form, systems, names)
     if not judge:
         return report
     read = judged_units(units, systems[0], frame)
     return with_certificate(report, certificate(read, half_width=half_width / 100, epsilon=epsilon))
+
+
+def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:
+    """Units and predictions with the classes that the systems tell apart, in place of the labels. Those of posts,
+    which may be any language, are the ones that occur; other sets stay as they are."""
+    if units.noun != POST:
+        return units, systems
+    fold = folding([each.mapping for each in systems])
+
+    def folded(labels: Iterable[str]) -> list[str]:
+        return [fold.get(label, label) for label in labels]
+
+    systems = [
+        replace(each, labels=folded(each.labels), others=_summed(folded(each.others), each.others.values()))
+        for each in systems
+    ]
+    gold = folded(units.gold)
+    there = {*gold, *(label for each in systems for label in (*each.labels, *each.others))} - {REFUSED}
+    return replace(units, gold=gold, labels=sorted(there)), systems
+
+
+def _summed(labels: Iterable[str], numbers: Iterable[int]) -> Counter[str]:
+    found = Counter[str]()
+    for label, number in zip(labels, numbers, strict=True):
+        found[label] += number
+    return found
 
 
 def _read(
@@ -86,10 +118,11 @@ def _read(
     others: Collection[str] = (),
 ) -> Predictions:
     """The predictions in a file, or of a predictor of the corpus, for the units. others: see read_table."""
+    labels = [*dict.fromkeys((*units.labels, *LANGUAGES))] if units.noun == POST else units.labels
     if not is_file(spelled):
-        return of_predictor(corpus or units.corpus, spelled, units.ids, units.labels, others)
+        return of_predictor(corpus or units.corpus, spelled, units.ids, labels, others)
     columns = named_columns(column, FIELDS)
-    return read_table(Path(spelled), units.ids, units.labels, columns=columns, format=file_format, others=others)
+    return read_table(Path(spelled), units.ids, labels, columns=columns, format=file_format, others=others)
 
 
 def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequence[str]) -> dict[str, Any]:
@@ -119,11 +152,17 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         "confusion": _confusion(pairs[0], [*units.labels, REFUSAL]),
         "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
+        **({"names": _named(units.labels)} if units.noun == POST else {}),
         "error_count": len(errors),
         "error_base": units.size,
         "told": [*(note for each in systems for note in each.notes), *_notes(units)],
         "warnings": _warnings(units),
     }
+
+
+def _named(labels: Iterable[str]) -> dict[str, str]:
+    """Code -> the name of its language."""
+    return {label: name for label in labels if (name := label_name(label)) not in ("", label)}
 
 
 def _notes(units: Units) -> list[str]:
@@ -135,8 +174,9 @@ def _warnings(units: Units) -> list[str]:
     found = unfinished_ones([units])
     if not units.finished:
         found.append(
-            "In each language, the records that have a label stand for all that were drawn there. Records on which "
-            "people disagree have a label later; they are harder, and no figure here covers those that still wait."
+            "In each language, and each part of a draw with parts, the units that have a label stand for all that were "
+            "drawn. Units on which people disagree have a label later; they are harder, and no figure here covers "
+            "those that still wait."
         )
     if units.scarce:
         found.append(
@@ -147,8 +187,9 @@ def _warnings(units: Units) -> list[str]:
     left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
     if left_out:
         whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())
+        drawn = counts.get(f"{units.noun}s", 0)
         found.append(
-            f"{sum(left_out.values()):,} of {counts.get('records', 0):,} units of {units.name} have no label ({whys}). "
+            f"{sum(left_out.values()):,} of {drawn:,} units of {units.name} have no label ({whys}). "
             "They are harder than the others, and no figure here covers them."
         )
     return found

@@ -22,6 +22,10 @@ from corpora.prediction_files import read_predictions
 from corpora.predictors import Predictor, find_predictor, predicted_labels
 
 NAMED = 5  # ids or labels that a sentence names
+UNFAIR_LOOK = (
+    "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair sample. "
+    "Wait until the round is done, then extend the task or its audit for the next look."
+)
 
 
 class EvaluationError(Exception):
@@ -223,34 +227,8 @@ def left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> dict[str, 
 # --- classes
 
 
-# A predictor that says zh is right on zh-CN and on zh-TW; if people were asked "Is this Chinese?", a predictor that
-# tells the two apart is right with either, on those posts and no others.
-def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
-    """Finer label -> the class that it becomes part of; labels without an entry stay as they are.
-
-    mappings: each predictor's coarse classes with the labels that they stand for. EvaluationError if a label would
-    belong to two classes.
-    """
-    classes: dict[str, set[str]] = {}
-    for mapping in mappings:
-        for coarse, finer in mapping.items():
-            classes.setdefault(coarse, set()).update(finer)
-    folded: dict[str, str] = {}
-    for coarse in sorted(classes):
-        for label in sorted(classes[coarse] - {coarse}):
-            other = folded.setdefault(label, coarse)
-            if other != coarse:
-                raise EvaluationError(
-                    f"The label {label} is in two classes, {other} and {coarse}; declare it in one of them."
-                )
-    for coarse, holder in folded.items():
-        if coarse in classes:
-            raise EvaluationError(
-                f"{coarse} stands for several labels and is part of {holder}; declare one class of all."
-            )
-    return folded
-
-
+# If people were asked "Is this Chinese?", a predictor that tells zh-CN and zh-TW apart is right with either, on those
+# posts and no others.
 def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
     """Coarse code -> the labels, as folded, that are right on posts for which people used the code; empty without such
     codes.

@@ -10,7 +10,7 @@ from typing import Any
 
 from annotate.core.false_yes import false_among
 from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell, unchecked
-from annotate.evaluation.given import NAMED, EvaluationError, Subject, asked_together, folding
+from annotate.evaluation.given import NAMED, EvaluationError, Subject, asked_together
 from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
@@ -19,6 +19,7 @@ from annotate.reports.plans import in_points
 from annotate.reports.tables import many
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
+from corpora.core.predictions import folding
 from corpora.draw import within_reach
 
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or

@@ -18,6 +18,7 @@ from annotate.evaluation.given import NAMED, EvaluationError, first_of
 from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
+from corpora.core.predictions import Mapped
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import matching, read_value
 from corpora.files import check_file, format_of
@@ -35,7 +36,7 @@ class Predictions:
     """What a system predicts for the units of a set, in their order. labels: (n,), REFUSED where there is none.
     scores: a probability for each label of the set, (n, K); None where the file has labels alone. notes: what else is
     reported of the file, a sentence each. others: label -> number of other items that have it, if the whole file was
-    read.
+    read. mapping: the coarse labels of an imported predictor, with the labels that they stand for.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Predictions:
     scores: Floats | None
     notes: Sequence[str] = ()
     others: Counter[str] = field(default_factory=Counter)
+    mapping: Mapped = field(default_factory=dict)
 
 
 def of_predictor(
@@ -56,6 +58,7 @@ def of_predictor(
             "corpus with --corpus."
         )
     found = find_predictor(corpus, spelled)
+    labels = [*labels, *found.mapping]
     said = predicted_labels(corpus, found, ids, others)
     taken = {label: _taken(label, labels) for label in set(said.values())}
     if strange := {label: 0 for label in taken.values() if label and label not in labels}:
@@ -63,7 +66,7 @@ def of_predictor(
     counted = Counter(taken[label] for label in said.values())
     listed = [taken[said[key]] for key in ids]
     counted.subtract(listed)
-    return Predictions(spelled, listed, None, _refusals(spelled, listed), +counted)
+    return Predictions(spelled, listed, None, _refusals(spelled, listed), +counted, found.mapping)
 
 
 def read_table(

@@ -12,10 +12,11 @@ import numpy as np
 
 from annotate.core.answers import Floats, Ints
 from annotate.core.estimation import LEAST_COUNT
-from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.given import UNFAIR_LOOK, EvaluationError
 from annotate.evaluation.prediction_files import RecordSet, check_set
 from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
+from annotate.goldsets.reading import UNCONFIRMED
 
 # Values of a field by which units are sliced: more are no slices, but texts or names.
 MOST_SLICES = 20
@@ -26,16 +27,17 @@ LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
 class Units(RecordSet):
     """Units with a gold label each; the lists and arrays have one element for each unit, (n,).
 
-    form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first. ids, gold: ids and
-    gold labels. chances: with which each was drawn from the corpus and, in an unfinished set, read since; weights: how
-    many units each stands for, 1 where that is the least. scarce: languages in which fewer than LEAST_COUNT of the
-    units that were drawn have a label. groups: the place of the group of units that were drawn together, None where
-    each was drawn by itself. slices: name of a slice, such as `language` -> the value of each unit, "" for none. votes:
-    label -> the share of people's answers, empty where nobody answered. offsets: where the row of each begins in
-    `jsonl`.
+    noun: post or record. form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first.
+    ids, gold: ids and gold labels. chances: with which each was drawn from the corpus and, in an unfinished set or one
+    with parts, read since; weights: how many units each stands for, 1 where that is the least. scarce: languages of an
+    unfinished set in which fewer than LEAST_COUNT of the units that were drawn have a label. groups: the place of the
+    group of units that were drawn together, None where each was drawn by itself. slices: name of a slice, such as
+    `language` -> the value of each unit, "" for none. votes: label -> the share of people's answers, empty where nobody
+    answered. offsets: where the row of each begins in `jsonl`.
     """
 
     corpus: str
+    noun: str
     form: str
     labels: Sequence[str]
     ids: Sequence[str]
@@ -64,6 +66,8 @@ def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: b
         found = _read(folder, unfinished, split)
     except OSError as error:
         raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
+    if sequential and found.noun == "post" and not found.finished:
+        raise EvaluationError(UNFAIR_LOOK)
     if sequential and found.scarce:
         raise EvaluationError(
             f"--sequential: in {folder} fewer than {LEAST_COUNT} of the units in {', '.join(found.scarce)} have a "
@@ -76,6 +80,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     manifest, place = manifest_of(folder), folder / "manifest.json"
     task, finished = get(place, manifest, "task", dict), get(place, manifest, "finished", bool)
     form, name = get(place, task, "form", str), get(place, task, "name", str)
+    noun = "post" if "posts" in manifest.get("counts", ()) else "record"
     check_set(folder, name, get(place, manifest, "files", dict), finished=finished, unfinished=unfinished)
     jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
     together = get(place, task, "together", str)
@@ -86,7 +91,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     listed = list(task["labels"])
     labels = listed + sorted(set(found.gold) - set(listed))
     chances, scarce = np.array(found.chances), list[str]()
-    if not finished:
+    if not finished or any("drawn" in draw["parameters"] for draw in manifest.get("draws", ())):
         shares, scarce = _shares_read(get(place, manifest, "draws", list), found)
         chances *= shares
     return Units(
@@ -97,13 +102,14 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
         digest=manifest["digest"],
         manifest=manifest,
         size=len(found.ids),
+        noun=noun,
         form=form,
         labels=labels,
         ids=found.ids,
         gold=found.gold,
         chances=chances,
         weights=chances.max() / chances,
-        scarce=scarce,
+        scarce=[] if finished else scarce,
         groups=_groups(found.groups) if together else None,
         slices=found.slices(),
         votes=found.votes,
@@ -134,7 +140,7 @@ def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple
     for unit, number in found.every.items():
         read[strata[unit]] += number
     shares = {unit: min(1.0, read[of] / (drawn[of] or read[of])) for unit, of in strata.items()}
-    scarce = sorted({of[0] for of, number in drawn.items() if read[of] < min(number, LEAST_COUNT)})
+    scarce = sorted({of[0] or "the set" for of, number in drawn.items() if read[of] < min(number, LEAST_COUNT)})
     return np.array([shares[unit] for unit in found.strata]), scarce
 
 
@@ -187,6 +193,9 @@ class _Columns:
         with jsonl.open("rb") as lines:
             for number, line in enumerate(lines, 1):
                 row = json.loads(line)
+                if row.get("stratum") == UNCONFIRMED:
+                    offset += len(line)
+                    continue
                 stratum = row.get("language") or "", row.get("chance") or 1.0
                 self.every[stratum] += 1
                 if row.get("split"):

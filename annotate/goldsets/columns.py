@@ -84,13 +84,15 @@ def _stratum(rows: Source) -> pa.Array:
     it, or had read a post with the same text in the audit; disputed: they did not agree; unconfirmed: one reader named
     another queue's language, and the task was closed before a second person read it.
     """
-    contested = rows.export.contested
+    contested, asks_all = rows.export.contested, rows.export.design.asks_all
 
     def stratum(asked: str, agreed_label: str, audited: bool, stage: str, event: str | None) -> str | None:
         if asked:
             return None
         if event == "unconfirmed":
             return event
+        if asks_all:
+            return None
         if not agreed_label:
             return "disputed"
         if audited:

@@ -22,14 +22,15 @@ from annotate.goldsets.balancing import Balancing, balancing_of
 from annotate.goldsets.left_out import LeftOut, known_of
 from annotate.goldsets.records import Units, units_of
 from annotate.goldsets.splitting import Splitting, split_by_field, split_set
-from annotate.kinds import Kind, contrast_draw
+from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Annotator, Side, Task
-from annotate.quality import agreement, filter_audits
+from annotate.quality import agreement
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
 from annotate.quality.suggestions import all_suggested
+from corpora import draw_parts
 from corpora.manifest import manifest_of
 from corpora.models import Draw
 
@@ -203,10 +204,8 @@ class Export:
     @cached_property
     def chances_by_id(self) -> dict[str, float]:
         """Id -> the chance of being drawn, where the parts of a draw have chances of their own."""
-        found = filter_audits.chances(self.task)
-        for draw in self.task.draws.all():
-            found |= contrast_draw.chances(draw.parameters)
-        return found
+        draws = self.task.draws.all()
+        return {key: chance for draw in draws for key, chance in draw_parts.chances(draw.parameters).items()}
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:

@@ -34,11 +34,12 @@ from annotate.goldsets.parquet import parquet_files
 from annotate.goldsets.rows import Rows
 from annotate.goldsets.splitting import KNOWN_AS
 from annotate.goldsets.written import Written
-from annotate.kinds import Kind, contrast_draw
+from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Job, Task
 from annotate.quality import commitments
+from corpora import draw_parts
 from corpora.core.added_languages import tables_of
 from corpora.core.masking import MASK
 from corpora.models import Draw
@@ -271,7 +272,7 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
 def _draw(draw: Draw) -> dict[str, Any]:
     """Without the ids, which the rows have."""
     told = {field: getattr(draw, field) for field in DRAW}
-    ids = (IDS, JOINT, contrast_draw.IDS)
+    ids = (IDS, JOINT, draw_parts.IDS)
     return told | {"parameters": {name: value for name, value in draw.parameters.items() if name not in ids}}
 
 

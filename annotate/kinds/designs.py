@@ -12,10 +12,10 @@ from typing import Any
 from annotate.core.option import Option, codes, days, fraction, labels, named_file, sizes, whole_number, words, written
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
-from annotate.kinds.contrast_draw import sample_contrasted
 from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
+from corpora.draw_contrasted import sample_contrasted
 from corpora.draw_filtered import sample_filtered
 from corpora.models import Corpus
 from corpora.predictors import find_predictor
@@ -110,7 +110,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             several=True,
             in_a_row=True,
             shown="SYSTEM",
-            help="for the design compare, two predictors of the corpus, such as mine@1 other@1; for the design "
+            help="for the design compare, two predictors of the corpus, such as mine@1 cld2; for the design "
             "systems, what two or more suggest for the messages, [NAME=]FILE: a file each, or a folder with files "
             "such as en_model_responses.txt; a message, the reference reply and up to three suggested replies a line, "
             "separated by tabs",
@@ -148,7 +148,8 @@ class Design:
     not_extended: why its draws cannot be enlarged, and what to do; empty if they can. none_found: what to do if no post
     fits it. of_stream: its sets are samples of all posts; by_author, by_trigger: of what a predictor's authors wrote,
     of what it labels so; of_uniform: of a uniform task's posts, so that they tell something only beside that task's
-    set. names_answers: what may be answered is named with the draw, as its classes. compares: its units
+    set. names_answers: what may be answered is named with the draw, as its classes. asks_all: people
+    label all that is drawn, whatever machines agree on. compares: its units
     compare two systems, whose names are the labels. sets_sizes: options of its own say how many are drawn.
     measures: what its sets can measure of a predictor of labels, in the order of reports.
     """
@@ -171,6 +172,7 @@ class Design:
     by_trigger: bool = False
     of_uniform: bool = False
     names_answers: bool = False
+    asks_all: bool = False
     compares: bool = False
     sets_sizes: bool = False
     measures: tuple[str, ...] = ()
@@ -233,6 +235,7 @@ def _contrasted(wanted: Wanted) -> list[Sample]:
         labels=wanted.labels,
         size=wanted.size,
         seed=wanted.seed,
+        of_records=bool(wanted.fields),
         leave_out=wanted.leave_out,
         **wanted.chosen,
     )
@@ -332,6 +335,7 @@ DESIGNS: Mapping[str, Design] = {
             _contrasted,
             options=("languages", "systems"),
             needs=("systems",),
+            asks_all=True,
             not_extended="open another task by another seed.",
         ),
         Design(

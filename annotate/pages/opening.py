@@ -46,7 +46,7 @@ FOR: Mapping[str, str] = {
     "precision": "What a predictor takes for a language: for its precision in rare languages.",
     "triggers": "What a predictor says of posts that nobody has read in a uniform task: makes its figures narrower.",
     "records": "A sample of records in each language, or all of them.",
-    "compare": "Mostly records on which two predictors differ: which of the two is better, for the least work.",
+    "compare": "Mostly those on which two predictors differ: which of the two is better, for the least work.",
     "balanced": "Train, dev and test sets with as many documents of each class in each language.",
     "systems": "What two systems or more suggest for the same messages, each two side by side.",
     "filtered": "Pairs that a filter kept, and others that it dropped, mixed: how good the filter is.",

@@ -11,7 +11,8 @@ from typing import Any
 from annotate.core import stages
 from annotate.core.filter_audit import Part, audit
 from annotate.models import Task
-from corpora.draw_filtered import CHANCES, DRAWN, DROPPED, FILTER, FRAME, IDS, KEPT, PARTS
+from corpora.draw_filtered import DROPPED, FILTER, KEPT, PARTS
+from corpora.draw_parts import DRAWN, FRAME, IDS
 from corpora.manifest import manifest_of
 from corpora.scores import filter_digest
 
@@ -29,7 +30,7 @@ def report(task: Task) -> dict[str, Any] | None:
     if not drawn:
         return None
     frame = next(iter(drawn.values()))[FRAME]
-    counts = _counted(task, {key for parameters in drawn.values() for key in parameters[IDS]})
+    counts = _counted(task, {key for parameters in drawn.values() for key in parameters[IDS][DROPPED]})
     rows = {
         code: {
             part: {
@@ -51,22 +52,9 @@ def report(task: Task) -> dict[str, Any] | None:
     }
 
 
-def chances(task: Task) -> dict[str, float]:
-    """Id -> the chance of being drawn, which is another for what was kept than for what was dropped; empty for tasks
-    that were drawn otherwise.
-    """
-    drawn = _drawn(task)
-    if not drawn:
-        return {}
-    of_part = next(iter(drawn.values()))[CHANCES]
-    dropped = {key for parameters in drawn.values() for key in parameters[IDS]}
-    keys = task.units.exported().values_list("item__key", flat=True)
-    return {key: of_part[DROPPED if key in dropped else KEPT] for key in keys}
-
-
 def _drawn(task: Task) -> dict[str, dict[str, Any]]:
     """Language -> the parameters of its draw from both sides of a filter."""
-    return {draw.language: draw.parameters for draw in task.draws.order_by("language") if IDS in draw.parameters}
+    return {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
 
 
 def _is_current(task: Task) -> bool:

@@ -47,6 +47,7 @@ def add_units(
     reuse: Mapping[int, tuple[Unit, str]] = MappingProxyType({}),
     predicted: Mapping[str, str] = MappingProxyType({}),
     suggested: Mapping[str, Mapping[str, list[str]]] = MappingProxyType({}),
+    asks_all: bool = False,
 ) -> Counter[str]:
     """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
 
@@ -54,7 +55,7 @@ def add_units(
     answer, for items hidden among the work. reuse: item -> a unit of another task that people have labelled, and what
     its label means here. predicted: id -> the class by which a predictor found the item; people label all of these,
     whatever came with them. suggested: id -> system -> replies, where people compare two systems: then there is a unit
-    for each two of them.
+    for each two of them. asks_all: people label all, whatever machines agree on.
 
     Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
     of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
@@ -94,7 +95,7 @@ def add_units(
             if item.pk in reuse:
                 unit.reused_from, label = reuse[item.pk]
                 begin(unit, stages.LABELLED, label)
-            elif not unit.predicted and (label := _agreed(kind, unit, sets)):
+            elif not (asks_all or unit.predicted) and (label := _agreed(kind, unit, sets)):
                 unit.agreed_label = label
                 begin(unit, stages.AGREED, label)
             else:

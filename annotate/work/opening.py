@@ -227,9 +227,10 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
         add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=replies)
         check_pool(task)
         items = without_twins(task, shuffled(items, seed))
-    opened.stages = add_units(task, items, predicted=predicted, suggested=replies)
+    design = DESIGNS[task.draw.design]
+    opened.stages = add_units(task, items, predicted=predicted, suggested=replies, asks_all=design.asks_all)
     waits = opened.stages[stages.QUEUED] + opened.stages[stages.ADJUDICATION]
-    if DESIGNS[task.draw.design].not_extended and not waits:
+    if design.not_extended and not waits:
         # Nobody is asked anything, nor will be, so nobody finds it among their tasks.
         task.is_open = False
         task.save(update_fields=["is_open"])

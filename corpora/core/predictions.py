@@ -8,6 +8,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
+from corpora.core.errors import CorpusError
 from corpora.core.language_codes import FASTTEXT_PREFIX, code_of, hint
 from corpora.core.languages import LANGUAGES, UND, finer
 from corpora.core.records import RecordError
@@ -129,3 +130,28 @@ def read_score(value: object) -> float | None:
     if not math.isfinite(score):
         raise RecordError(f"The score {str(value)[:40]!r} is not a number.")
     return score
+
+
+def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
+    """Finer label -> the class that it becomes part of; labels without an entry stay as they are. So a predictor that
+    says zh is right on zh-CN and on zh-TW.
+
+    mappings: each predictor's coarse classes with the labels that they stand for. CorpusError if a label would belong
+    to two classes.
+    """
+    labels_of: dict[str, set[str]] = {}
+    for mapping in mappings:
+        for coarse, labels in mapping.items():
+            labels_of.setdefault(coarse, set()).update(labels)
+    folded: dict[str, str] = {}
+    for coarse in sorted(labels_of):
+        for label in sorted(labels_of[coarse] - {coarse}):
+            other = folded.setdefault(label, coarse)
+            if other != coarse:
+                raise CorpusError(
+                    f"The label {label} is in two classes, {other} and {coarse}; declare it in one of them."
+                )
+    for coarse, holder in folded.items():
+        if coarse in labels_of:
+            raise CorpusError(f"{coarse} stands for several labels and is part of {holder}; declare one class of all.")
+    return folded

@@ -16,7 +16,8 @@ from annotate.reports.filter_audits import OLD_FILTER, words
 from annotate.work import consenting
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
-from corpora.draw_filtered import IDS
+from corpora.draw_filtered import DROPPED
+from corpora.draw_parts import IDS
 from tests.annotate.programs import Program
 from tests.corpora.test_draw_filtered import import_filtered
 
@@ -46,7 +47,7 @@ def ann(person):
 
 
 def dropped_of(task):
-    return {key for draw in task.draws.all() for key in draw.parameters[IDS]}
+    return {key for draw in task.draws.all() for key in draw.parameters[IDS][DROPPED]}
 
 
 def read_all(task, annotator, is_toxic):

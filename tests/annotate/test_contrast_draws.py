@@ -36,8 +36,8 @@ def reviews(tmp_path):
     rows = [(f"r{n}", "en" if n % 2 else "de", f"Review {n} of it.") for n in range(NUMBER)]
     made = written(tmp_path / "reviews.csv", [("id", "language", "review"), *rows])
     call_command("import_corpus", "reviews", made, fields="review", licence="CC0-1.0", source="made", verbosity=0)
-    for system in ("first", "second"):
-        said = [("id", "label"), *((f"r{n}", label_of(system, n)) for n in range(NUMBER))]
+    for system in ("first", "second", "same"):
+        said = [("id", "label"), *((f"r{n}", label_of(system.replace("same", "first"), n)) for n in range(NUMBER))]
         path = written(tmp_path / f"{system}.csv", said)
         call_command("import_predictions", "reviews", path, name=system, version="1", verbosity=0)
     (tmp_path / "mood.toml").write_text(KIND)
@@ -89,7 +89,8 @@ def test_the_same_seed_draws_the_same_records(reviews):
     ("systems", "options", "refusal"),
     [
         (("first@1",), {"size": "20"}, "--systems names 1 predictors"),
-        (("first@1", "first@1"), {"size": "20"}, "say the same of all 300 records"),
+        (("first@1", "first@1"), {"size": "20"}, "names first@1 twice"),
+        (("first@1", "same@1"), {"size": "20"}, "say the same of all 300 records"),
         (("first@1", "third@1"), {"size": "20"}, "third@1"),
         (("first@1", "second@1"), {}, "--size is needed"),
         ((), {"size": "20"}, "--systems is needed"),

@@ -13,8 +13,9 @@ import django
 django.setup()
 
 from annotate.actions.commands import call_command  # noqa: E402
-from corpora.draw_filtered import DRAWN, DROPPED, IDS  # noqa: E402
+from corpora.draw_filtered import DROPPED  # noqa: E402
 from corpora.draw_filtered import sample_filtered as sample  # noqa: E402
+from corpora.draw_parts import DRAWN, IDS  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from corpora.scores import filtered  # noqa: E402
 from tests.benchmarks.filters import Population, audits_of, truth_of  # noqa: E402
@@ -52,7 +53,7 @@ def main() -> None:
     corpus, toxic = corpus_of(messages), toxic_pairs(messages)
     everything = sample(corpus, None, kept=10**6, dropped=10**6, seed=seed)
     keys = [row["id"] for each in everything for row in each.rows]
-    dropped = {key for each in everything for key in each.parameters[IDS]}
+    dropped = {key for each in everything for key in each.parameters[IDS][DROPPED]}
     assert dropped == {key for key, told in filtered(corpus.name, keys).items() if not told.kept}
     kept = set(keys) - dropped
     worlds = []

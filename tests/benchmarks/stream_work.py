@@ -26,7 +26,6 @@ from django.db.models import F, OuterRef, Subquery  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.evaluation.given import (  # noqa: E402
     Subject,
-    folding,
     of_corpus,
     read_sets,
 )
@@ -37,6 +36,7 @@ from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402
 from annotate.work import opening  # noqa: E402
 from corpora.core.languages import ARTICLE_LABELS, UND, confusable_with  # noqa: E402
+from corpora.core.predictions import folding  # noqa: E402
 from corpora.import_predictions import import_predictions  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from tests.benchmarks import audits_work  # noqa: E402

@@ -7,7 +7,8 @@ from django.conf import settings
 
 from annotate.actions.commands import call_command
 from corpora.core.errors import CorpusError
-from corpora.draw_filtered import CHANCES, DRAWN, FRAME, IDS, sample_filtered
+from corpora.draw_filtered import DROPPED, sample_filtered
+from corpora.draw_parts import CHANCES, DRAWN, FRAME, IDS
 from corpora.manifest import manifest_of
 from corpora.models import Corpus
 from corpora.scores import filter_digest, filtered
@@ -41,7 +42,7 @@ def drawn_of(corpus, **wanted):
 
 
 def dropped_of(samples):
-    return {key for sample in samples for key in sample.parameters[IDS]}
+    return {key for sample in samples for key in sample.parameters[IDS][DROPPED]}
 
 
 def test_so_many_of_each_side_are_drawn_and_the_draw_knows_which(corpus):

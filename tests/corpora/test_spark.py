@@ -24,6 +24,7 @@ from corpora.draw import (
     sample_uniform,
     within_reach,
 )
+from corpora.draw_contrasted import sample_contrasted
 from corpora.draw_filtered import sample_filtered
 from corpora.engines import asking, posts_by_author
 from corpora.first_votes import first_votes
@@ -130,6 +131,9 @@ DRAWS = {
         parameters={"en": {}},
     ),
     "filtered": lambda: sample_filtered(corpus("talk"), None, kept=10, dropped=3, seed="s"),
+    "contrasted": lambda: sample_contrasted(
+        corpus("one"), None, systems=["mine@1", "cld2"], size=50, seed="s", labels=(), of_records=False
+    ),
 }
 
 

@@ -5,6 +5,7 @@ import pytest
 from annotate.core.intervals import jeffreys
 from annotate.evaluation.given import EvaluationError
 from annotate.reports.writing import as_text
+from corpora.core.errors import CorpusError
 from tests.annotate.evaluation.figures import by_label, close, interval, means, measures_of, run, values
 
 
@@ -98,5 +99,5 @@ def test_a_class_with_only_some_labels_of_a_code_that_was_asked_is_refused(world
 
 def test_a_label_of_two_classes_is_refused(world, stream):
     one, two = {"one": ("de", "nl")}, {"two": ("de", "af")}
-    with pytest.raises(EvaluationError, match="The label de is in two classes, one and two; declare it in one"):
+    with pytest.raises(CorpusError, match="The label de is in two classes, one and two; declare it in one"):
         run(world.subject(mapping=one), stream, against=world.subject("other", mapping=two))

@@ -1,0 +1,9 @@
+-- On which side of the filter each pair of the wanted languages is, without those left out: id, language, part.
+SELECT
+    filtered.id,
+    filtered.language,
+    CASE WHEN filtered.dropped > 0 THEN 'dropped' ELSE 'kept' END AS part
+FROM filtered
+INNER JOIN wanted ON filtered.language = wanted.language
+LEFT JOIN left_out ON filtered.id = left_out.id
+WHERE left_out.id IS NULL
