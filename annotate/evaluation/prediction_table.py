@@ -20,7 +20,7 @@ from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
 from corpora.core.predictions import Mapped
 from corpora.core.records import RecordError, read_id
-from corpora.core.values import matching, read_value
+from corpora.core.values import is_missing, matching, read_value
 from corpora.files import check_file, format_of
 from corpora.lines import Fault
 from corpora.prediction_files import repeat_told, repeats_told
@@ -166,7 +166,7 @@ class _Reader:
         if self.says_label:
             label = _label(self.path, line, raw.get("label"), self.labels)
         else:
-            label = self.labels[found.index(max(found))]
+            label = self.labels[found.index(max(found))] if found else REFUSED
         if label and label not in self.known:
             self.strange.setdefault(label, line)
         if key not in self.place:
@@ -174,11 +174,14 @@ class _Reader:
             return
         self.said[self.place[key]] = label
         if self.scores is not None:
-            self.scores[self.place[key]] = found
+            self.scores[self.place[key]] = found or 1 / len(self.labels)
 
     def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
-        """The scores of a row, which add up to 1. EvaluationError for a row that has no probabilities."""
+        """The scores of a row, which add up to 1; none where all are empty. EvaluationError for a row that has no
+        probabilities."""
         values = [raw[column] for column in self.columns]
+        if all(map(is_missing, values)):
+            return []
         try:
             found = [math.nan if isinstance(value, bool) else float(value) for value in values]
         except (TypeError, ValueError, OverflowError):
@@ -243,7 +246,7 @@ class _Reader:
                     f"in {unlike:,} rows the label is not the one with the highest score. Accuracy and the like go by "
                     "the label; calibration, thresholds and coverage by the scores."
                 )
-        elif self.scores is not None and (ties := _ties(self.scores)):
+        elif self.scores is not None and (ties := _ties(self.scores[list(map(bool, self.said))])):
             found.append(
                 f"in {ties:,} rows several labels have the highest score; the first of them in the task's order was "
                 "taken."

@@ -223,6 +223,25 @@ def test_an_empty_label_is_a_refusal_and_counts_as_a_wrong_answer(crowd, tmp_pat
     assert len(report["errors"]) == report["error_count"] == refused
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_a_row_without_any_score_is_a_refusal(crowd, tmp_path, run, suffix):
+    said = [(key, *(scores(label, 0.8) if label else ("", ""))) for key, label in refusing(crowd, 10)]
+    path = tmp_path / f"said.{suffix}"
+    if suffix == "jsonl":
+        path.write_text("".join(f'{{"id": "{key}", "0": {a or "NaN"}, "1": {b or "null"}}}\n' for key, a, b in said))
+    else:
+        written(path, [("id", "0", "1"), *said])
+    report = run(path, "--gold", crowd)
+    labels = run(written(tmp_path / "labels.csv", [("id", "label"), *refusing(crowd, 10)]), "--gold", crowd)
+    assert [row for row in report["rows"] if row["measure"] == "accuracy"] == [
+        row for row in labels["rows"] if row["measure"] == "accuracy"
+    ]
+    refused = sum(not label for _, label in refusing(crowd, 10))
+    lost = refused * math.log(2) - (len(said) - refused) * math.log(0.8)
+    assert figures(report, "log_loss")["value"] == pytest.approx(lost / len(said))
+    assert not [each for each in report["told"] if "several labels" in each]
+
+
 def test_refusals_are_no_label_of_which_a_macro_mean_is_taken(crowd, tmp_path, run):
     report = run(written(tmp_path / "said.tsv", refusing(crowd, 10)), "--gold", crowd)
     by_label = [figures(report, "f1", label=label)["value"] for label in "01"]
