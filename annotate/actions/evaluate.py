@@ -51,6 +51,14 @@ OF_POSTS = (
         help="also measure precision on the recall-oriented sets, as if all languages were equally common",
         group=MEASURED,
     ),
+    Option(
+        "missing_rate",
+        default="",
+        shown="LOW:HIGH",
+        help="intervals that hold if the detectors are wrong in unresolved audits LOW to HIGH times as often as in "
+        "resolved ones, such as 1:3; without it, equally often",
+        group=MEASURED,
+    ),
 )
 OF_ALL = (
     Option(

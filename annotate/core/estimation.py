@@ -24,6 +24,7 @@ SLACK = 1e-9  # two floats that differ by less are the same: sums in another ord
 Z = 1.959964  # the 97.5% quantile of the normal distribution
 # What an interval's width comes from.
 DRAW, UNREAD, CHECKS, SECONDS = "draw", "unread posts", "checks of single readers", "second opinions"
+UNRESOLVED = "unresolved audits"
 
 
 class Part(NamedTuple):
@@ -328,6 +329,18 @@ def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> P
     ends = list(ends)
     down = hypot(*(max(0.0, value - low) for low, _ in ends))
     return Part(source, down, hypot(*(max(0.0, high - value) for _, high in ends)))
+
+
+def united(found: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
+    """The estimate with an interval that holds those of others, too. source: of what is added to the width."""
+    known = [each for each in others if each.value is not None]
+    if found.value is None or not known:
+        return found
+    low, high = min(found.low, *(each.low for each in known)), max(found.high, *(each.high for each in known))
+    down = sqrt(max(0.0, (found.value - low) ** 2 - (found.value - found.low) ** 2))
+    up = sqrt(max(0.0, (high - found.value) ** 2 - (found.high - found.value) ** 2))
+    wider = with_interval(found.value, low, high, found.count)
+    return replace(wider, parts=(*found.parts, Part(source, down, up)))
 
 
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:

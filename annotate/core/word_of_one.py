@@ -40,7 +40,7 @@ def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None
         return of(None)
     shares = {rate: of(Estimate(rate, rate, rate, 0.0, 0.0)) for rate in {slips.value, slips.low, slips.high}}
     found = shares[slips.value]
-    reached = {share.value for share in shares.values()} - {None}
+    reached = {share.value for share in shares.values() if share.value is not None}
     if found.value is None or reached == {found.value}:
         return found
     by_slips = part_by(SECONDS, found.value, [(min(reached), max(reached))])

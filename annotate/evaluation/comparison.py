@@ -6,6 +6,7 @@ posts that were read would be mostly of disputed ones, and there a detector that
 
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import replace
 from math import fsum, sqrt
 from typing import Any
 
@@ -23,12 +24,14 @@ from annotate.kinds.designs import DESIGNS
 from corpora.core.languages import UND
 
 
-def comparison(first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]]) -> dict[str, Any]:
+def comparison(
+    first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]], rates: tuple[float, float]
+) -> dict[str, Any]:
     """The part of a report about two predictors, and the classes of labels that are taken together in it. Sets that
-    one of the two drew say nothing here and are left out."""
+    one of the two drew say nothing here and are left out. rates: as in `join`."""
     read = [(gold, rows) for gold, rows in left if not DESIGNS[gold.design].by_trigger]
     # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
-    sides = [join(subject, read, [first.mapping, second.mapping]) for subject in (first, second)]
+    sides = [join(subject, read, [first.mapping, second.mapping], rates) for subject in (first, second)]
     both = _both(*sides)
     found = differences(both, (sides[0].recall, sides[1].recall))
     if both and not sides[0].recall and all(cell.read for cell in both.cells):
@@ -160,7 +163,11 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
         found = found and found.within(most)
         return found if is_seen else found and found.undecided(), min(first.posts, second.posts), None
 
-    found, posts, _ = of(both.known)
+    likeliest, *others = (of(each.known) for each in both.by_rate)
+    found, posts, _ = likeliest
+    if found and (known := [each for each, *_ in others if each]):
+        low, high = min(each.low for each in known), max(each.high for each in known)
+        found = replace(found, low=min(found.low, low), high=max(found.high, high))
     if not found or not both.missing:
         return found, posts, None
     of_share = worth(domain, right)

@@ -48,7 +48,7 @@ GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
 }
 # Options -> what they are for; an option that is not here is for all.
 MEANT_FOR: Mapping[str, Collection[str]] = {
-    **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision"), (POSTS,)),
+    **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)),
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
     **dict.fromkeys(("first", "threshold", "frequent_over"), (RANKED,)),
     "split": (RANKED, UNITS),
@@ -158,6 +158,8 @@ def _system(predictions: str, judge: str, against: str, options: Mapping[str, An
         raise EvaluationError(
             "--split is not for a judge's certificate, which needs all units of the draw; leave it out."
         )
+    if judge and "missing_rate" in options:
+        raise EvaluationError("--missing-rate is not for a judge's certificate; leave it out.")
     measured = predictions or judge
     if against and (against == measured or Path(against).resolve() == Path(measured).resolve()):
         raise EvaluationError(f"{measured} cannot be compared with itself; name other predictions with --against.")

@@ -25,6 +25,7 @@ from corpora.draw import within_reach
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
 # all where there are fewer: of each label that the detectors agreed on, and in all.
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
+EQUAL_RATES = (1.0, 1.0)  # missing at random
 # Pool of labels that one reader gave -> the option by which a share of them is decided again.
 CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
 
@@ -80,9 +81,14 @@ class Joined:
 
 
 def join(
-    subject: Subject, left: list[tuple[GoldSet, list[GoldRow]]], mappings: Collection[Mapping[str, Any]]
+    subject: Subject,
+    left: list[tuple[GoldSet, list[GoldRow]]],
+    mappings: Collection[Mapping[str, Any]],
+    rates: tuple[float, float] = EQUAL_RATES,
 ) -> Joined:
-    """mappings: the coarse classes of every predictor that is compared. EvaluationError, CorpusError: see labels()."""
+    """mappings: the coarse classes of every predictor that is compared. rates: how many times as often the detectors
+    are wrong in unresolved audits as in resolved ones; at least and at most. EvaluationError, CorpusError: see
+    labels()."""
     every = [row for _, rows in left for row in rows]
     fold = folding(mappings)
     # Not-sh and the rows of a published set tell by their label what was asked.
@@ -96,7 +102,7 @@ def join(
     for gold, rows in left:
         design = DESIGNS[gold.design]
         if design.of_stream:
-            _join_uniform(joined, gold, rows, subject)
+            _join_uniform(joined, gold, rows, subject, rates)
         elif design.of_uniform:
             _join_triggers(joined, gold, rows, subject)
         else:
@@ -146,7 +152,9 @@ def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
     return found
 
 
-def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
+def _join_uniform(
+    joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject, rates: tuple[float, float]
+) -> None:
     cells: dict[str, Cell] = {}
     unconfirmed: dict[str, Cell] = {}  # posts whose label is not confirmed, as posts without a label
     for row in rows:
@@ -156,14 +164,18 @@ def _join_uniform(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: S
             f"{gold.folder / 'manifest.json'} says that the {len(gold.rows):,} posts were drawn from "
             f"{gold.frame_size:,}, which cannot be; export the set again."
         )
-    missing = _missing(joined, gold, cells)
+    missing = _missing(joined, gold, cells, rates)
+    if rates != EQUAL_RATES and not missing:
+        raise EvaluationError(
+            f"--missing-rate is for unresolved audits, and the gold set {gold.name} has none; leave it out."
+        )
     if unconfirmed:
         joined.warnings.append(
             f"{len(unconfirmed):,} labels of the gold set {gold.name} are not confirmed: one reader named another "
             "language than they were asked for, and nobody else has read the post. They do not count as the truth, and "
             "notes say how far figures may be off by that."
         )
-    joined.labelled = Uniform(cells, missing | unconfirmed, gold.slips)
+    joined.labelled = Uniform(cells, missing | unconfirmed, gold.slips, rates)
     joined.warnings += _unchecked(gold, joined.labelled)
     short = too_little_read(joined.labelled)
     joined.uniform = joined.labelled.as_labelled() if short else joined.labelled
@@ -203,7 +215,7 @@ def _cell(joined: Joined, row: GoldRow) -> Cell:
     return Cell(row.agreed, agreed, True, label, said, word=word, first=first, chance=row.check_chance)
 
 
-def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[str, Cell]:
+def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tuple[float, float]) -> dict[str, Cell]:
     """The posts of the audit that nobody could label, by id; made up where the set counts more than it names."""
     found: dict[str, Cell] = {}
     for label, posts in gold.unresolved.items():
@@ -217,10 +229,16 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell]) -> dict[s
             found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
     if found:
         labels = sorted({cell.stratum for cell in found.values()})
+        taken = "them to be like the posts of their label that were read"
+        if rates != EQUAL_RATES:
+            taken = (
+                f"the detectors to be wrong in them {rates[0]:g} to {rates[1]:g} times as often as in the posts of "
+                "their label that were read"
+            )
         joined.warnings.append(
             f"Of the posts chosen for the audit of the gold set {gold.name} {len(found):,} have no label "
             f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The intervals "
-            "take them to be like the posts of their label that were read. Notes say how far that may be off."
+            f"take {taken}. Notes say how far that may be off."
         )
     return found
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from annotate.core import classification as classes
 from annotate.core.comparing import Difference, difference, holm, visible
-from annotate.core.estimation import CHECKS, DRAW, SECONDS, UNKNOWN, UNREAD, Estimate
+from annotate.core.estimation import CHECKS, DRAW, SECONDS, UNKNOWN, UNREAD, UNRESOLVED, Estimate
 from annotate.core.false_yes import ASSUMED
 from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
@@ -60,6 +60,7 @@ NARROWS = {
     DRAW: "a larger draw: extend the task",
     UNREAD: "more audited posts: assay audit TASK --add N",
     CHECKS: "more checks: open_task --check-share, --audit-recheck",
+    UNRESOLVED: "fewer unresolved audits, or a narrower range of --missing-rate",
     SECONDS: "more second opinions: open_task --second-share",
 }
 

@@ -5,6 +5,7 @@ are in measures.py. reports/evaluation_report.py writes the report.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from annotate.evaluation.comparison import comparison
 from annotate.evaluation.given import EvaluationError, Subject, left_out, read_sets, subject_of
 from annotate.evaluation.judge import HALF_WIDTH, certificate, with_certificate
 from annotate.evaluation.judged_posts import frame_of_posts, judged_posts
-from annotate.evaluation.matching import Joined, join
+from annotate.evaluation.matching import EQUAL_RATES, Joined, join
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import DESIGNS
@@ -46,6 +47,7 @@ def evaluate_posts(
     vanished: Path | Collection[str] = frozenset(),
     measure: Collection[str] = (),
     balanced_precision: bool = False,
+    missing_rate: str = "",
     judge: bool = False,
     half_width: float = HALF_WIDTH,
     epsilon: float = EPSILON,
@@ -67,6 +69,7 @@ def evaluate_posts(
         vanished=read_ids(vanished) if isinstance(vanished, Path) else vanished,
         measures=measure,
         balanced=balanced_precision,
+        rates=_rates(missing_rate, sets) if missing_rate else EQUAL_RATES,
     )
     if not judge:
         return report
@@ -82,19 +85,20 @@ def evaluate(
     vanished: Collection[str] = frozenset(),
     measures: Collection[str] = (),
     balanced: bool = False,
+    rates: tuple[float, float] = EQUAL_RATES,
 ) -> dict[str, Any]:
     """The report. measures: those that it must have, and no others; empty for all that the sets allow.
 
-    balanced: also precision on the recall sets, under a name that says what it is. EvaluationError for what cannot, or
-    must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
+    balanced: also precision on the recall sets, under a name that says what it is. rates: as in `join`. EvaluationError
+    for what cannot, or must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
     """
     wanted = _wanted(sets, measures, balanced, against)
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
-    joined = join(subject, left, [subject.mapping])
+    joined = join(subject, left, [subject.mapping], rates)
     missing = left_out(sets, vanished)
-    compared = comparison(subject, against, left) if against else None
+    compared = comparison(subject, against, left, rates) if against else None
     if compared and against:
-        theirs = _figures(against, join(against, left, [against.mapping]), left, wanted, balanced=False)
+        theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
         compared["other_rows"] = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
     confusion = parts.confusion(joined)
     errors, read = parts.errors(joined, left)
@@ -312,6 +316,21 @@ def _about(subject: Subject, left: Left, missing: Mapping[str, Mapping[str, Any]
 
 
 # --- what is refused
+
+
+def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
+    """The range that --missing-rate names. EvaluationError if it is none, or if no set has an audit."""
+    try:
+        least, most = map(float, text.split(":"))
+    except ValueError:
+        least = most = 0.0
+    if not 0 < least <= most < inf:
+        raise EvaluationError(
+            f"--missing-rate is {text!r}; write how many times as often at least and at most, as 1:3."
+        )
+    if not any(DESIGNS[gold.design].of_stream for gold in sets):
+        raise EvaluationError("--missing-rate is for the audit of a uniform set, and none is given; leave it out.")
+    return least, most
 
 
 NO_PRECISION = (

@@ -4,13 +4,14 @@ Labels that count as one class have been taken together (given.py). What shares 
 how they are estimated, in core/estimation.py.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple
 
 from annotate.core.estimation import (
+    UNRESOLVED,
     Estimate,
     Guess,
     Stratum,
@@ -19,6 +20,7 @@ from annotate.core.estimation import (
     pooled,
     proportion,
     stratified,
+    united,
 )
 from annotate.core.word_of_one import Errors, with_slips
 from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, Of, errors, turns
@@ -32,12 +34,14 @@ VerifiedSets = Mapping[str, Mapping[str, str]]
 class Uniform:
     """posts: id -> its cell. missing: likewise of posts that were chosen for the audit and have no label, since nobody
     could tell; they are not among the posts, and where the set does not name them, their ids are made up. slips: how
-    often adjudicators slip, where two decided the same.
+    often adjudicators slip, where two decided the same. rates: how many times as often the detectors are
+    wrong in missing posts as in those of their stratum that were read; at least and at most.
     """
 
     posts: Mapping[str, Cell]
     missing: Mapping[str, Cell] = field(default_factory=dict)
     slips: Estimate | None = None
+    rates: tuple[float, float] = (1.0, 1.0)
 
     @cached_property
     def cells(self) -> Counter[Cell]:
@@ -121,6 +125,35 @@ class Uniform:
         return replace(self, posts=posts, missing=missing)
 
     @cached_property
+    def by_rate(self) -> tuple["Uniform", ...]:
+        """The same set by the likeliest rate for missing posts, that nearest to 1, and by the least and the most."""
+        least, most = self.rates
+        likeliest = min(most, max(least, 1.0))
+        return tuple(map(self._tilted, dict.fromkeys((likeliest, least, most)) if self.missing else (1.0,)))
+
+    def _tilted(self, rate: float) -> "Uniform":
+        """The posts that were read stand for the missing ones of their stratum too. Where these are wrong more often,
+        right posts count as unread, so that no more is known of the wrong ones than was read."""
+        if rate == 1:
+            return self
+        missing = _by_stratum(Counter(self.missing.values()))
+        wrong = _by_stratum({cell: n for cell, n in self.cells.items() if cell.read and cell.truth != cell.agreed})
+        tilted: defaultdict[Cell, float] = defaultdict(float)
+        for cell, posts in self.cells.items():
+            lost, read, off = missing[cell.stratum], self.read[cell.stratum], wrong[cell.stratum]
+            if not (cell.read and lost):
+                tilted[cell] += posts
+                continue
+            # The share of wrong posts among read and missing ones, as a multiple of that among the read.
+            times = (read + lost * rate) / (read + lost)
+            kept = min(1.0, times)
+            if cell.truth == cell.agreed:
+                kept = max(0.0, read / max(1.0, times) - off * kept) / (read - off)
+                tilted[cell._replace(read=False, word="", first="")] += posts * max(0.0, 1 - kept)
+            tilted[cell] += posts * kept
+        return self._with_cells(tilted)
+
+    @cached_property
     def known(self) -> "Uniform":
         """The same set without the missing posts."""
         return replace(self, missing={})._with_cells(self.cells)
@@ -155,10 +188,10 @@ class Uniform:
             found.setdefault(cell.stratum, Counter())[cell.said, cell.other] += posts
         return {stratum: [said for said, _ in counted.most_common()] for stratum, counted in found.items()}
 
-    def _with_cells(self, cells: Counter[Cell]) -> "Uniform":
+    def _with_cells(self, cells: Mapping[Cell, float]) -> "Uniform":
         """With cells that are counted already: there may be very many posts, and missing ones have no other place."""
         found = replace(self)
-        vars(found)["cells"] = cells
+        vars(found)["cells"] = Counter(cells)
         return found
 
     def as_labelled(self) -> "Uniform":
@@ -220,17 +253,19 @@ def share(
 ) -> Measured:
     """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
     What one reader alone decided is wrong as often as the checks say (cells.py). Missing posts are taken to be like
-    those of their stratum that were read; the bounds take them for anything.
+    those of their stratum that were read, or wrong as often as `rates` says; the bounds take them for anything.
     """
 
-    found = [
-        _measured(each, domain, right, apart, truths, normal=normal)
-        for each in (uniform, *(uniform.extremes(worth(domain, right), truths) if uniform.missing else ()))
-    ]
-    if found[0].value is None or not uniform.missing:
-        return found[0]
-    ends = [(each.estimate.low, each.estimate.high) for each in found if each.value is not None]
-    return replace(found[0], bounds=(min(low for low, _ in ends), max(high for _, high in ends)))
+    def measured(each: Uniform) -> Measured:
+        return _measured(each, domain, right, apart, truths, normal=normal)
+
+    found, *others = map(measured, uniform.by_rate)
+    found = replace(found, estimate=united(found.estimate, [each.estimate for each in others], UNRESOLVED))
+    if found.value is None or not uniform.missing:
+        return found
+    extremes = map(measured, uniform.extremes(worth(domain, right), truths))
+    ends = [(each.estimate.low, each.estimate.high) for each in (found, *extremes) if each.value is not None]
+    return replace(found, bounds=(min(low for low, _ in ends), max(high for _, high in ends)))
 
 
 def _measured(
@@ -243,7 +278,7 @@ def _measured(
         further = turns(cells, uniform.weight, uniform.errors(slips), domain, right)
         return stratified(strata, further=further, normal=normal)
 
-    return Measured(with_slips(of, uniform.slips), sum(int(stratum.domain) for stratum in strata))
+    return Measured(with_slips(of, uniform.slips), round(sum(stratum.domain for stratum in strata)))
 
 
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:

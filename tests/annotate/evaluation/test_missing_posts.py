@@ -1,13 +1,24 @@
-"""Posts that were chosen for the audit and that nobody could label: taken as missing at random, with bounds beside."""
+"""Posts that were chosen for the audit and that nobody could label: missing at random or by a rate, with bounds."""
+
+import shutil
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from annotate.core import stages
+from annotate.core.estimation import UNRESOLVED
 from annotate.evaluation.cells import NOT_TOLD, Cell
 from annotate.evaluation.comparison import _accuracy, differences
+from annotate.evaluation.evaluate import evaluate
+from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.metrics import accuracy, precision, recall
 from annotate.evaluation.uniform import Uniform
+from annotate.models import Unit
 from corpora.core.languages import UND
+from tests.annotate.evaluation.figures import accuracy as accuracy_in
+from tests.annotate.evaluation.figures import written
+from tests.benchmarks.made_posts import World, draw, populate
 
 
 def stream(missing: dict[str, Cell], *, found: str = "") -> Uniform:
@@ -104,3 +115,95 @@ def test_two_audits_in_a_hundred_that_are_lost_leave_recalls_their_intervals():
             inside.append(found.estimate.low <= expected <= found.estimate.high)
     assert withheld == 0
     assert np.mean(inside) >= 0.92
+
+
+# --- audits that are wrong more often where nobody could resolve them
+
+# Half of the wrong audits and 5% of the right ones are unresolved: these are wrong 12.8 times as often as the others.
+HARD = World(labels=10, drawn=6_000, wrong=0.05, lost=(0.05, 0.5), posts=100_000)
+
+
+def drawn_by(world, seed, draws):
+    """The accuracy of a voter, and uniform sets that measure it."""
+    chance = np.random.default_rng(seed)
+    population = populate(world, chance)
+    both = (draw(population, world, chance).both for _ in range(draws))
+    sets = [each.with_each(lambda _, cell: cell._replace(other="")) for each in both]
+    return (population.first == population.truth).mean(), sets
+
+
+def test_a_range_of_rates_holds_the_truth_where_unresolved_audits_are_wrong_more_often():
+    true, sets = drawn_by(HARD, 3, 40)
+
+    def measured(*rates):
+        """The figures of all draws, how many cover the truth, and how far their mean is from it."""
+        found = [accuracy(replace(each, rates=rates), with_und=True) for each in sets]
+        covers = [each.estimate.low <= true <= each.estimate.high for each in found]
+        return found, np.mean(covers), np.mean([each.value for each in found]) - true
+
+    at_random, covers, apart = measured(1.0, 1.0)
+    assert covers < 0.5
+    assert apart > 0.01
+    exact, covers, apart = measured(12.8, 12.8)
+    assert covers >= 0.9
+    assert abs(apart) < 0.005
+    ranged, covers, _ = measured(1.0, 15.0)
+    assert covers >= 0.95
+    for one, known, both in zip(at_random, exact, ranged, strict=True):
+        assert both.value == one.value
+        assert both.estimate.low <= min(one.estimate.low, known.estimate.low)
+        assert both.estimate.high >= max(one.estimate.high, known.estimate.high) - 1e-9
+        assert both.bounds[0] <= both.estimate.low
+        assert sum(both.estimate.sources.values()) == pytest.approx(1)
+        assert both.estimate.sources[UNRESOLVED] > 0.3
+
+
+@pytest.mark.parametrize("rate", [0.2, 3.0, 1_000.0])
+def test_a_rate_changes_no_number_of_posts_in_a_stratum(rate):
+    _, [uniform] = drawn_by(HARD, 1, 1)
+    [tilted] = replace(uniform, rates=(rate, rate)).by_rate
+    assert dict(tilted.drawn) == pytest.approx(dict(uniform.drawn))
+    assert min(tilted.cells.values()) >= 0
+
+
+def test_a_difference_of_two_holds_what_each_rate_of_the_range_gives():
+    """Of eight posts of which the first alone says und, three are; a higher rate makes more of the unread ones und."""
+    both = stream(LOST)
+    read = {f"und {n}": Cell("en", "en", True, UND, UND, "en") for n in range(3)}
+    read |= {f"en {n}": Cell("en", "en", True, "en", UND, "en") for n in range(5)}
+    both = replace(both, posts={**both.posts, **read})
+    ranges = (1.0, 1.0), (1.0, 9.0), (9.0, 9.0)
+    plain, ranged, most = (differences(replace(both, rates=each))["accuracy", "with und"] for each in ranges)
+    assert ranged["value"] == plain["value"] < most["value"]
+    assert (ranged["low"], ranged["high"]) == (min(plain["low"], most["low"]), max(plain["high"], most["high"]))
+
+
+def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
+    table = [(36, "de", "audited", "de", "de"), (4, "de", "audited", "en", "de"), (60, "de", "agreed", "", "de")]
+    table += [(40, "", "disputed", "en", "en")]
+    whole, _ = world.uniform(table, "whole")
+    folder, keys = world.uniform([*table, (8, "de", "audited", "de", "de")], "lost")
+    lost = Unit.objects.filter(task__name="lost", item__key__in=keys[-8:])
+    lost.update(stage=stages.DISCARDED, label="")
+    shutil.rmtree(folder)
+    folder = world.export(lost[0].task)
+    said = written(tmp_path / "said.tsv", [(key, world.said[key]) for key in world.said])
+
+    def report(**options):
+        return evaluate(str(said), [folder], **options)
+
+    plain, ranged = report(), report(missing_rate="1:3")
+    assert accuracy_in(ranged)["value"] == accuracy_in(plain)["value"]
+    assert accuracy_in(ranged)["low"] < accuracy_in(plain)["low"]
+    assert accuracy_in(ranged)["bounds"] == pytest.approx(accuracy_in(plain)["bounds"])
+    assert "take the detectors to be wrong in them 1 to 3 times as often as in the posts" in ranged["warnings"][-1]
+    assert "unresolved audits" in accuracy_in(ranged)["width_sources"]
+    for text in ("3", "3:1", "0:2", "one:2", "1:inf", "1:2:3"):
+        with pytest.raises(EvaluationError, match="write how many times as often at least and at most, as 1:3"):
+            report(missing_rate=text)
+    with pytest.raises(
+        EvaluationError, match="is for unresolved audits, and the gold set whole has none; leave it out"
+    ):
+        evaluate(str(said), [whole], missing_rate="1:3")
+    with pytest.raises(EvaluationError, match="--missing-rate is not for a judge's certificate; leave it out"):
+        evaluate("", [folder], judge=str(said), missing_rate="1:3")
