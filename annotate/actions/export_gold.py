@@ -68,7 +68,8 @@ def run(values, progress) -> Outcome:
         warned = [waiting, contested, *lacking(task), *warned]
     if not manifest["corpus"]["text_may_leave"]:
         warned.append("The licence keeps the text here: the files hold ids and labels only.")
-    warned += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
+    if values["splits"] or manifest.get("published"):  # elsewhere the card has them, as nobody asked for splits
+        warned += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
     warned.append((manifest.get("published") or {}).get("refused", ""))
     labels = many(len(counts["by_label"]), "label")
     written = f"{counts['labelled']:,} of {counts[noun]:,} {noun} written to {out}, in {labels}."

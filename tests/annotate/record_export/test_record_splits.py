@@ -169,3 +169,17 @@ def test_a_record_too_long_for_the_published_readers_is_told_and_all_else_is_wri
     assert not list(out.glob("xglue.*"))
     assert len(rows_of(out)) == 61
     csv.field_size_limit(131_072)
+
+
+@pytest.mark.django_db
+def test_splits_far_from_their_shares_are_reported_where_they_were_asked_for(tmp_path, out, capsys):
+    judged = tmp_path / "judged.tsv"
+    judged.write_text("task\tworker\tlabel\n" + "".join(f"t{n}\tann\t{n % 2}\n" for n in range(3)))
+    call_command("import_judgments", "few", judged, verbosity=0)
+    capsys.readouterr()
+    call_command("export_gold", "few", out=out)
+    assert "Note" not in capsys.readouterr().err
+    assert "the set has only 3 there" in card_of(out)[1]
+    call_command("export_gold", "few", out=out, splits="test=1")
+    call_command("export_gold", "few", out=out, splits="dev=0.1,test=0.9")
+    assert "the set has only 3 there" in capsys.readouterr().err
