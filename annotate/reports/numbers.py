@@ -1,12 +1,24 @@
-"""How numbers are written, wherever people read them: pages, cards, reports.
+"""How numbers are written, and words shortened, wherever people read them: pages, cards, reports.
 
 Nothing is computed here. Shares are between 0 and 1; a number that was not measured is None and is written as a dash.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 NOT_MEASURED = "–"
+
+
+def shortened(words: str, most: int, end: int) -> str:
+    """At most so many letters, of which so many from the end."""
+    return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"
+
+
+def end_apart(among: Collection[str], most: int, usual: int) -> int:
+    """How many letters to keep from the end, so that most of these words differ when shortened; the nearest to the
+    usual number."""
+    ends = sorted(range(most), key=lambda end: abs(end - usual))
+    return max(ends, key=lambda end: len({shortened(words, most, end) for words in among}))
 
 
 def percent(share: float | None) -> str:

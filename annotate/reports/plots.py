@@ -22,8 +22,10 @@ from annotate.reports.svg import (
     PLOT_WIDTH,
     QUIET,
     ROW,
+    Letters,
     element,
     legend,
+    letters_of,
     picture,
     picture_of_rows,
     row_head,
@@ -121,11 +123,12 @@ def forest(
     parts.append(text("95% interval", "100%", head + 13, fill=QUIET, text_anchor="end"))
     head += LINE_HEIGHT + 4
     bottom = head + height * len(rows)
+    letters = letters_of({row.label for row in rows}, 24, 9)
     for at in range(start, end + 1, TICKS.get(end - start, 25)):
         x = f"{PLOT + PLOT_WIDTH * (at - start) / (end - start):g}%"
         parts += tick(x, f"{at / 100:g}" if decimals else f"{at}%", head, bottom)
     for top, row in zip(range(head, bottom, height), rows, strict=True):
-        parts.append(_forest_row(row, top, height, axis, decimals=decimals))
+        parts.append(_forest_row(row, top, height, axis, letters, decimals=decimals))
     if limit:
         x = f"{PLOT + PLOT_WIDTH * (100 * limit[0] - start) / (end - start):g}%"
         parts.append(element("line", x1=x, x2=x, y1=head - 4, y2=bottom, stroke=INK, **DASHED))
@@ -148,7 +151,7 @@ def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -
     return parts
 
 
-def _forest_row(row: Row, top: int, height: int, axis: Axis, *, decimals: bool) -> SafeString:
+def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *, decimals: bool) -> SafeString:
     marks, numbers = [], []
     for number, mark in enumerate(row.marks):
         y = height * (2 * number + 1) / (2 * len(row.marks))
@@ -160,7 +163,8 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, *, decimals: bool) 
         in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
         numbers += _numbers(mark, top + y, _decimal(mark) if decimals else in_percent)
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
-    return element("g", _said(row, decimals=decimals), _head(row, top, height), plot, *numbers)
+    head = row_head(row.label, row.name, top, height, room=PLOT - 1, letters=letters)
+    return element("g", _said(row, decimals=decimals), head, plot, *numbers)
 
 
 def _decimal(mark: Mark) -> str:
@@ -190,10 +194,6 @@ def _dot(series: int, x: str | float, y: float) -> SafeString:
 def _place(share: float, axis: Axis) -> str:
     start, end = axis
     return f"{min(100.0, max(0.0, 100 * (100 * share - start) / (end - start))):.4g}%"
-
-
-def _head(row: Row, top: int, height: int) -> SafeString:
-    return row_head(row.label, row.name, top, height, room=PLOT - 1, letters=(24, 9))
 
 
 def _numbers(mark: Mark, y: float, said: str) -> list[SafeString]:
@@ -251,7 +251,7 @@ def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, descript
     """
     used = [place for place in range(len(parts)) if any(row.counts[place] for row in rows)]
     most = max((sum(row.counts) for row in rows), default=0) or 1
-    drawn, head = [], 0
+    drawn, head, letters = [], 0, letters_of({row.label for row in rows}, 18, 6)
     for place in used:
         box = element("rect", x=0.5, y=head + 3.5, width=11, height=11, rx=2, **_paint(place))
         drawn.append(legend(box, parts[place], head))
@@ -259,7 +259,7 @@ def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, descript
     head += 6
     bottom = head + ROW * len(rows)
     for top, row in zip(range(head, bottom, ROW), rows, strict=True):
-        drawn.append(_stacked_row(row, parts, used, top, most))
+        drawn.append(_stacked_row(row, parts, used, top, most, letters))
     return picture_of_rows(title, description, drawn, bottom)
 
 
@@ -268,7 +268,9 @@ def _paint(place: int) -> dict:
     return {"fill": fill, "fill_opacity": opacity, "stroke": ACCENT if fill != QUIET else QUIET, "stroke_width": 1}
 
 
-def _stacked_row(row: Parts, parts: Sequence[str], used: list[int], top: int, most: int) -> SafeString:
+def _stacked_row(
+    row: Parts, parts: Sequence[str], used: list[int], top: int, most: int, letters: Letters
+) -> SafeString:
     whole = sum(row.counts)
     said = ", ".join(f"{count(row.counts[place])} {parts[place]}" for place in used if row.counts[place])
     boxes, at = [], 0.0
@@ -278,14 +280,16 @@ def _stacked_row(row: Parts, parts: Sequence[str], used: list[int], top: int, mo
             boxes.append(element("rect", x=f"{at:.4g}%", y=4, width=f"{width:.4g}%", height=ROW - 8, **_paint(place)))
         at += width
     bar = element("svg", *boxes, x=f"{PLOT}%", y=top, width=f"{END - PLOT}%", height=ROW)
-    return element("g", tooltip(f"{row.name or row.label}: {said or 'nothing'}"), _counted_head(row, top, whole), bar)
+    return element(
+        "g", tooltip(f"{row.name or row.label}: {said or 'nothing'}"), _counted_head(row, top, whole, letters), bar
+    )
 
 
-def _counted_head(row: Parts | Span, top: int, number: float) -> SafeString:
+def _counted_head(row: Parts | Span, top: int, number: float, letters: Letters) -> SafeString:
     """The head of a row, and how many they are."""
     end = {"fill": QUIET, "text_anchor": "end", "class_": "number"}
     counted = text(count(number), f"{PLOT - 1}%", top + ROW / 2 + 4, **end)
-    return row_head(row.label, row.name, top, ROW, room=PLOT - 6, letters=(18, 6)) + counted
+    return row_head(row.label, row.name, top, ROW, room=PLOT - 6, letters=letters) + counted
 
 
 def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str = "s") -> SafeString:
@@ -299,11 +303,14 @@ def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str
     for number in range(int(end / step) + 1):
         at = number * step
         parts += tick(f"{PLOT + PLOT_WIDTH * at / end:.4g}%", f"{at:g} {unit}", head, bottom)
-    parts.extend(_range_row(row, top, end, unit) for top, row in zip(range(head, bottom, ROW), rows, strict=True))
+    letters = letters_of({row.label for row in rows}, 18, 6)
+    parts.extend(
+        _range_row(row, top, end, unit, letters) for top, row in zip(range(head, bottom, ROW), rows, strict=True)
+    )
     return picture_of_rows(title, description, parts, bottom)
 
 
-def _range_row(row: Span, top: int, end: float, unit: str) -> SafeString:
+def _range_row(row: Span, top: int, end: float, unit: str, letters: Letters) -> SafeString:
     y = top + ROW / 2
     low, middle, high = (f"{PLOT + PLOT_WIDTH * value / end:.4g}%" for value in (row.low, row.middle, row.high))
     line = element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=5, stroke_opacity=0.4)
@@ -311,7 +318,7 @@ def _range_row(row: Span, top: int, end: float, unit: str) -> SafeString:
     words = f"{row.middle:,.1f} ({row.low:,.1f}–{row.high:,.1f})"
     number = text(words, "100%", y + 4, text_anchor="end", class_="number")
     said = f"{row.name or row.label}: half of {count(row.count)} take {row.low:,.1f} to {row.high:,.1f} {unit}"
-    return element("g", tooltip(said), _counted_head(row, top, row.count), line, dot, number)
+    return element("g", tooltip(said), _counted_head(row, top, row.count, letters), line, dot, number)
 
 
 def _step(most: float) -> float:

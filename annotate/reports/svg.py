@@ -4,10 +4,12 @@ The plots themselves are in plots.py and heat_map.py.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
+
+from annotate.reports.numbers import end_apart, shortened
 
 ACCENT, ON_ACCENT = "var(--accent, #24557f)", "var(--on-accent, #ffffff)"
 QUIET, LINE, PAPER = "var(--quiet, #64605a)", "var(--line, #dcd8d0)", "var(--paper, #fbfaf7)"
@@ -66,10 +68,20 @@ def tick(x: str, words: str, head: int, bottom: int) -> list[SafeString]:
     return [text(words, x, head - 9, fill=QUIET, text_anchor="middle"), line]
 
 
-def row_head(label: str, name: str, top: int, height: int, *, room: int, letters: tuple[int, int]) -> SafeString:
+Letters = tuple[tuple[int, int], tuple[int, int]]
+
+
+def letters_of(labels: Collection[str], wide: int, narrow: int) -> Letters:
+    """How many letters the rows of a plot have on a wide page and on a narrow one, and how many of them from the end,
+    so that rows can be told apart."""
+    first, second = ((most, end_apart(labels, most, (most - 1) // 2)) for most in (wide, narrow))
+    return first, second
+
+
+def row_head(label: str, name: str, top: int, height: int, *, room: int, letters: Letters) -> SafeString:
     """A line above the row, the code, and the name beside it, cut off where it would reach beyond its room.
 
-    room: in percent of the width; letters: of the code, on a wide page and on a narrow one.
+    room: in percent of the width; letters: of the code, see `letters_of`.
     """
     y = height / 2 + 4
     line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)
@@ -77,19 +89,14 @@ def row_head(label: str, name: str, top: int, height: int, *, room: int, letters
     return line + element("svg", code_text(label, y, *letters), beside, y=top, width=f"{room}%", height=height)
 
 
-def code_text(label: str, y: float, wide: int, narrow: int) -> SafeString:
+def code_text(label: str, y: float, wide: tuple[int, int], narrow: tuple[int, int]) -> SafeString:
     """A row's code or a person's name; if it is too long for its room, both ends are kept.
 
     Elements for narrow pages only (class plot-narrow) show only if a style sheet says so.
     """
-    if len(label) <= narrow:
+    if len(label) <= narrow[0]:
         return text(label, 0, y, font_weight=600)
     hidden = {"class_": "plot-narrow", "display": "none"}
-    return text(_shortened(label, wide), 0, y, font_weight=600, class_="plot-wide") + text(
-        _shortened(label, narrow), 0, y, font_weight=600, **hidden
+    return text(shortened(label, *wide), 0, y, font_weight=600, class_="plot-wide") + text(
+        shortened(label, *narrow), 0, y, font_weight=600, **hidden
     )
-
-
-def _shortened(words: str, most: int) -> str:
-    end = (most - 1) // 2
-    return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"

@@ -6,6 +6,7 @@ import re
 import textwrap
 from unicodedata import east_asian_width
 
+from annotate.reports.numbers import end_apart, shortened
 from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Table
 
 WIDTH = 100  # of a terminal, in columns
@@ -55,9 +56,10 @@ def as_lines(table: Table) -> str:
     # Shortened where it is widest, as long as it does not fit.
     while sum(room.values()) + len(GAP) * (len(room) - 1) > WIDTH and any(room[n] > LEAST for n in wordy):
         room[max(wordy, key=room.__getitem__)] -= 1
+    ends = {n: end_apart({row[n] for row in cells}, room[n], 0) for n in wordy if n in room}
     lines = []
     for row in ([column.heading for column in table.columns], *cells):
-        padded = [_padded(row[n], width, table.columns[n].kind) for n, width in room.items()]
+        padded = [_padded(row[n], width, table.columns[n].kind, ends.get(n, 0)) for n, width in room.items()]
         lines.append(GAP.join(padded).rstrip())
     about = (f"{', '.join(dict.fromkeys(labels))}: {note}" for note, labels in notes.items())
     return "\n".join([*lines, *(wrapped(line, "* ", "  ") for line in about)])
@@ -67,7 +69,9 @@ def _wide(words: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in words)
 
 
-def _padded(words: str, width: int, kind: str) -> str:
+def _padded(words: str, width: int, kind: str, end: int) -> str:
+    if len(words) == _wide(words):
+        words = shortened(words, width, end)
     if _wide(words) > width:
         while _wide(words) >= width:
             words = words[:-1]

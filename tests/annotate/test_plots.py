@@ -13,7 +13,9 @@ from annotate.reports.heat_map import SHADES, heat_map
 from annotate.reports.numbers import count, estimate, p_value, percent
 from annotate.reports.plots import Mark, Moment, Parts, Row, Span, axis_of, columns, forest, ranges, stacked
 from annotate.reports.progress import since_plot
-from annotate.reports.svg import ON_ACCENT, code_text
+from annotate.reports.svg import ON_ACCENT, code_text, letters_of
+from annotate.reports.tables import NUMBER, Column, table
+from annotate.reports.terminal import as_lines
 
 SVG = "{http://www.w3.org/2000/svg}"
 STYLES = Path(__file__).resolve().parents[2] / "annotate" / "static" / "annotate" / "assay.css"
@@ -247,11 +249,28 @@ def test_an_estimate_is_written_with_its_interval_and_a_missing_one_as_a_dash():
     ],
 )
 def test_a_long_name_keeps_both_its_ends_and_has_a_shorter_form_for_narrow_pages(label, shown):
-    made = code_text(label, 10, 24, 9)
+    made = code_text(label, 10, *letters_of([label], 24, 9))
     assert re.findall(">([^<]+)</text>", made) == shown
     assert [len(words) <= most for words, most in zip(shown, (24, 9), strict=False)] == [True] * len(shown)
     # Alone, without a style sheet, one of them shows.
     assert made.count("<text") - made.count('display="none"') == 1
+
+
+def test_rows_whose_names_begin_and_end_alike_can_be_told_apart_on_a_phone():
+    names = ["with und all labels", "without und all labels", "with und 30+ posts", "without und 30+ posts"]
+    made = forest([Row(name, "", (Mark(0.5, 0.4, 0.6),)) for name in names], title="Means")
+    narrow = [words for words in re.findall('class="plot-narrow"[^>]*>([^<]+)<', made) if "…" in words]
+    assert len({*narrow}) == len(names)
+    assert all(len(words) <= 9 for words in narrow)
+
+
+def test_rows_that_a_terminal_has_no_room_for_can_be_told_apart():
+    columns = (Column("of", "of"), *(Column(f"n{n}", "a" * 20, NUMBER) for n in range(4)))
+    slices = ("agreement among people all agree", "agreement among people most agree", "language de")
+    rows = [{"of": of} | {f"n{n}": "1" for n in range(4)} for of in slices]
+    lines = as_lines(table("rows", columns, rows)).splitlines()[1:]
+    assert len({line[:14].strip() for line in lines}) == 3
+    assert max(map(len, lines)) <= 100
 
 
 # --- of the manager's pages
