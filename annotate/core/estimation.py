@@ -15,10 +15,12 @@ from typing import NamedTuple
 
 from annotate.core.intervals import jeffreys
 
-# An estimate of which a part is guessed, and that knows as little as fewer plain posts, has no interval: any would say
-# more than is known. Plain counts have theirs however few they are.
+# Fewer items than these tell too little for most approximations.
 LEAST_COUNT = 5
-# Effective counts are found by bisection, so one that should be 5 may be 4.999997.
+# An estimate that is partly guessed has no interval if it knows less than this many plain posts. A greater number would
+# select the labels that look surest, whose intervals then cover too rarely. Plain counts always have an interval.
+LEAST_KNOWN = 1
+# Effective counts are found by bisection, so one that should be 1 may be 0.9999997.
 PRECISION = 1e-6  # relative
 SLACK = 1e-9  # two floats that differ by less are the same: sums in another order do
 Z = 1.959964  # the 97.5% quantile of the normal distribution
@@ -40,7 +42,7 @@ class Estimate:
     """A proportion with its 95% interval, as fractions. value: None if nothing was counted.
 
     hits, count: the effective counts, those of a plain sample that knows as much; real numbers. Where a part is guessed
-    and count is below LEAST_COUNT there is no interval: low is 0, and high 1. parts: what the width comes from, where
+    and count is below LEAST_KNOWN there is no interval: low is 0, and high 1. parts: what the width comes from, where
     that is known; their distances, squared and added up, are those of the ends, which stop at 0 and 1.
     """
 
@@ -351,9 +353,10 @@ def with_interval(value: float, low: float, high: float, most: float) -> Estimat
     return Estimate(value, low, high, value * count, count)
 
 
-def is_known_enough(count: float) -> bool:
-    """Whether an estimate with so great an effective count has an interval, although a part of it is guessed."""
-    return count >= LEAST_COUNT * (1 - 10 * PRECISION)
+def is_known_enough(count: float, least: int = LEAST_KNOWN) -> bool:
+    """Whether an estimate with this effective count has an interval although it is partly guessed. least: plain posts
+    that know as much."""
+    return count >= least * (1 - 10 * PRECISION)
 
 
 def _as_wide(value: float, width: float, most: float) -> float:

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from annotate.core.allocation import by_power
 from annotate.core.audits import Audit, overall_error, slips_of
 from annotate.core.estimation import (
+    LEAST_COUNT,
     UNKNOWN,
     Estimate,
     Guess,
@@ -432,5 +433,5 @@ def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
 
 
 def is_stated(estimate: Estimate) -> bool:
-    """Whether there is an interval."""
-    return estimate != UNKNOWN and is_known_enough(estimate.count)
+    """Whether the interval tells enough to plan for it."""
+    return estimate != UNKNOWN and is_known_enough(estimate.count, LEAST_COUNT)

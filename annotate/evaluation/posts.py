@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.core.alternative_annotator import EPSILON
-from annotate.core.estimation import LEAST_COUNT
+from annotate.core.estimation import LEAST_KNOWN
 from annotate.core.figure_rows import Row, of_compared
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
@@ -208,7 +208,7 @@ READING = [
     "posts come, even where the set holds all posts of its corpus. On a uniform set, estimates are made by stratum. "
     "Posts that people labelled count as they are, corrected for the errors that checks found in labels of one person. "
     "Posts on which the detectors merely agreed count through those among them that people audited, and the interval "
-    f"allows for what nobody has seen. Where less than {LEAST_COUNT} posts’ worth is known, there is no interval.",
+    f"allows for what nobody has seen. Where less than {many(LEAST_KNOWN, 'post')} is known, there is no interval.",
     "“Counts as” is the size of a plain random sample whose interval is as wide.",
     "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
     "Without und: these posts are left out.",

@@ -188,12 +188,12 @@ def test_the_order_of_the_languages_does_not_matter(found, random):
 
 
 @pytest.mark.parametrize("decisions", [5, 17, 42, 300])
-def test_five_audited_posts_keep_their_interval_where_adjudicators_never_slipped(decisions):
-    """The effective count is found by bisection, which comes to 4.999997."""
+def test_few_audited_posts_keep_their_interval_where_adjudicators_never_slipped(decisions):
+    """The effective count of one post is found by bisection, which comes to 0.9999992."""
     plain, found = error(Audit(5, 0, 0, 5, 1, 0)), error(Audit(5, 0, 0, 5, 1, 0), slips_of(decisions, 0))
     assert found.has_interval
     assert (found.low, found.high) == pytest.approx((plain.low, plain.high), abs=1e-6)
-    assert not error(Audit(4, 0, 0, 4, 1, 0), slips_of(decisions, 0)).has_interval
+    assert error(Audit(1, 0, 0, 1, 1, 0), slips_of(decisions, 0)).has_interval
     row = {"language": "ja", "posts": 5, "audited": 5, "unresolved": 0, "contested": False, "over_limit": False}
     audit = {"limit": 0.15, "languages": [row | {"error": found.as_dict(), "waiting": False}]}
     assert "0.0% [0.0, 37.9]" in str(parts(audit_table(audit)))

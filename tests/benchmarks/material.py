@@ -83,19 +83,26 @@ def shares_present(folder: Path, pools: Container[str]) -> tuple[dict[str, int],
     return present, sum(present.values()) / counts.total()
 
 
-def resample(folder: Path, posts: int, pidgin: float, seed: str) -> tuple[list[Post], float]:
+ZIPF = 1.1  # exponent
+
+
+def resample(folder: Path, posts: int, pidgin: float, seed: str, most: int = 0) -> tuple[list[Post], float]:
     """Posts as a stream might have them: languages by Twitter's shares, texts drawn with replacement, new ids.
 
     pidgin: the share of posts that are tweets in Nigerian Pidgin, a language that no detector knows. The other
     languages are those that stand both in the sentences and in the uniform sample; what part of that sample they
     are is returned too.
+
+    most: languages, the commonest of all that have sentences, by Zipf's law; 0 for Twitter's shares.
     """
     rng = random.Random(f"{seed} posts")
     pools = sentences(folder)
     tweets = lines_of(folder, "afrisenti_tweets/pcm.txt")
     weights, covered = shares_present(folder, pools)
+    ranked = sorted(pools, key=lambda code: (-weights.get(code, 0), code))[:most]
+    parts: dict[str, float] = {code: rank**-ZIPF for rank, code in enumerate(ranked, 1)} or {**weights}
     in_pidgin = round(posts * pidgin)
-    languages = rng.choices(list(weights), list(weights.values()), k=posts - in_pidgin) + ["pcm"] * in_pidgin
+    languages = rng.choices(list(parts), list(parts.values()), k=posts - in_pidgin) + ["pcm"] * in_pidgin
     rng.shuffle(languages)
     pools["pcm"] = tweets
     stream = [

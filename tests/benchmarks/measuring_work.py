@@ -15,7 +15,7 @@ django.setup()
 
 from annotate.core.allocation import further  # noqa: E402
 from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
-from annotate.core.estimation import LEAST_COUNT, Estimate  # noqa: E402
+from annotate.core.estimation import Estimate, is_known_enough  # noqa: E402
 from annotate.core.false_yes import false_among  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.cells import Cell  # noqa: E402
@@ -81,7 +81,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
 def _row(figure: str, estimate: Estimate, true: float) -> Row:
     assert estimate.value is not None
     covers = bool(estimate.low - 1e-9 <= true <= estimate.high + 1e-9)
-    has_interval = estimate.count >= LEAST_COUNT
+    has_interval = is_known_enough(estimate.count)
     return Row(figure, has_interval, covers, estimate.high - estimate.low, estimate.value - float(true))
 
 

@@ -52,7 +52,9 @@ def add_options(parser) -> None:
     parser.add_argument("--stream-seeds", type=int, default=3, help="draws, each with new slips (default %(default)s)")
     parser.add_argument("--stream-posts", type=int, default=30_000, help="posts in a stream (default %(default)s)")
     parser.add_argument("--stream-size", type=int, default=10_000, help="posts drawn for a task (default %(default)s)")
-
+    parser.add_argument(
+        "--stream-languages", type=int, default=0, help="languages by Zipf's law (default: by Twitter's shares)"
+    )
     parser.add_argument(
         "--wrong-keys",
         default="",
@@ -95,7 +97,7 @@ def run(folder: Path, options) -> None:
 
 def _posts(folder: Path, seed: str, options) -> list[Post]:
     if options.mixed is None:
-        return resample(folder, options.stream_posts, PIDGIN_SHARE, seed)[0]
+        return resample(folder, options.stream_posts, PIDGIN_SHARE, seed, options.stream_languages)[0]
     least = dict.fromkeys(options.of.split(), options.mixed_of or options.mixed)
     return mixed(folder, options.stream_posts, seed, least, options.mixed)
 
