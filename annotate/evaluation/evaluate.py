@@ -5,6 +5,7 @@ Every way takes a path or a predictor's name, and the folders of the sets; the r
 
 import json
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from corpora.version import VERSION
 
 POSTS, UNITS, RANKED, PUBLISHED = (
     "sets of posts",
-    "sets of records",
+    "sets of records, or of posts that compare two systems",
     "ranked labels of documents",
     "files of a published format",
 )
@@ -40,6 +41,11 @@ EVERY_LOOK = (
     "stop whenever they are narrow enough. They are 1.5 to 2 times as wide as intervals for one look. They also decide "
     "who is better; there are no p-values."
 )
+# The least and the most that a measure can be which is no share; others reach from 0 up.
+BOUNDS = {
+    **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
+    **dict.fromkeys(("roc_auc", "average_precision", "macro_roc_auc", "macro_average_precision"), (0.0, 1.0)),
+}
 # The format of a published set -> what makes the report of (predictions, sets, other predictions to compare with).
 GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
     "XGLUE": xglue_tasks.grade,
@@ -100,10 +106,13 @@ def evaluate(
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with the interval for every look; that of a share ends at 0 and 1."""
+    """A row with the interval for every look, within what the measure, or a difference of two, can be."""
     found = at_every_look(row)
-    if found["low"] is not None and "better" not in row and MEASURES[row["measure"]].is_share:
-        found |= {"low": max(0.0, found["low"]), "high": min(1.0, found["high"])}
+    least, most = BOUNDS.get(row["measure"], (0.0, 1.0 if MEASURES[row["measure"]].is_share else inf))
+    if "better" in row:
+        least, most = least - most, most - least
+    if found["low"] is not None:
+        found |= {"low": max(least, found["low"]), "high": min(most, found["high"])}
     return found
 
 

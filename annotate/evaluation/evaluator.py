@@ -27,7 +27,7 @@ from annotate.kinds.labels import label_name
 from annotate.reports import evaluation_report
 from corpora.columns import named_columns
 from corpora.core.languages import LANGUAGES
-from corpora.core.predictions import EVERY_LABEL, FIELDS, folding
+from corpora.core.predictions import EVERY_LABEL, FIELDS, folding, is_label
 
 POST = "post"
 REFUSAL = "(refused)"  # what a report shows where a system gave no label
@@ -118,7 +118,9 @@ def _read(
     others: Collection[str] = (),
 ) -> Predictions:
     """The predictions in a file, or of a predictor of the corpus, for the units. others: see read_table."""
-    labels = [*dict.fromkeys((*units.labels, *LANGUAGES))] if units.noun == POST else units.labels
+    labels = list(units.labels)
+    if units.noun == POST:  # a system may name languages that no post of the set is in
+        labels += [code for code in LANGUAGES if is_label(code) and code not in labels]
     if not is_file(spelled):
         return of_predictor(corpus or units.corpus, spelled, units.ids, labels, others)
     columns = named_columns(column, FIELDS)

@@ -98,6 +98,9 @@ def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(demo_corpus
     assert (whole["measure"], whole["of"], whole["better"]) == ("accuracy", {}, "first")
     assert whole["value"] == pytest.approx(accuracy_of(said("good@1")) - accuracy_of(said("poor@1")))
     assert whole["low"] < whole["value"] < whole["high"]
+    coarse = [(row["id"], "zh" if row["label"].startswith("zh") else row["label"]) for row in rows]
+    with pytest.raises(CommandError, match=r"has labels that are not in the set: 'zh'"):
+        call_command("evaluate", str(written(tmp_path / "coarse.tsv", coarse)), gold=[gold])
     own = figures(report, "accuracy")
     assert own["low"] <= accuracy_of(said("good@1")) <= own["high"]
 

@@ -399,6 +399,19 @@ def test_the_dots_of_a_plot_are_in_the_order_of_its_table(crowd, tmp_path):
 # --- looks
 
 
+def test_intervals_that_hold_at_every_look_end_where_the_measure_does(crowd, tmp_path, run):
+    best, good = (
+        written(
+            tmp_path / f"{n}.tsv",
+            [(row["id"], "10"[int(row["label"])] if k < n else row["label"]) for k, row in enumerate(rows_of(crowd))],
+        )
+        for n in (1, 2)
+    )
+    report = run(best, "--gold", crowd, "--against", good, "--sequential")
+    assert figures(report, "kappa")["high"] == 1
+    assert figures(report, "mcc")["high"] == 1
+
+
 def test_intervals_that_hold_at_every_look_are_wider_and_name_winners_themselves(crowd, tmp_path, run):
     good, poor = (written(tmp_path / f"{name}.tsv", judged(crowd, wrong)) for name, wrong in (("a", 0.1), ("b", 0.3)))
     once, always = (run(good, "--gold", crowd, "--against", poor, *how) for how in ((), ("--sequential",)))
