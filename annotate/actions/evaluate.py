@@ -109,7 +109,12 @@ OF_ALL = (
         group=MEASURED,
     ),
     Option("out", Path, shown="FOLDER", help="write report.json, .md, .html and .tex there"),
-    Option("format", choices=tuple(PRINTED), default="text", help="how the report is printed; latex: its main tables"),
+    Option(
+        "format",
+        choices=tuple(PRINTED),
+        default="text",
+        help="how the report is printed, unless --json is given; latex: its main tables",
+    ),
 )
 OF_RANKED = (
     Option(

@@ -187,6 +187,7 @@ def _warnings(units: Units) -> list[str]:
         )
     counts = units.manifest.get("counts") or {}
     left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
+    left_out.pop("unfinished", None)  # of these the warnings on unfinished sets speak
     if left_out:
         whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())
         drawn = counts.get(f"{units.noun}s", 0)

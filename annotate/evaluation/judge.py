@@ -232,8 +232,9 @@ def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Itera
         (SHARED, found.judge_shared, found.units_shared),
         ("people with each other", found.people, found.units_shared),
     ):
-        yield row("pairwise_agreement", {"answers": who}, estimate, number)
-    yield row("agreement_difference", {"answers": SHARED}, found.difference, found.units_shared)
+        # Its effective count would be of pairs of answers, not of units.
+        yield row("pairwise_agreement", {"answers": who}, estimate, number) | {"count": None}
+    yield row("agreement_difference", {"answers": SHARED}, found.difference, None)
     for who, measure in (("judge and people", found.judge_alpha), ("people with each other", found.people_alpha)):
         told = None if measure.value is None else Difference(measure.value, *_ends(measure.low, measure.high))
         yield row("alpha", {"answers": who}, told, measure.units, "" if told else "all answers are the same")

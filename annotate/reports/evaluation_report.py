@@ -180,6 +180,8 @@ def _by(of: Mapping[str, str]) -> dict[str, Any]:
 
 def _cell(row: Mapping[str, Any]) -> Cell:
     measure, value = MEASURES[row["measure"]], row["value"]
+    if measure.is_difference:
+        return Cell(points(row), value)
     if measure.is_exact:
         return Cell(percent(value) if measure.is_share else count(value), value)
     return Cell(estimate(row) if measure.is_share else coefficient(row), value)
@@ -568,7 +570,11 @@ def _errors(report: dict) -> Section:
     words = (
         f"In {count(report['error_count'])} of {units} the prediction differs from the gold label. "
         "errors.jsonl, which --out writes, lists them all"
-        + (f"; this page has the first {LISTED}, and counts only these." if report["error_count"] > LISTED else "."),
+        + (
+            f"; the page has the first {LISTED}, and its filters count only these."
+            if report["error_count"] > LISTED
+            else "."
+        ),
     )
     pairs = Counter((each["gold"], each["predicted"]) for each in errors)
     fields = list(dict.fromkeys(name for each in errors for name in each.get("fields") or ()))[:MOST_FIELDS]

@@ -6,12 +6,14 @@ from typing import NamedTuple
 
 class Measure(NamedTuple):
     """name: at the head of a column. about: what it is, a sentence. is_share: whether it is written in percent.
-    is_exact: whether it was counted or is a plain mean, and so has no interval; a number if it is no share."""
+    is_exact: whether it was counted or is a plain mean, and so has no interval; a number if it is no share.
+    is_difference: whether it is written in points, with its sign."""
 
     name: str
     about: str = ""
     is_share: bool = True
     is_exact: bool = False
+    is_difference: bool = False
 
 
 MEASURES: Mapping[str, Measure] = {
@@ -80,7 +82,7 @@ MEASURES: Mapping[str, Measure] = {
     "accuracy_there": Measure("accuracy", is_exact=True),
     "winning_rate": Measure("winning rate", is_exact=True),
     "pairwise_agreement": Measure("pairwise agreement"),
-    "agreement_difference": Measure("less people’s"),
+    "agreement_difference": Measure("less people’s", is_difference=True),
     "alpha": Measure("Krippendorff’s alpha", "", False),
     "judge_close": Measure("judge as close", is_exact=True),
     "person_close": Measure("person as close", is_exact=True),

@@ -1,6 +1,7 @@
 """The certificate of a machine judge that labelled a whole corpus, from the files to the report."""
 
 import random
+import re
 
 import pytest
 
@@ -42,6 +43,7 @@ def test_a_good_judge_may_stand_in_for_people(certified):
     among = figures(report, "pairwise_agreement", answers="people with each other")
     assert with_people["units"] == among["units"] == read
     assert with_people["low"] < with_people["value"] < with_people["high"]
+    assert with_people["count"] is None
     assert [row["note"] for row in report["rows"] if row["measure"] == "judge_close"] == ["the judge wins"] * 3
 
 
@@ -137,6 +139,8 @@ def test_the_page_shows_the_shares_side_by_side(certified, tmp_path):
     assert drawn.count("<title>") >= 3
     for way in ("people alone", "Rogan-Gladen", "prediction-powered"):
         assert way in drawn
+    agreement = page.split("Agreement with people</h2>")[1].split("</table>")[0]
+    assert re.search(r">[+−]\d+\.\d \[[+−]", agreement)  # the difference, in points
 
 
 def test_judges_that_cannot_be_certified_are_refused_in_a_sentence(certified, tmp_path):

@@ -466,6 +466,7 @@ def test_a_language_that_is_read_faster_does_not_count_for_more(half_read, run, 
     assert figures(report, "accuracy")["value"] == pytest.approx(0.5)
     assert figures(report, "accuracy", language="de")["value"] == 0
     assert any(told.startswith("In each language, and each part") for told in report["warnings"])
+    assert not any("They are harder than the others" in told for told in report["warnings"])
 
 
 @pytest.mark.django_db(transaction=True)
