@@ -7,15 +7,17 @@ from django.db import transaction
 from annotate.actions.action import Action, ActionError, Outcome, Values, task_named
 from annotate.actions.opened import NOT_KEPT, lacking
 from annotate.actions.options import TASK
-from annotate.core.option import Option, codes, flag, whole_number
+from annotate.core.option import Option, codes, flag, points, whole_number
 from annotate.models import Task
 from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
 from annotate.reports import audits_and_decoys as told
 from annotate.reports import checks as check_words
 from annotate.reports import declared_audits as of_declared
 from annotate.reports import filter_audits as of_filter
-from annotate.reports.terminal import as_lines
+from annotate.reports import widths
+from annotate.reports.terminal import as_lines, wrapped
 from annotate.work import auditing, contesting
+from annotate.work.further_work import further_work
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
 CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
@@ -28,6 +30,15 @@ LANGUAGES = Option(
     codes,
     default=(),
     help="with --add: the languages of these posts; without it, where they make the error in all most certain",
+)
+WIDTH = Option(
+    "width",
+    points,
+    None,
+    least=0.1,
+    most=100,
+    help="say which further work makes the 95% interval of accuracy so narrow, in points of percent; by default half "
+    "of what it will be",
 )
 DRY_RUN = Option("dry_run", flag, False, help="with --add: only say how many it would add by language")
 
@@ -51,7 +62,9 @@ def run(values, progress) -> Outcome:
     if tell is None:
         return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
     told_of = tell(task)
-    return _with_checks(task, told_of) if "checks" in task.kind.protections else told_of
+    if "checks" in task.kind.protections:
+        told_of = _with_checks(task, told_of)
+    return _with_further_work(task, told_of, values["width"] and values["width"] / 100)
 
 
 def _check(values: Values) -> None:
@@ -128,11 +141,23 @@ def _with_checks(task: Task, outcome: Outcome) -> Outcome:
     return Outcome(said, outcome.warned, {**outcome.data, "checks": report})
 
 
+def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Outcome:
+    """What is told, and below it which further work narrows accuracy most."""
+    found = further_work(task, wished)
+    if found is None:
+        return outcome
+    said = [*outcome.said, "", wrapped(widths.further_words(found))]
+    if found["rows"]:
+        said += ["", as_lines(widths.further_table(found, lambda row: widths.command(row, task.name)))]
+    return Outcome(said, outcome.warned, {**outcome.data, "further_work": found})
+
+
 ACTION = Action(
     "audit",
     "Show what the audit of a task's agreement, of declared labels or of a filter found, or how often readers said Yes "
     "to decoys, and what the checks of people who decide alone found. With --contest or --add, have people read more "
-    "of what the detectors agree on; with --add and --checks, have adjudicators check more of what one reader decides.",
-    (TASK, CONTEST, ADD, CHECKS, LANGUAGES, DRY_RUN),
+    "of what the detectors agree on; with --add and --checks, have adjudicators check more of what one reader decides. "
+    "Last comes which further work narrows accuracy most.",
+    (TASK, WIDTH, CONTEST, ADD, CHECKS, LANGUAGES, DRY_RUN),
     run,
 )

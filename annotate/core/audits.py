@@ -168,11 +168,11 @@ def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[st
     post more, so that a language in which none was found is read too. What one language lacks goes to the others.
     """
     most = {label: posts for label, (posts, _) in languages.items()}
-    weights = {label: posts * _deviation(audit) for label, (posts, audit) in languages.items()}
+    weights = {label: posts * deviation(audit) for label, (posts, audit) in languages.items()}
     return {label: posts for label, posts in rounded(spread(number, weights, most)).items() if posts}
 
 
-def _deviation(audit: Audit) -> float:
+def deviation(audit: Audit) -> float:
     """Of one post: whether the detectors are wrong in it, 0 or 1."""
     share = (audit.wrong + 0.5) / (audit.resolved + 1)
     return sqrt(share * (1 - share))

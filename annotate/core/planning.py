@@ -88,6 +88,22 @@ class Stream:
         return [*(size for size in rounded if size < self.posts), self.posts]
 
 
+@dataclass(frozen=True)
+class Counted(Stream):
+    """The posts of a draw that was made, with the audits and checks that were chosen in place of those that a plan
+    expects. audited: by label; checked: by language.
+    """
+
+    audited: Mapping[str, float]
+    checked: Mapping[str, float]
+
+    def audits(self, draw: "Draw") -> Mapping[str, float]:
+        return {label: draw.size / self.posts * self.audited.get(label, 0) for label in self.agreed}
+
+    def checks(self, draw: "Draw") -> Mapping[str, float]:
+        return {language: draw.size / self.posts * self.checked.get(language, 0) for language in self.disputed}
+
+
 class Checks(NamedTuple):
     """What an adjudicator decides again, of what one reader has: a share of what the detectors dispute, spread by power
     allocation with so many posts of each language at least; and a share of what readers confirm in the audit. second:
@@ -116,7 +132,8 @@ class Draw(NamedTuple):
 class Expected:
     """What is expected. accuracy: of the predictor, of all posts; wrong: the share of agreement that is wrong; voted:
     whether the predictor is one of the detectors, which says what was agreed on. others: of a recall-oriented draw, the
-    share of posts in another language; false_yes: of decoys, the share to which readers say Yes.
+    share of posts in another language; false_yes: of decoys, the share to which readers say Yes. misread: the share of
+    one reader's labels that checks find wrong; slips: how often an adjudicator slips.
     """
 
     accuracy: float = 0.95
@@ -124,6 +141,8 @@ class Expected:
     voted: bool = False
     others: float = OTHERS
     false_yes: float = 0.0
+    misread: float = 0.0
+    slips: float = 0.0
 
     def of(self, stream: Stream) -> "Chances":
         if not self.voted:
@@ -188,7 +207,7 @@ def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expe
         return stratified(found, further=further, normal=measure == "accuracy")
 
     seconds = reading(stream, draw).seconds
-    return with_slips(of, slips_of(seconds, 0) if seconds else None)
+    return with_slips(of, slips_of(seconds, 2 * expected.slips * seconds) if seconds else None)
 
 
 def _error(label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
@@ -277,8 +296,8 @@ def _unsure(
     *,
     leaves: bool,
 ) -> list[tuple[Way, Turned]]:
-    """What the checks leave open where they find no error: labels of disputed posts, of audited ones, and those that an
-    adjudicator decided. The same follows from alone.turns, of real posts; but what readers doubt in the audit, which an
+    """What the checks leave open: labels of disputed posts, of audited ones, and those that an adjudicator decided. The
+    same follows from alone.turns, of real posts; but what readers doubt in the audit, which an
     adjudicator decides, counts as theirs here. Where nothing is checked nothing is told.
     """
     (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
@@ -301,7 +320,7 @@ def _unsure(
         fsum(each.drawn / each.read * each.hits for each in audited),
     )
     pools = [
-        (_errors(checked, chances.disputed), by_reader.times(1 - share)),
+        (_errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)),
         (_errors(rechecked, agreeing), by_audit.times(1 - checks.recheck)),
     ]
     if slips:
@@ -341,13 +360,13 @@ class _Labels(NamedTuple):
         return _Labels(*(share * number for number in self))
 
 
-def _errors(checked: Sequence[tuple[float, float]], said: float) -> Errors | None:
-    """Of checks that find nothing; None where there are none. checked: (weight, how many); said: of the labels checked,
-    the share that the predictor says too."""
+def _errors(checked: Sequence[tuple[float, float]], said: float, wrong: float = 0.0) -> Errors | None:
+    """Of checks; None where there are none. checked: (weight, how many); said: of the labels checked, the share that
+    the predictor says too; wrong: the share that the checks find wrong, none of which the predictor says."""
     of_said, of_all = Unread(), Unread()
     for weight, number in checked:
         of_said.add(weight, 0, said * number, 0)
-        of_all.add(weight, 0, number, 0)
+        of_all.add(weight, 0, number, wrong * number)
     return Errors(of_said.rate(), of_all.rate(), of_all.rate()) if of_all.seen else None
 
 

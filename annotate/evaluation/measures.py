@@ -59,7 +59,7 @@ def accuracy(joined: Joined) -> Iterator[Row]:
 NARROWS = {
     DRAW: "a larger draw: extend the task",
     UNREAD: "more audited posts: assay audit TASK --add N",
-    CHECKS: "more checks: open_task --check-share, --audit-recheck",
+    CHECKS: "more checks: assay audit TASK --add N --checks",
     UNRESOLVED: "fewer unresolved audits, or a narrower range of --missing-rate",
     SECONDS: "more second opinions: open_task --second-share",
 }

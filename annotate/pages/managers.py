@@ -15,10 +15,12 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotate.core.further_work import CHECKS, POSTS, SECONDS
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import may, with_task
 from annotate.pages.around import manage_page, shows_figures
+from annotate.pages.deeds import address
 from annotate.pages.errors import status_of
 from annotate.pages.keeping import PATIENCE, figures, foretold, forget
 from annotate.quality import agreement as agreeing
@@ -34,11 +36,13 @@ from annotate.reports import gold_answers
 from annotate.reports import people as people_report
 from annotate.reports import preferences as preference_report
 from annotate.reports import progress as progress_report
+from annotate.reports import widths as widths_report
 from annotate.reports.balanced_sets import standing_table
-from annotate.reports.tables import Table
+from annotate.reports.tables import Cell, Table
 from annotate.work import comments as commenting
 from annotate.work import pausing, statistics
 from annotate.work.accounts import check_may_change, may_change
+from annotate.work.further_work import further_work
 from annotate.work.queue_states import queue_states
 
 # --- What a task's page Progress shows of its audit: of the labels that were declared, or of a filter.
@@ -113,6 +117,7 @@ def task(request, _, task):
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
         audit=found["audit"],
+        **_further(task, found["further_work"], decides=may(request.user, "decide")),
         classes_table=standing_table(found["classes"]) if found["classes"] else None,
         **_foretold(found["forecast"], sort),
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
@@ -131,6 +136,34 @@ def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
     }
 
 
+def _further(task: Task, found: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
+    """Which further work narrows accuracy most; nothing for a task that measures none. decides: whether what begins it
+    is linked."""
+    if found is None:
+        return {}
+
+    def does(row: Mapping[str, Any]) -> Cell:
+        url, amount = _begins(task, row) if decides else "", row["amount"]
+        words = f"{'Draw' if row['work'] == POSTS else 'Add'}\N{NO-BREAK SPACE}{amount:,}"
+        return Cell(words if url else widths_report.command(row, task.name), amount, url)
+
+    return {
+        "further_words": widths_report.further_words(found),
+        "further_table": widths_report.further_table(found, does) if found["rows"] else None,
+    }
+
+
+def _begins(task: Task, row: Mapping[str, Any]) -> str:
+    """The page where a kind of further work is begun; empty if there is none."""
+    if row["work"] == POSTS:
+        return reverse("manage-extend", args=[task.name])
+    if row["work"] == SECONDS:
+        return ""
+    of = {"languages": row["label"]} if row["label"] else {}
+    of |= {"checks": "yes"} if row["work"] == CHECKS else {}
+    return address("audit", task=task.name, add=str(row["amount"]), **of)
+
+
 def _progress_of(task: Task) -> dict[str, Any]:
     states = queue_states(task)
     return {
@@ -139,6 +172,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
         "forecast": foretold(task, states),
         "pauses": statistics.pauses(task),
         "audit": audit_of(task),
+        "further_work": further_work(task) if task.is_open else None,
         "classes": standing(task),
     }
 

@@ -93,7 +93,7 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
         units.setdefault(queue, {})[key] = unit, wanted
     found = {row["language"]: row for row in report(task)["languages"]}
     sizes = {queue: sum(wanted for _, wanted in of.values()) for queue, of in units.items()}
-    shares = allotted(number, {queue: (size, _as_audit(found[queue])) for queue, size in sizes.items() if size})
+    shares = allotted(number, {queue: (size, as_audit(found[queue])) for queue, size in sizes.items() if size})
     chosen = {}
     for queue, share in shares.items():
         of = units[queue]
@@ -103,7 +103,7 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
     return chosen
 
 
-def _as_audit(row: Mapping[str, Any]) -> Audit:
+def as_audit(row: Mapping[str, Any]) -> Audit:
     """The checks of a queue as an audit of its readers. row: of `report`."""
     checked, otherwise = row["checked"], row["otherwise"]
     return Audit(row["alone"] + checked, otherwise, otherwise, checked - otherwise, 0, 0)

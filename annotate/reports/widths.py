@@ -1,14 +1,15 @@
 """The expected widths of a uniform draw, and the curve of width against reading; in the terms of work/widths.py."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from django.utils.safestring import SafeString
 
+from annotate.core.further_work import AUDITS, CHECKS, POSTS, SECONDS
 from annotate.kinds.labels import label_name
 from annotate.reports.curves import Spot, lines
 from annotate.reports.numbers import NOT_MEASURED, percent
-from annotate.reports.tables import LANGUAGE, NUMBER, Cell, Column, Table, table
+from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, table
 
 Widths = Mapping[str, Any]
 ERROR_IN_ALL = "error of agreement"
@@ -48,6 +49,50 @@ def next_words(found: Widths) -> str:
 def next_table(found: Widths) -> Table:
     heads = (Column("work", "more of"), *_rounded("more", heading="posts read"), *_curve_widths(found))
     return table("width by further work", heads, found["next"])
+
+
+# What a manager runs for each kind of further work.
+COMMANDS = {
+    AUDITS: "assay audit {task} --add {amount}",
+    CHECKS: "assay audit {task} --add {amount} --checks",
+    POSTS: "assay open_task {task} --extend --size {amount}",
+    SECONDS: "only in a new task: open_task --second-share",
+}
+
+
+def command(row: Widths, task: str) -> str:
+    written = COMMANDS[row["work"]].format(task=task, amount=row["amount"])
+    return f"{written} --languages {row['label']}" if row["label"] else written
+
+
+def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
+    """Each kind of further work, with what reaches the wished width or comes closest. does: what begins it."""
+
+    def work(row: Widths) -> str:
+        return f"{row['work']} of {row['label']}" if row["label"] else str(row["work"])
+
+    heads = (
+        Column("work", "more", says=work),
+        *_rounded("posts", heading="posts to read"),
+        Column("hours", "hours", NUMBER, lambda row: Cell(f"{row['hours']:,.1f}", row["hours"])),
+        Column("width", "width in points", NUMBER, lambda row: points(row["width"])),
+        Column("gain", "points per hour", NUMBER, lambda row: Cell(f"{100 * row['gain']:,.2f}", row["gain"])),
+        Column("does", "by", NOTE, does),
+    )
+    return table("width of accuracy by further work", heads, found["rows"])
+
+
+def further_words(found: Widths) -> str:
+    now, wished = points(found["width"]).shown, points(found["wished"]).shown
+    measured = f"The 95% interval of accuracy will be about {now} points wide when all that is chosen has been read"
+    if not found["rows"]:
+        narrow = found["width"] <= found["wished"]
+        rest = "which is as narrow as wished" if narrow else "and no further work would make it narrower"
+        return f"{measured}, {rest}."
+    pace = f"at {found['seconds']:,.1f} seconds an answer"
+    all_there_is = " Rows with a larger width are all the work there is of that kind."
+    short = "" if all(row["enough"] for row in found["rows"]) else all_there_is
+    return f"{measured}. Further work for {wished} points, {pace}; what narrows most per hour comes first.{short}"
 
 
 def _curve_widths(found: Widths) -> Iterator[Column]:

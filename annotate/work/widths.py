@@ -7,14 +7,15 @@ from bisect import bisect_left
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from annotate.core.further_work import AUDITS, CHECKS, POSTS, SECONDS
 from annotate.core.planning import ERROR, Draw, Expected, Stream, least_audit, planned, reading, width
 from annotate.models import Task
 from annotate.work.plan import draw_of, languages_of
 
 SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # of audits, on the curve
 FEWEST = 30  # posts of a language, from which on its figures are shown
-# Kinds of further work, and how much of each is compared.
-AUDITS, CHECKS, SECONDS, POSTS, MORE = "audits", "checks", "second opinions", "a larger draw", 0.1
+# Of each kind of further work, how much is compared.
+MORE = 0.1
 MEASURES = ("recall", "precision", ERROR)
 
 

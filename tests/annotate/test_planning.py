@@ -254,3 +254,10 @@ def test_decoys_are_as_many_as_keep_the_interval_about_as_narrow_as_without_fals
         assert number > 0.05 * posts or posts > 10_000
     assert [AskedSet(True).decoys(posts) for posts in (0, 1, 2)] == [0, 1, 2]
     assert AskedSet(False).decoys(420) < AskedSet(True).decoys(420) < AskedSet(True, others=0.6).decoys(420)
+
+
+@pytest.mark.parametrize("wrong", ["misread", "slips"])
+def test_errors_that_checks_and_second_opinions_find_widen_accuracy(wrong):
+    draw = HALF._replace(checks=FIFTHS)
+    none, some = (planned("accuracy", "", EVEN, draw, replace(Expected(), **{wrong: share})) for share in (0, 0.02))
+    assert width(some) > width(none)

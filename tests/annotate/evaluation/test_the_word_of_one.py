@@ -201,4 +201,4 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
     assert sources.keys() - {"second opinions"} == {"draw", "checks of single readers"}
     assert sum(sources.values()) == pytest.approx(1)
     assert accuracy_in(found)["width_sources"] == sources
-    assert "more checks: open_task --check-share" in as_text(found)
+    assert "more checks: assay audit TASK --add N --checks" in as_text(found)
