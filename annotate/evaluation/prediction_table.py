@@ -15,6 +15,7 @@ import numpy as np
 
 from annotate.core.answers import Floats
 from annotate.evaluation.given import NAMED, EvaluationError, first_of
+from annotate.reports.tables import many
 from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
@@ -243,13 +244,13 @@ class _Reader:
             best = zip(self.scores.argmax(axis=1), self.said, strict=True)
             if unlike := sum(self.labels[place] != label for place, label in best):
                 found.append(
-                    f"in {unlike:,} rows the label is not the one with the highest score. Accuracy and the like go by "
-                    "the label; calibration, thresholds and coverage by the scores."
+                    f"in {many(unlike, 'row')} the label is not the one with the highest score. Accuracy and the like "
+                    "go by the label; calibration, thresholds and coverage by the scores."
                 )
         elif self.scores is not None and (ties := _ties(self.scores[list(map(bool, self.said))])):
             found.append(
-                f"in {ties:,} rows several labels have the highest score; the first of them in the task's order was "
-                "taken."
+                f"in {many(ties, 'row')} several labels have the highest score; the first of them in the task's "
+                "order was taken."
             )
         return [*(f"{self.path.name}: {words}" for words in found), *_refusals(self.path.name, self.said)]
 
