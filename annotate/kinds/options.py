@@ -202,7 +202,7 @@ _EVERY = (
     Option(
         "audit_recheck",
         share,
-        default=0.2,
+        default=0.3,
         off=0.0,
         help="the share of posts confirmed by the reader that an adjudicator checks",
         group=AUDIT,

@@ -99,7 +99,7 @@ def test_without_options_the_task_is_the_articles(open_task):
     assert current(task).version == "1.0"
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (1, 2, 1, 4, 20)
     assert task.never_agree == ["bs", "hr", "sr"]
-    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.15, 5, 0.2, 0.15)
+    assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.15, 5, 0.3, 0.15)
 
 
 def test_an_audit_too_small_to_test_the_limit_is_opened(open_task):

@@ -8,6 +8,7 @@ import pytest
 
 from annotate.actions.commands import call_command
 from annotate.core.planning import Expected, Stream
+from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.reports import widths as told
 from annotate.work.plan import draw_of
@@ -35,6 +36,25 @@ def test_as_many_audits_as_before_make_most_recalls_half_as_wide():
         assert of[label] < before / 2
     assert found["accuracy"] < 0.85 * 0.0266
     assert found["error"] < 0.0363 / 2
+
+
+def test_a_check_of_confirmations_narrows_more_than_as_many_further_audits():
+    """By default 30% of confirmed audits are checked, not 20%: as many posts are read if fewer are audited."""
+    draws = ((0.2, 0.2), (0.185, OPTIONS["audit_recheck"].default))
+    further, checked = (
+        widths(task(audit_share=share, audit_recheck=recheck), STREAM, 10_000, Expected(voted=True))
+        for share, recheck in draws
+    )
+    first, second = (
+        (1 + recheck) * next(row for row in found["curve"] if row["share"] == share)["audits"]
+        for found, (share, recheck) in zip((further, checked), draws, strict=True)
+    )
+    assert second == pytest.approx(first, rel=0.01)
+    assert checked["error"] < 0.95 * further["error"]
+    assert checked["accuracy"] < further["accuracy"]
+    for row, before in zip(checked["languages"], further["languages"], strict=True):
+        if before["recall"] is not None:
+            assert row["recall"] < 1.05 * before["recall"]
 
 
 def test_the_curve_falls_and_has_the_tasks_own_share():

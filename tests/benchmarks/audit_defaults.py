@@ -40,11 +40,15 @@ EXPONENTS = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 # 10,000 posts of 50 labels, on a quarter of which the detectors do not agree.
 _POSTS = World(labels=50, zipf=1.1, disputed=0.25, first=(None, 0.7), checked=True)
-_AS_BEFORE = replace(_POSTS, audit_share=0.02, least_audits=30, check_share=0.02, least_checks=5, by_power=False)
-# That reads 1,498 posts for the audit; a fifth of what is agreed on is as many.
+_AS_BEFORE = replace(
+    _POSTS, audit_share=0.02, least_audits=30, recheck=0.2, check_share=0.02, least_checks=5, by_power=False
+)
+# For the audit, people read as many posts in all but the last, those that adjudicators check included.
 WORLDS = {
-    "2% and at least 30 of each label": _AS_BEFORE,
-    "a fifth of all, by power allocation": replace(_POSTS, audit_share=0.2),
+    "2% and at least 30 of each label; 20% of what is confirmed is checked": _AS_BEFORE,
+    "20% of all, by power allocation; 20% checked": replace(_POSTS, audit_share=0.2, recheck=0.2),
+    "18.5%; 30% checked": replace(_POSTS, audit_share=0.185),
+    "17.2%; 40% checked": replace(_POSTS, audit_share=0.172, recheck=0.4),
     "as by default": _POSTS,
 }
 RANKS = (1, 5, 10, 20, 40)  # of the labels that are shown, the commonest first

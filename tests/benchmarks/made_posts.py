@@ -16,7 +16,7 @@ from annotate.evaluation.cells import Cell
 from annotate.evaluation.uniform import Uniform
 
 # As tasks have them by default.
-AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.15, 5, 0.2, 0.1
+AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.15, 5, 0.3, 0.1
 CHECK_SHARE, LEAST_CHECKS = 0.1, 2
 MISTAKEN_FOR_LARGEST = 0.45  # of the posts in the two rarest labels, where they hide
 
@@ -34,7 +34,8 @@ class World:
     second opinions although nobody slips. lost: of the audited posts on which the detectors are (right,
     wrong), the share of which nobody can tell; lost_apart: of those on which the second predictor says otherwise than
     the detectors. counted: on how many posts a label's figure rests at least, to be held
-    against the truth. zipf: the exponent by which labels are less and less common. by_power: audits and checks are
+    against the truth. zipf: the exponent by which labels are less and less common. recheck: the share of confirmed
+    audits that an adjudicator checks. by_power: audits and checks are
     spread by power allocation; if not, the share is taken of each label.
     """
 
@@ -58,6 +59,7 @@ class World:
     least_audits: int = LEAST_AUDITS
     check_share: float = CHECK_SHARE
     least_checks: int = LEAST_CHECKS
+    recheck: float = RECHECK
     by_power: bool = True
     checked: bool = False
     posts: int = 1_000_000
@@ -184,7 +186,7 @@ def draw(population: Population, world: World, chance: np.random.Generator) -> D
         found = _audited(world, chance, truth[chosen], stratum, len(own), lost, decisions)
         audits[int(stratum)], label[chosen], doubted, checked = found
         word[chosen] = np.where(doubted, "adjudicated", "audited")
-        said_first[chosen[checked]], chances[chosen[checked]] = str(stratum), RECHECK
+        said_first[chosen[checked]], chances[chosen[checked]] = str(stratum), world.recheck
     cells, missing = {}, {}
     for number in np.flatnonzero(is_lost):
         name = str(agreed[number])
@@ -220,7 +222,7 @@ def _audited(world, chance, truth, stratum, posts, lost, decisions):
     number = len(truth)
     is_wrong = truth != stratum
     doubted = np.where(is_wrong, chance.random(number) >= world.confirmed, chance.random(number) < world.slips)
-    checked = ~doubted & (chance.random(number) < RECHECK)
+    checked = ~doubted & (chance.random(number) < world.recheck)
     decided = doubted | checked
     other = np.where(is_wrong, stratum, (truth + 1) % world.labels)
     once, again = (_decided(world, chance, truth, other) for _ in range(2))
