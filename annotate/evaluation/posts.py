@@ -137,6 +137,12 @@ def _head(rows: Iterable[Row]) -> list[dict[str, Any]]:
     return [{"measure": each["measure"], "of": each["of"]} for each in found]
 
 
+def _further_work(left: Left) -> str:
+    """What compares the kinds of work that narrow accuracy; nothing for a set whose task is not here."""
+    tasks = [gold.name for gold, _ in left if DESIGNS[gold.design].of_stream and gold.corpus]
+    return FURTHER_WORK.format(task=tasks[0]) if tasks else ""
+
+
 def _figures(
     subject: Subject, joined: Joined, left: Left, wanted: Collection[str], *, balanced: bool
 ) -> list[tuple[str, list[Row], Sequence[str]]]:
@@ -145,7 +151,7 @@ def _figures(
     if "accuracy" in wanted:
         rows = list(parts.accuracy(joined))
         found.append(("accuracy", rows, (NAIVE,)))
-        found.append(("width", list(parts.width_sources(rows)), (WIDTH,)))
+        found.append(("width", list(parts.width_sources(rows)), (WIDTH, _further_work(left))))
     if "recall" in wanted:
         rows = list(parts.recall(joined))
         found.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
@@ -220,6 +226,10 @@ NAIVE = (
 WIDTH = (
     "Each source moves the ends of the interval away from the value. These are the shares of the squared distances, "
     "which add up to 100%: without a source of 50% the interval would be about .7 times as wide, √(1 − .5)."
+)
+FURTHER_WORK = (
+    "For the hours, the width and the command of each kind of further work, run `assay audit {task}`; `--width` takes "
+    "the width that you want."
 )
 UNSEEN = (
     "The precision set was drawn from the posts that another predictor labels with the language. Of the posts that "
