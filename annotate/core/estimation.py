@@ -128,17 +128,23 @@ class Stratum:
             raise ValueError(f"{self} cannot be: hits are of the domain, the domain of the read, these of the drawn.")
 
 
+@dataclass
 class Unread:
     """The posts of all strata that nobody has read and that may turn in one way, and what those that were read tell of
     them. Each of these stands for `weight` posts, itself among them.
+
+    usual: as in Turn. posts: the unread ones; blind: those in strata of which nothing was read. seen, off: sums over
+    all posts that were read, and over those that turned, of the posts that each stands for besides itself. spread,
+    spread_off: the same sums, each term times its weight.
     """
 
-    def __init__(self, usual: float | None = None) -> None:
-        self.usual = usual
-        # Posts unread; of strata of which nothing was read; and the sums, over posts that were read, of those that
-        # each stands for besides itself: of all, and of those that turned.
-        self.posts = self.blind = self.seen = self.off = 0.0
-        self.spread = self.spread_off = 0.0  # of the first two, each times its weight
+    usual: float | None = None
+    posts: float = 0.0
+    blind: float = 0.0
+    seen: float = 0.0
+    off: float = 0.0
+    spread: float = 0.0
+    spread_off: float = 0.0
 
     def add(self, weight: float, unread: float, seen: float, off: float) -> None:
         self.posts += unread
@@ -361,17 +367,14 @@ def is_known_enough(count: float, least: int = LEAST_KNOWN) -> bool:
 
 def _as_wide(value: float, width: float, most: float) -> float:
     """How many posts a plain sample has whose interval is that wide: the wider, the fewer."""
-
-    def is_wider(count: float) -> bool:
-        low, high = jeffreys(value * count, count)
-        return high - low > width
-
     least = min(most, 1e-3)
-    if not is_wider(least) or is_wider(most):
-        return least if not is_wider(least) else most
+    widest, narrowest = (high - low for low, high in (jeffreys(value * count, count) for count in (least, most)))
+    if widest <= width or narrowest > width:
+        return least if widest <= width else most
     while most > least * (1 + PRECISION):
         middle = sqrt(least * most)
-        least, most = (middle, most) if is_wider(middle) else (least, middle)
+        low, high = jeffreys(value * middle, middle)
+        least, most = (middle, most) if high - low > width else (least, middle)
     return least
 
 

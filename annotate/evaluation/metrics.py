@@ -210,15 +210,13 @@ def f1(precision: Estimate, recall: Estimate) -> Estimate:
     if precision.value is None or recall.value is None:
         return UNKNOWN
 
-    def harmonic(one: float, other: float) -> float:
-        return 2 * one * other / (one + other) if one + other else 0.0
-
-    value = harmonic(precision.value, recall.value)
-    by_precision, by_recall = (
-        (harmonic(precision.low, recall.value), harmonic(precision.high, recall.value)),
-        (harmonic(precision.value, recall.low), harmonic(precision.value, recall.high)),
+    by_precision = [(end, recall.value) for end in (precision.low, precision.high)]
+    by_recall = [(precision.value, end) for end in (recall.low, recall.high)]
+    value, *ends = (
+        2 * one * other / (one + other) if one + other else 0.0
+        for one, other in [(precision.value, recall.value), *by_precision, *by_recall]
     )
-    low, high = moved(value, [by_precision, by_recall])
+    low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
     return with_interval(value, low, high, precision.count + recall.count)
 
 
@@ -228,16 +226,9 @@ def mean(estimates: Sequence[Estimate], errors_count: int = 1) -> Difference:
     of the figures an error counts, whose distances add up then."""
     value = fsum(each.value or 0.0 for each in estimates) / len(estimates)
     times = sqrt(errors_count) / len(estimates)
-    down, up = (hypot(*((each.value or 0.0) - end(each) for each in estimates)) for end in (_low, _high))
+    down = hypot(*((each.value or 0.0) - each.low for each in estimates))
+    up = hypot(*((each.value or 0.0) - each.high for each in estimates))
     return Difference(value, max(0.0, value - times * down), min(1.0, value + times * up))
-
-
-def _low(of: Estimate) -> float:
-    return of.low
-
-
-def _high(of: Estimate) -> float:
-    return of.high
 
 
 def by_weight(uniform: Uniform, measure: Measure, labels: Sequence[str], *, with_und: bool) -> Estimate:

@@ -54,12 +54,18 @@ class Uniform:
     @cached_property
     def drawn(self) -> Counter[str]:
         """Stratum -> its posts."""
-        return _by_stratum(self.cells)
+        counted: Counter[str] = Counter()
+        for cell, posts in self.cells.items():
+            counted[cell.stratum] += posts
+        return counted
 
     @cached_property
     def read(self) -> Counter[str]:
         """Stratum -> those of its posts that people have read."""
-        return _by_stratum({cell: posts for cell, posts in self.cells.items() if cell.read})
+        counted: Counter[str] = Counter()
+        for cell, posts in self.cells.items():
+            counted[cell.stratum] += posts * cell.read
+        return counted
 
     def weight(self, cell: Cell) -> float:
         """How many posts of the draw a post that was read stands for; 0 for a post that was not read."""
@@ -227,13 +233,6 @@ def together(*parts: Measured) -> Measured:
 
 def counted(hits: int, of: int) -> Measured:
     return Measured(proportion(hits, of), of)
-
-
-def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    for cell, posts in cells.items():
-        counted[cell.stratum] += posts
-    return counted
 
 
 # The one turn of a guess that cannot turn, since without any turns every guess may.

@@ -29,6 +29,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from annotate.core.figure_rows import LOSSES
@@ -50,7 +51,7 @@ from annotate.reports.numbers import (
 from annotate.reports.plots import Mark
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.sections import Section, by_value, mark_of, pictures
-from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, beside, dense, many, numbered, table
+from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, beside, dense, many, numbered
 from corpora.core.languages import UND
 
 KIND = "evaluation"
@@ -212,7 +213,7 @@ def _overall(report: dict, rows: list[dict], cell: Callable[[Mapping[str, Any]],
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row, row["units"]),)) for row in shown]
         return pictures(marks, "Main measures", counted=f"{report['unit']}s")
 
-    return Section("overall", "All units", (), dense(table(many(len(rows), "measure"), columns, rows)), plots=plots)
+    return Section("overall", "All units", (), dense(many(len(rows), "measure"), columns, rows), plots=plots)
 
 
 def _sliced(
@@ -245,7 +246,7 @@ def _sliced(
         tested = [key for key in TESTS if any(key in row for row in of_measure)]
         columns += [Column(f"{measure}_{key}", TESTS[key], NUMBER, _tested(f"{measure}_{key}")) for key in tested]
     shown = [_slice_cells(values, measures, found, names, cell) for values, found in slices.items()]
-    tables = dense(table(many(len(shown), "row"), [*columns, NOTES], shown))
+    tables = dense(many(len(shown), "row"), [*columns, NOTES], shown)
     words = (f"{common}.",) if common else ()
     plots = partial(_slice_plots, report, part, slices, part.get("plotted", measures[:1]))
     return Section(part["slug"], part["title"], words, tables, part.get("loud", ""), plots=plots)
@@ -311,7 +312,7 @@ def _crossed(
     across = [Column(head, head, NUMBER, _crossing(head, is_matrix, cell), row_of_method) for head in heads]
     step = ACROSS if is_matrix else WIDE - len(down)
     tables = (
-        table(many(len(listed), "row"), [*down, *across[begun : begun + step], NOTES], listed.values())
+        dense(many(len(listed), "row"), [*down, *across[begun : begun + step], NOTES], listed.values())
         for begun in range(0, len(across), step)
     )
     measure, words = rows[0]["measure"], " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
@@ -325,8 +326,7 @@ def _crossed(
         ]
         return pictures(marks, title, tuple(heads), counted="units") if part.get("plotted") else []
 
-    made = tuple(made for each in tables for made in dense(each))
-    return Section(part["slug"], title, brackets, made, plots=plots)
+    return Section(part["slug"], title, brackets, tuple(chain.from_iterable(tables)), plots=plots)
 
 
 def _crossing(head: str, is_matrix: bool, written: Callable[[Mapping[str, Any]], Cell]) -> Callable[[dict], Cell]:
@@ -443,7 +443,7 @@ def _comparison(report: dict) -> list[Section]:
         Column("better", "better", says=lambda row: _better_of(row, names)),
         NOTES,
     ]
-    made = dense(table(many(len(listed), "comparison"), columns, listed))
+    made = dense(many(len(listed), "comparison"), columns, listed)
     differences = _measured_sections(report, (row for row in rows if tuple(row["of"]) in spread), _starred)
     return [
         Section("comparison", f"{first} and {second} compared", tuple(words), made),
@@ -507,7 +507,7 @@ def _reliability(report: dict) -> Section:
         "Where the scores are calibrated, dots lie on the dashed line: below it the system is too sure of itself, "
         "above it less sure than it could be.",
     )
-    tables = dense(table(many(len(bins), "bin"), RELIABILITY, bins))
+    tables = dense(many(len(bins), "bin"), RELIABILITY, bins)
     return Section("reliability", "Calibration", words, tables, plots=plots)
 
 
@@ -532,8 +532,8 @@ def _confusion(report: dict) -> Section:
         numbered("units", f"{report['unit']}s"),
         Column("share", "of the gold label", NUMBER, lambda row: percent(row["share"])),
     )
-    found = table(f"the {len(rows)} commonest confusions" if len(rows) > 1 else "confusions", columns, rows)
-    return Section("confusion", "Confusions", (), dense(found), plots=lambda: _heat_maps(report))
+    caption = f"the {len(rows)} commonest confusions" if len(rows) > 1 else "confusions"
+    return Section("confusion", "Confusions", (), dense(caption, columns, rows), plots=lambda: _heat_maps(report))
 
 
 def top_confusions(cells: Iterable[Confusion], most: int) -> list[Confusion]:
@@ -590,7 +590,7 @@ def _errors(report: dict) -> Section:
     )
     of_fields = [{f"field {name}": (each.get("fields") or {}).get(name, "") for name in fields} for each in errors]
     rows = [each | own for each, own in zip(errors, of_fields, strict=True)]
-    tables = dense(table(many(len(rows), "error"), columns, rows))
+    tables = dense(many(len(rows), "error"), columns, rows)
     return Section("errors", "Errors", words, tables, paged=True, filters=filters if len(filters) > 1 else {})
 
 
@@ -613,5 +613,5 @@ def _gold(report: dict) -> Section:
         Column("folder_name", "folder", NAME),
         Column("digest", "SHA-256", DIGEST),
     )
-    found = table(many(len(report["gold"]), "gold set"), columns, report["gold"])
-    return Section("gold", "What was measured against what", tuple(words), dense(found))
+    tables = dense(many(len(report["gold"]), "gold set"), columns, report["gold"])
+    return Section("gold", "What was measured against what", tuple(words), tables)

@@ -190,16 +190,20 @@ def table(
     return Table(caption, listed, body, below, slug, asked)
 
 
-def dense(table: Table) -> tuple[Table, ...]:
-    """The table without its empty columns, such as notes, names or effective counts; no table without rows."""
-    rows = table.rows
-    empty = set()
-    for n, column in enumerate(table.columns):
-        noteless = column.kind in (NAME, NOTE) and not any(row[n].shown for row in rows)
-        as_posts = column.heading == "counts as" and all(row[n].shown == row[n - 1].shown for row in rows)
-        if noteless or as_posts:
-            empty.add(column.key)
-    return (table.without(empty),) if rows else ()
+def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
+    """A table without its empty columns, such as notes, names or effective counts; no table without rows."""
+    listed, kept = list(rows), dict[Column, list[Cell]]()
+    before: list[Cell] = []
+    for column in columns:
+        cells = [column.cell(row) for row in listed]
+        noteless = column.kind in (NAME, NOTE) and not any(cell.shown for cell in cells)
+        as_posts = column.heading == "counts as" and all(
+            one.shown == other.shown for one, other in zip(cells, before, strict=True)
+        )
+        if not (noteless or as_posts):
+            kept[column] = cells
+        before = cells
+    return (Table(caption, tuple(kept), tuple(zip(*kept.values(), strict=True))),) if listed else ()
 
 
 # --- what a cell says
