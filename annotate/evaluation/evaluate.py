@@ -21,6 +21,7 @@ from annotate.goldsets.pairs import MADE_BY
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import FORMS
 from annotate.reports import writing
+from annotate.reports.evaluation_report import KIND
 from annotate.reports.measure_names import MEASURES
 from corpora.files import format_of
 from corpora.folders import digest_of
@@ -52,6 +53,7 @@ GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
     "MLDoc": language_pairs.grade,
     OF_PAIRS: suggested_replies.grade,
 }
+OF_SEVERAL = ("XGLUE",)  # formats whose predictions may be for several sets, a task each
 # Options -> what they are for; an option that is not here is for all.
 MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)),
@@ -81,7 +83,6 @@ def evaluate(
     absent: tuple[Any, ...] = (None, "", (), [])
     options = {name: value for name, value in options.items() if value is not False and value not in absent}
     predictions = _system(predictions, judge, against, options)
-    _check_reading([each for each in (predictions, against) if each], options, is_judge=bool(judge))
     what = kind_of(gold[0], predictions)
     for other in gold[1:]:
         if kind_of(other, predictions) != what:
@@ -102,7 +103,7 @@ def evaluate(
     report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
     files = dict(_digests(report["predictor"]["spelled"], predictions))
     files |= dict(_digests(report["comparison"]["other"]["spelled"], against)) if against else {}
-    return report | {"files": files}
+    return {"kind": KIND} | report | {"files": files}
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -118,13 +119,19 @@ def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _report(what: str, predictions: str, gold: Sequence[Path], against: str, options: dict[str, Any]) -> dict[str, Any]:
     """The report of sets and predictions of this kind, one of the four."""
-    if what in (POSTS, UNITS):
-        measured = evaluate_posts if what == POSTS else evaluate_units
-        return measured(predictions, gold, against=against, **options)
-    sets = read_published_sets(gold, unfinished=options.pop("unfinished", False))
+    if what == POSTS:
+        return evaluate_posts(predictions, gold, against=against, **options)
+    sets = [] if what == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
+    if len(gold) > 1 and not (sets and sets[0].format in OF_SEVERAL):
+        raise EvaluationError(
+            f"{len(gold)} gold sets are named, and predictions are for one; measure on each by itself."
+        )
+    if what == UNITS:
+        return evaluate_units(predictions, gold[0], against=against, **options)
+    found = {"gold": [each.described() for each in sets]}
     if what == RANKED:
-        return ranked_documents.grade(predictions, sets, against, **options)
-    return GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None)
+        return found | ranked_documents.grade(predictions, sets, against, **options)
+    return found | GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None)
 
 
 def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
@@ -135,22 +142,6 @@ def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
         files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
         for file in files:
             yield "/".join([name, *file.relative_to(path).parts]), digest_of(file)
-
-
-def _check_reading(every: Sequence[str], options: Mapping[str, Any], *, is_judge: bool) -> None:
-    """EvaluationError for options on how predictions are read that none of these needs."""
-    are_files = list(map(is_file, every))
-    read_so = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if name in options]
-    if read_so and not any(are_files):
-        raise EvaluationError(
-            f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
-            "labels mean was said with import_predictions."
-        )
-    if "corpus" in options and all(are_files) and not is_judge:
-        raise EvaluationError(
-            f"--corpus says where an imported predictor or a machine judge is from, and {every[0]} is a file; leave it "
-            "out."
-        )
 
 
 def _system(predictions: str, judge: str, against: str, options: Mapping[str, Any]) -> str:
@@ -172,6 +163,18 @@ def _system(predictions: str, judge: str, against: str, options: Mapping[str, An
     measured = predictions or judge
     if against and (against == measured or Path(against).resolve() == Path(measured).resolve()):
         raise EvaluationError(f"{measured} cannot be compared with itself; name other predictions with --against.")
+    are_files = [is_file(each) for each in (measured, against) if each]
+    read_so = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if name in options]
+    if read_so and not any(are_files):
+        raise EvaluationError(
+            f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
+            "labels mean was said with import_predictions."
+        )
+    if "corpus" in options and all(are_files) and not judge:
+        raise EvaluationError(
+            f"--corpus says where an imported predictor or a machine judge is from, and {measured} is a file; leave it "
+            "out."
+        )
     return measured
 
 

@@ -24,7 +24,6 @@ from annotate.evaluation.score_measures import losses, scored, scores_apart
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
 from annotate.kinds.labels import label_name
-from annotate.reports import evaluation_report
 from corpora.columns import named_columns
 from corpora.core.languages import LANGUAGES
 from corpora.core.predictions import EVERY_LABEL, FIELDS, folding, is_label
@@ -41,7 +40,7 @@ COUNTS_AS = "“Counts as” is the size of a plain random sample whose interval
 
 def evaluate_units(
     predictions: str,
-    folders: Sequence[Path],
+    folder: Path,
     *,
     against: str = "",
     unfinished: bool = False,
@@ -60,9 +59,7 @@ def evaluate_units(
 
     GoldSetError, EvaluationError or CorpusError, a sentence, if they do not fit the set.
     """
-    if len(folders) > 1:
-        raise EvaluationError(f"{len(folders)} sets of records are given; measure on each by itself.")
-    units = read_units(folders[0], unfinished=unfinished, split=split, sequential=sequential)
+    units = read_units(folder, unfinished=unfinished, split=split, sequential=sequential)
     form = FORMS.get(units.form)
     if form is None or form.SEVERAL:
         measured_forms = ", ".join(name for name, each in FORMS.items() if not each.SEVERAL)
@@ -139,7 +136,6 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
     sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
     errors = _errors(units, systems[0])
     return {
-        "kind": evaluation_report.KIND,
         "unit": "unit",
         "form": units.form,
         "head": [{"measure": measure, "of": {}} for measure in first.head],

@@ -33,7 +33,6 @@ from annotate.evaluation.prediction_files import (
 from annotate.goldsets.formats import mldoc
 from annotate.goldsets.manifest import GoldSetError
 from annotate.kinds.balanced_draw import JOINT
-from annotate.reports import evaluation_report
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
@@ -64,10 +63,6 @@ Tests = Mapping[str, Tested]  # language -> its test set
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
     """The report. EvaluationError if the predictions do not fit the set."""
-    if len(sets) > 1:
-        raise EvaluationError(
-            f"{len(sets)} balanced sets are given, and the predictions are for one; measure on each by itself."
-        )
     [gold] = sets
     tests, classes = read_tests(gold), classes_of(gold)
     paths = [predictions, *([against] if against else [])]
@@ -75,7 +70,6 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     first = systems[0]
     of_two = any(train == test for train, test in first)
     return {
-        "kind": evaluation_report.KIND,
         "unit": "document",
         "head": [
             *([{"measure": "mean_accuracy", "of": {}}] if of_two else []),
@@ -86,7 +80,6 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
         "words": {"matrix": _of_matrix(first, tests, classes), "overall": _of_means(gold, tests)},
         "reading": READING,
         "predictor": described(names[0]),
-        "gold": [gold.described()],
         "rows": [*_accuracies(first, tests), *_means(first, tests), *_recalls(first, tests, classes)],
         "confusion": None,
         "comparison": _comparison(systems, tests, names) if against else None,

@@ -330,9 +330,9 @@ def confusion(joined: Joined) -> dict[str, Any] | None:
     return {"labels": labels, "cells": [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]}
 
 
-def errors(joined: Joined, left: Left) -> tuple[list[dict[str, Any]], int]:
-    """The posts that people read and where the predictor says otherwise, each once, with their texts where the licence
-    lets these leave; and how many posts people read."""
+def errors(joined: Joined, left: Left) -> dict[str, Any]:
+    """The parts of the report on the posts that people read and where the predictor says otherwise, each once, with
+    their texts where the licence lets these leave."""
     posts = joined.labelled.posts if joined.labelled else {}
     read = {key: (cell.truth, cell.said) for key, cell in posts.items() if cell.read}
     for label, found in joined.recall.items():
@@ -345,4 +345,4 @@ def errors(joined: Joined, left: Left) -> tuple[list[dict[str, Any]], int]:
     for key, (gold_label, said) in wrong.items():
         fields = {"fields": {"text": texts[key]}} if key in texts else {}
         rows.append({"id": key, "gold": gold_label, "predicted": said} | fields)
-    return rows, len(read)
+    return {"errors": rows, "error_count": len(rows), "error_base": len(read)}

@@ -23,7 +23,6 @@ from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
-from annotate.reports import evaluation_report
 from annotate.reports.tables import many
 
 # What can be measured, in the order of reports.
@@ -96,19 +95,14 @@ def evaluate(
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping], rates)
     missing = left_out(sets, vanished)
-    compared = comparison(subject, against, left, rates) if against else None
-    if compared and against:
-        theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
-        compared["other_rows"] = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
+    compared = _compared(subject, against, left, wanted, rates) if against else None
     confusion = parts.confusion(joined)
-    errors, read = parts.errors(joined, left)
     figures = _figures(subject, joined, left, wanted, balanced=balanced)
     rows = [*(row for _, added, _ in figures for row in added), *parts.gone(missing)]
     words = {slug: [said for said in told if said] for slug, _, told in figures}
     labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
     labels |= set(confusion["labels"] if confusion else ())
     return {
-        "kind": evaluation_report.KIND,
         "form": "posts",
         "unit": "post",
         "head": _head(rows),
@@ -120,11 +114,19 @@ def evaluate(
         "rows": rows,
         "confusion": confusion,
         "comparison": compared,
-        "errors": errors,
-        "error_count": len(errors),
-        "error_base": read,
+        **parts.errors(joined, left),
         "warnings": list(_warnings(subject, against, sets, joined, wanted, is_all=not (measures or balanced))),
     }
+
+
+def _compared(
+    subject: Subject, against: Subject, left: Left, wanted: Collection[str], rates: tuple[float, float]
+) -> dict[str, Any]:
+    """The comparison of two predictors, with the figures of the other one."""
+    compared = comparison(subject, against, left, rates)
+    theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
+    others = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
+    return compared | {"other_rows": others}
 
 
 def _head(rows: Iterable[Row]) -> list[dict[str, Any]]:

@@ -21,7 +21,6 @@ from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.pairs import RESPONSES
-from annotate.reports import evaluation_report
 from annotate.reports.tables import many
 from corpora.core.pairs import compared
 from corpora.suggested import MOST, OF_LANGUAGE, examples
@@ -206,11 +205,6 @@ def _number(count: int, one: str, several: str) -> str:
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
     """The report. EvaluationError if the predictions do not fit the set."""
-    if len(sets) > 1:
-        raise EvaluationError(
-            f"{len(sets)} sets of message-reply pairs are given, and the predictions are for one; measure on each by "
-            "itself."
-        )
     [gold] = sets
     paths = [path for path in (predictions, against) if path]
     names, tests = system_names(paths), read_tests(gold)
@@ -218,7 +212,6 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     systems = [_examples(each, tests) for each in said]
     comparison, alone = _comparison(*systems, seed=gold.digest) if against else ([], [])
     return {
-        "kind": evaluation_report.KIND,
         "form": "text",
         "unit": "example",
         "sections": SECTIONS,

@@ -38,7 +38,6 @@ from annotate.evaluation.prediction_files import (
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import GoldSetError
 from annotate.kinds.forms import choice
-from annotate.reports import evaluation_report
 from annotate.reports.tables import many
 from corpora.core.languages import published_code
 
@@ -114,13 +113,11 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     first = graded[0]
     rows = [each for part in first for each in _rows(part)]
     return {
-        "kind": evaluation_report.KIND,
         "unit": "unit",
         "head": [{"measure": part.measure, "of": part.of()} for part in first],
         "words": {part.task: _words(part) for part in first},
         "reading": READING,
         "predictor": described(names[0]),
-        "gold": [gold.described() for gold in sets],
         "rows": rows,
         "confusion": None,
         "comparison": _comparison(graded, names) if against else None,

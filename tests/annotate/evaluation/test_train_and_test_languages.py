@@ -363,7 +363,7 @@ def test_an_unfinished_set_is_measured_only_where_that_is_said(gold, predict, ru
 def test_predictions_are_for_one_set_as_it_was_written(gold, made, predict, tmp_path):
     mine = predict(gold, "mine", {"de-en": (9, 9, 9)})
     assert refusal("--gold", gold, "--gold", made / "kept", mine) == (
-        "2 balanced sets are given, and the predictions are for one; measure on each by itself."
+        "2 gold sets are named, and predictions are for one; measure on each by itself."
     )
     edited = tmp_path / "edited"
     shutil.copytree(gold, edited)

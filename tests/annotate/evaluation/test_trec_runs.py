@@ -6,7 +6,7 @@ import pytest
 
 from annotate.core.ranked_labels import Judged, at_each
 from annotate.evaluation.given import EvaluationError
-from annotate.evaluation.ranked_documents import read_ranking, sentences
+from annotate.evaluation.label_rankings import read_ranking, sentences
 
 DOCUMENTS = ["31999R1400", "32001D0712"]
 LABELS = {"1565", "2443", "2644", "c_4ee83dea"}
