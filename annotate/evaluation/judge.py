@@ -25,6 +25,7 @@ from annotate.core.prediction_powered import LabelShares, corpus_shares
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_table import REFUSED, Predictions
 from annotate.evaluation.units import Units, answers_of
+from annotate.reports.evaluation_report import section
 from corpora.folders import corpus_dir
 from corpora.manifest import read_manifest
 
@@ -188,36 +189,11 @@ def with_certificate(report: dict[str, Any], certified: Mapping[str, Any]) -> di
     return report | before | after | {"words": report["words"] | certified["words"]}
 
 
-SECTIONS: list[dict[str, Any]] = [
-    {
-        "slug": "agreement",
-        "title": "Agreement with people",
-        "of": ["answers"],
-        "measures": ["pairwise_agreement", "agreement_difference"],
-        "plotted": ["pairwise_agreement"],
-    },
-    {
-        "slug": "alpha",
-        "title": "Krippendorff’s alpha",
-        "of": ["answers"],
-        "measures": ["alpha"],
-        "plotted": [],
-    },
-    {
-        "slug": "shares",
-        "title": "Share of each label in the corpus",
-        "of": ["label", "way"],
-        "measures": ["corpus_share"],
-        "across": WAYS,
-        "plotted": ["corpus_share"],
-    },
-    {
-        "slug": "needed",
-        "title": "Further answers needed",
-        "of": ["label", "needed"],
-        "measures": ["answers_needed"],
-        "across": WAYS,
-    },
+SECTIONS = [
+    section("agreement", "Agreement with people", "answers", "pairwise_agreement agreement_difference", drawn=1),
+    section("alpha", "Krippendorff’s alpha", "answers", "alpha", drawn=0),
+    section("shares", "Share of each label in the corpus", "label way", "corpus_share", drawn=1, across=WAYS),
+    section("needed", "Further answers needed", "label needed", "answers_needed", across=WAYS),
 ]
 NOBODY = "The set has no answers of single people, so the judge is not compared with them."
 

@@ -33,6 +33,7 @@ from annotate.evaluation.prediction_files import (
 from annotate.goldsets.formats import mldoc
 from annotate.goldsets.manifest import GoldSetError
 from annotate.kinds.balanced_draw import JOINT
+from annotate.reports.evaluation_report import section
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
@@ -107,30 +108,12 @@ def _doubts(gold: PublishedSet) -> list[str]:
 
 
 def _sections(tests: Sequence[str], classes: Sequence[str]) -> list[dict[str, Any]]:
-    means = ["mean_accuracy", "transfer"]
+    means = "mean_accuracy transfer"
     return [
-        {
-            "slug": "matrix",
-            "title": "Accuracy by train and test language",
-            "of": ["train", "test"],
-            "measures": ["accuracy"],
-            "across": tests,
-        },
-        {"slug": "by-train", "title": "Means by language of training", "of": ["train"], "measures": means},
-        {
-            "slug": "by-test",
-            "title": "Means by language of the test",
-            "of": ["test"],
-            "measures": means,
-            "plotted": means,
-        },
-        {
-            "slug": "recall",
-            "title": "Recall by class",
-            "of": ["train", "test", "label"],
-            "measures": ["recall"],
-            "across": classes,
-        },
+        section("matrix", "Accuracy by train and test language", "train test", "accuracy", across=tests),
+        section("by-train", "Means by language of training", "train", means),
+        section("by-test", "Means by language of the test", "test", means, drawn=2),
+        section("recall", "Recall by class", "train test label", "recall", across=classes),
     ]
 
 

@@ -23,6 +23,7 @@ from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import label_name
+from annotate.reports.evaluation_report import section
 from annotate.reports.tables import many
 
 # What can be measured, in the order of reports.
@@ -184,33 +185,33 @@ def _figures(
 # --- words
 
 
-LABEL = ["label"]
-SECTIONS: list[dict[str, Any]] = [
-    {"slug": "accuracy", "title": "Accuracy", "of": ["posts"], "measures": ["accuracy", "naive_accuracy"],
-     "plotted": ["accuracy", "naive_accuracy"]},
-    {"slug": "width", "title": "Where the width of accuracy comes from", "of": ["source"],
-     "measures": ["width_share"]},
-    {"slug": "means", "title": "Means over labels", "of": ["posts", "labels"],
-     "measures": ["mean_recall", "mean_precision", "mean_f1"], "plotted": ["mean_recall", "mean_precision", "mean_f1"]},
-    {"slug": "recall", "title": "Recall by label", "of": LABEL, "measures": ["recall", "naive_recall", "reach"],
-     "plotted": ["recall", "naive_recall"]},
-    {"slug": "precision", "title": "Precision by label", "of": LABEL,
-     "measures": ["precision", "precision_without_und", "naive_precision"],
-     "plotted": ["precision", "precision_without_und", "naive_precision"]},
-    {"slug": "f1", "title": "F1 by label", "of": LABEL, "measures": ["f1"]},
-    {"slug": "false_yes", "title": "If readers said Yes by mistake", "of": ["label", "false_yes"],
-     "measures": ["recall", "precision"]},
-    {"slug": "lone", "title": "Labels that it alone gives", "of": LABEL, "measures": ["if_wrong", "if_right"]},
-    {"slug": "unseen", "title": "Labelled, and never shown to people", "of": LABEL,
-     "measures": ["never_shown", "posts_never_shown", "outside"],
-     "loud": "On the posts that were never shown, precision is unknown, and no weighting can recover it."},
-    {"slug": "recall_check", "title": "Is the recall set fair?", "of": LABEL,
-     "measures": ["recall_set", "uniform_set", "visible"], "plotted": ["recall_set", "uniform_set"]},
-    {"slug": "balanced", "title": "Hypothetical: a balanced stream", "of": LABEL,
-     "measures": ["balanced_precision", "natural_precision"], "plotted": ["balanced_precision", "natural_precision"],
-     "loud": "HYPOTHETICAL: precision if every language had the same number of posts, which is true of no stream."},
-    {"slug": "gone", "title": "Posts that are left out", "of": LABEL, "measures": ["vanished", "erased"]},
-]  # fmt: skip
+SECTIONS = [
+    section("accuracy", "Accuracy", "posts", "accuracy naive_accuracy", drawn=2),
+    section("width", "Where the width of accuracy comes from", "source", "width_share"),
+    section("means", "Means over labels", "posts labels", "mean_recall mean_precision mean_f1", drawn=3),
+    section("recall", "Recall by label", "label", "recall naive_recall reach", drawn=2),
+    section("precision", "Precision by label", "label", "precision precision_without_und naive_precision", drawn=3),
+    section("f1", "F1 by label", "label", "f1"),
+    section("false_yes", "If readers said Yes by mistake", "label false_yes", "recall precision"),
+    section("lone", "Labels that it alone gives", "label", "if_wrong if_right"),
+    section(
+        "unseen",
+        "Labelled, and never shown to people",
+        "label",
+        "never_shown posts_never_shown outside",
+        loud="On the posts that were never shown, precision is unknown, and no weighting can recover it.",
+    ),
+    section("recall_check", "Is the recall set fair?", "label", "recall_set uniform_set visible", drawn=2),
+    section(
+        "balanced",
+        "Hypothetical: a balanced stream",
+        "label",
+        "balanced_precision natural_precision",
+        drawn=2,
+        loud="HYPOTHETICAL: precision if every language had the same number of posts, which is true of no stream.",
+    ),
+    section("gone", "Posts that are left out", "label", "vanished erased"),
+]
 READING = [
     "A number with two in brackets, x% [a, b], is an estimate with its 95% interval, for the stream from which the "
     "posts come, even where the set holds all posts of its corpus. On a uniform set, estimates are made by stratum. "
@@ -274,7 +275,7 @@ def _measured_on(measure: str, joined: Joined) -> str:
 def _hiding(rows: Iterable[Row], joined: Joined) -> str:
     """Where more audits would narrow recall most: at most three of the labels on which the detectors agree, where each
     post that was read stands for many others. Empty where all was read, or every interval is narrow."""
-    of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == LABEL]
+    of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == ["label"]]
     wide = [
         row for row in of_label if row["value"] is not None and (row["low"] is None or row["high"] - row["low"] >= WIDE)
     ]

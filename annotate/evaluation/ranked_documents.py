@@ -19,6 +19,7 @@ from annotate.evaluation.label_rankings import Ranked, ranking_of, sentences
 from annotate.evaluation.prediction_files import PublishedSet, described, system_names, unfinished_ones
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get
 from annotate.kinds.forms.labels import ALL, PLAIN, TESTED, WIDENED, Measures
+from annotate.reports.evaluation_report import section
 from annotate.reports.tables import are, many
 from corpora.trec_run import Run
 
@@ -26,20 +27,8 @@ from corpora.trec_run import Run
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")
 FIRST = 5  # labels that are taken for an answer; about as many as a document of EURLEX57K has
 SECTIONS = [
-    {
-        "slug": "by-k",
-        "title": "By K",
-        "of": ["labels", "k"],
-        "measures": ["P", "R", "RP", "nDCG"],
-        "plotted": [*TESTED],
-        "apart": True,
-    },
-    {
-        "slug": "answers",
-        "title": "Labels taken for the answer",
-        "of": ["answers"],
-        "measures": ["micro_precision", "micro_recall", "micro_f1"],
-    },
+    section("by-k", "By K", "labels k", "P R RP nDCG", plotted=[*TESTED], apart=True),
+    section("answers", "Labels taken for the answer", "answers", "micro_precision micro_recall micro_f1"),
 ]
 # Buckets as Chalkidis et al. 2019 call them.
 NAMES = {

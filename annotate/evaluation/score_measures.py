@@ -14,31 +14,23 @@ from annotate.core.classification import Paired
 from annotate.core.figure_rows import Row, difference_row, why_withheld
 from annotate.core.scored_units import Figure, ScoredUnits, scored_units
 from annotate.core.selective_prediction import RiskCoverage, precision_threshold, risk_coverage
+from annotate.reports.evaluation_report import section
 
 WISHES = (0.9, 0.95, 0.99)  # precision for which a threshold is sought
 COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of the units that a system answers, at which accuracy is shown
 MOST_LABELS = 10  # whose thresholds are sought one by one
 SECTIONS = (
-    {
-        "slug": "scores-by-label",
-        "title": "Ranking by the scores of a label",
-        "of": ["label"],
-        "measures": ["roc_auc", "average_precision"],
-    },
-    {
-        "slug": "thresholds",
-        "title": "Thresholds for a wished precision",
-        "of": ["answers", "wished"],
-        "measures": ["threshold", "reached_precision", "recall_there", "coverage_there"],
-        "plotted": [],
-    },
-    {
-        "slug": "coverage",
-        "title": "Accuracy where only confident answers count",
-        "of": ["coverage"],
-        "measures": ["least_score", "accuracy_there"],
-        "plotted": [],
-    },
+    section("scores-by-label", "Ranking by the scores of a label", "label", "roc_auc average_precision"),
+    section(
+        "thresholds",
+        "Thresholds for a wished precision",
+        "answers wished",
+        "threshold reached_precision recall_there coverage_there",
+        drawn=0,
+    ),
+    section(
+        "coverage", "Accuracy where only confident answers count", "coverage", "least_score accuracy_there", drawn=0
+    ),
 )
 READING = (
     "Log loss is the mean of minus the natural logarithm of the score of the gold label; the Brier score is the mean "

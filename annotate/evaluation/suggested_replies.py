@@ -21,6 +21,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.pairs import RESPONSES
+from annotate.reports.evaluation_report import section
 from annotate.reports.tables import many
 from corpora.core.pairs import compared
 from corpora.suggested import MOST, OF_LANGUAGE, examples
@@ -30,13 +31,10 @@ Pair = tuple[str, str]  # message, reference reply
 Measured = Mapping[str, list[Example]]
 RETRIEVED = ("p1", "mrr")  # measures of the examples whose reference is in the response set
 SECTIONS = [
-    {"slug": slug, "title": f"{title} by language", "of": ["language"], "measures": listed, "plotted": listed}
-    for slug, title, listed in (
-        ("rouge", "Weighted ROUGE and ROUGE-1", ["weighted_rouge", "rouge1"]),
-        ("longer-rouge", "ROUGE-2 and ROUGE-3", ["rouge2", "rouge3"]),
-        ("dist", "Dist-1 and Dist-2", ["dist1", "dist2"]),
-        ("retrieval", "References found in the response set", [*RETRIEVED]),
-    )
+    section("rouge", "Weighted ROUGE and ROUGE-1 by language", "language", "weighted_rouge rouge1", drawn=2),
+    section("longer-rouge", "ROUGE-2 and ROUGE-3 by language", "language", "rouge2 rouge3", drawn=2),
+    section("dist", "Dist-1 and Dist-2 by language", "language", "dist1 dist2", drawn=2),
+    section("retrieval", "References found in the response set by language", "language", "p1 mrr", drawn=2),
 ]
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for other messages like these. Examples of "

@@ -65,6 +65,15 @@ FILTERS = 12  # pairs of gold and predicted label by which errors are filtered
 LISTED = 200  # errors in the table; the file has them all
 
 
+def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None = None, **more: Any) -> dict[str, Any]:
+    """A section of a report. of, measures: words with spaces between them. drawn: how many of the measures are plotted,
+    from the first on. more: what else may be in it."""
+    listed = measures.split()
+    if drawn is not None:
+        more["plotted"] = listed[:drawn]
+    return {"slug": slug, "title": title, "of": of.split(), "measures": listed} | more
+
+
 def title(report: dict) -> str:
     subject = report["predictor"]["spelled"]
     if comparison := report.get("comparison"):
