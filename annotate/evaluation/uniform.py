@@ -54,18 +54,12 @@ class Uniform:
     @cached_property
     def drawn(self) -> Counter[str]:
         """Stratum -> its posts."""
-        counted: Counter[str] = Counter()
-        for cell, posts in self.cells.items():
-            counted[cell.stratum] += posts
-        return counted
+        return _by_stratum(self.cells)
 
     @cached_property
     def read(self) -> Counter[str]:
         """Stratum -> those of its posts that people have read."""
-        counted: Counter[str] = Counter()
-        for cell, posts in self.cells.items():
-            counted[cell.stratum] += posts * cell.read
-        return counted
+        return _by_stratum({cell: posts for cell, posts in self.cells.items() if cell.read})
 
     def weight(self, cell: Cell) -> float:
         """How many posts of the draw a post that was read stands for; 0 for a post that was not read."""
@@ -221,6 +215,13 @@ class Measured:
     @property
     def value(self) -> float | None:
         return self.estimate.value
+
+
+def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
+    counted: Counter[str] = Counter()
+    for cell, posts in cells.items():
+        counted[cell.stratum] += posts
+    return counted
 
 
 def together(*parts: Measured) -> Measured:
