@@ -131,17 +131,19 @@ class Paired:
 
     @cached_property
     def margins(self) -> Margins:
-        def sums(of: Ints, weights: Floats) -> Floats:
-            return np.bincount(of, weights, self.labels).astype(np.float64)
-
         is_right = self.gold == self.said
         return Margins(
-            sums(self.gold[is_right], self.weights[is_right]),
-            sums(self.gold, self.weights),
-            sums(self.said, self.weights),
+            self._sums(self.gold[is_right], self.weights[is_right])[0],
+            self._sums(self.gold, self.weights)[0],
+            self._sums(self.said, self.weights)[0],
             np.asarray((self.weights * np.abs(self.gold - self.said)).sum()),
             np.asarray((self.weights * (self.gold - self.said) ** 2).sum()),
         )
+
+    def _sums(self, of: Ints, weights: Floats, part: Ints | int = 0, size: int = 1) -> Floats:
+        """Sums of weights by part and label, (size, K). of, part: the label and the part of each."""
+        found = np.bincount(part * self.labels + of, weights, size * self.labels)
+        return found.astype(np.float64).reshape(size, self.labels)
 
     @property
     def confusion(self) -> Floats:
@@ -240,18 +242,12 @@ class Paired:
             taken = (number >= begun) & (number < begun + step)
             part, units = number[taken] - begun, place[taken]
             size = min(step, count - begun)
-
-            def left(whole: Floats, of: Ints, weights: Floats, part: Ints = part, size: int = size) -> Floats:
-                lost = np.bincount(part * self.labels + of, weights, size * self.labels)
-                remaining: Floats = np.maximum(whole - lost.reshape(size, self.labels), 0.0)
-                return remaining
-
             gold, said, weights = self.gold[units], self.said[units], self.weights[units]
             whole, off = self.margins, np.abs(gold - said)
             yield Margins(
-                left(whole.both, gold, weights * (gold == said)),
-                left(whole.gold, gold, weights),
-                left(whole.said, said, weights),
+                np.maximum(whole.both - self._sums(gold, weights * (gold == said), part, size), 0.0),
+                np.maximum(whole.gold - self._sums(gold, weights, part, size), 0.0),
+                np.maximum(whole.said - self._sums(said, weights, part, size), 0.0),
                 np.maximum(whole.off - np.bincount(part, weights * off, size), 0.0),
                 np.maximum(whole.squares - np.bincount(part, weights * off**2, size), 0.0),
             )

@@ -353,7 +353,15 @@ def united(found: Estimate, others: Iterable[Estimate], source: str) -> Estimate
 
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:
     """An estimate that knows as much as a plain sample whose interval is as wide, of `most` posts at the most."""
-    count = _as_wide(value, high - low, most)
+    width, count = high - low, min(most, 1e-3)
+    widest, narrowest = (end - start for start, end in (jeffreys(value * of, of) for of in (count, most)))
+    if widest > width >= narrowest:
+        while most > count * (1 + PRECISION):
+            middle = sqrt(count * most)
+            start, end = jeffreys(value * middle, middle)
+            count, most = (middle, most) if end - start > width else (count, middle)
+    elif widest > width:
+        count = most
     if not is_known_enough(count):
         return Estimate(value, 0.0, 1.0, value * count, count)
     return Estimate(value, low, high, value * count, count)
@@ -363,19 +371,6 @@ def is_known_enough(count: float, least: int = LEAST_KNOWN) -> bool:
     """Whether an estimate with this effective count has an interval although it is partly guessed. least: plain posts
     that know as much."""
     return count >= least * (1 - 10 * PRECISION)
-
-
-def _as_wide(value: float, width: float, most: float) -> float:
-    """How many posts a plain sample has whose interval is that wide: the wider, the fewer."""
-    least = min(most, 1e-3)
-    widest, narrowest = (high - low for low, high in (jeffreys(value * count, count) for count in (least, most)))
-    if widest <= width or narrowest > width:
-        return least if widest <= width else most
-    while most > least * (1 + PRECISION):
-        middle = sqrt(least * most)
-        low, high = jeffreys(value * middle, middle)
-        least, most = (middle, most) if high - low > width else (least, middle)
-    return least
 
 
 def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:

@@ -209,7 +209,7 @@ def kind_of(folder: Path, predictions: str) -> str:
         raise GoldSetError(
             f"{folder / 'manifest.json'} has the design {design!r}, which is not one of {', '.join(DESIGNS)}."
         )
-    if DESIGNS[str(design)].by_row:
+    if DESIGNS[str(design)].measures:
         return POSTS
     form = FORMS.get((manifest.get("task") or {}).get("form", ""))
     if form and form.SEVERAL:

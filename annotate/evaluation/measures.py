@@ -6,6 +6,7 @@ given.py reads what is given, matching.py joins it; metrics.py estimates the num
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
+from math import fsum, hypot, sqrt
 from typing import Any
 
 from annotate.core import classification as classes
@@ -148,10 +149,18 @@ WEIGHTED = {"recall": (classes.recalls, 1), "precision": (classes.precisions, 1)
 
 
 def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_und: bool) -> Difference:
-    """The interval holds both that of the labels' own intervals and that of the weighted posts. Of the rare posts that
-    stand for many, a draw mostly holds too few, and sometimes too many: the one fails there, or the other."""
+    """The plain mean of the figures of labels.
+
+    Labels rest on different posts, so that their distances from their own ends are squared and added up (MOVER); where
+    an error counts in several figures, its distances add up first. The interval holds both this one and that of the
+    weighted posts. Of the rare posts that stand for many, a draw mostly holds too few, and sometimes too many: the one
+    fails there, or the other."""
     weighted, labels_of_error = WEIGHTED[measure]
-    found = metrics.mean([*known.values()], labels_of_error)
+    value = fsum(each.value or 0.0 for each in known.values()) / len(known)
+    times = sqrt(labels_of_error) / len(known)
+    down = times * hypot(*((each.value or 0.0) - each.low for each in known.values()))
+    up = times * hypot(*((each.value or 0.0) - each.high for each in known.values()))
+    found = Difference(value, max(0.0, value - down), min(1.0, value + up))
     if joined.uniform is None or known.keys() & {*joined.recall, *joined.precision}:
         return found
     other = metrics.by_weight(joined.uniform, weighted, [*known], with_und=with_und)

@@ -5,14 +5,13 @@ decide which sets may be used for what.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
 from annotate.core import classification as classes
 from annotate.core.classification import Measure, Paired, places_of
-from annotate.core.comparing import Difference, difference
+from annotate.core.comparing import difference
 from annotate.core.estimation import UNKNOWN, Estimate, moved, reweighted_precision, with_interval
 from annotate.core.false_yes import in_precision, in_recall
 from annotate.evaluation.uniform import Measured, Uniform, counted, share, together
@@ -218,17 +217,6 @@ def f1(precision: Estimate, recall: Estimate) -> Estimate:
     )
     low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
     return with_interval(value, low, high, precision.count + recall.count)
-
-
-def mean(estimates: Sequence[Estimate], errors_count: int = 1) -> Difference:
-    """The plain mean of figures of different labels, which rest on different posts, so that their distances from their
-    own ends are squared and added up (MOVER). A figure without an interval may be anything. errors_count: in how many
-    of the figures an error counts, whose distances add up then."""
-    value = fsum(each.value or 0.0 for each in estimates) / len(estimates)
-    times = sqrt(errors_count) / len(estimates)
-    down = hypot(*((each.value or 0.0) - each.low for each in estimates))
-    up = hypot(*((each.value or 0.0) - each.high for each in estimates))
-    return Difference(value, max(0.0, value - times * down), min(1.0, value + times * up))
 
 
 def by_weight(uniform: Uniform, measure: Measure, labels: Sequence[str], *, with_und: bool) -> Estimate:

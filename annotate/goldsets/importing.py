@@ -37,7 +37,7 @@ from corpora.version import VERSION
 
 REJECTS = "rejects.jsonl"
 # The designs whose sets are published as such files and tell something by themselves.
-IMPORTED = [name for name, design in DESIGNS.items() if design.by_row and not design.of_uniform]
+IMPORTED = [name for name, design in DESIGNS.items() if design.measures and not design.of_uniform]
 DIGESTS = "gold.digests.txt"
 # A file with more of these, if its design has no negative labels, is a precision file imported under a wrong design.
 MOST_NEGATIVE = 0.01  # of its rows

@@ -18,8 +18,8 @@ from annotate.kinds.designs import DESIGNS, Design
 UNCONFIRMED = "unconfirmed"
 # How a post of a uniform set came to its label -> whether the detectors agreed on one; None where either may be.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
-# The designs on whose sets predictions are measured row by row.
-BY_ROW = [name for name, design in DESIGNS.items() if design.by_row]
+# The designs of sets of posts.
+OF_POSTS = [name for name, design in DESIGNS.items() if design.measures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,8 +139,8 @@ def _read(folder: Path, allow_erased: bool) -> GoldSet:
 def _design(place: Path, manifest: dict[str, Any]) -> Design:
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
-        raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(BY_ROW)}.")
-    if not DESIGNS[name].by_row:
+        raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(OF_POSTS)}.")
+    if not DESIGNS[name].measures:
         raise GoldSetError(
             f"{place.parent} is not a set of posts, and predictions of posts are measured on sets of posts alone; "
             "measure on it by itself."

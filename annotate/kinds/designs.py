@@ -151,7 +151,7 @@ class Design:
     set. names_answers: what may be answered is named with the draw, as its classes. asks_all: people
     label all that is drawn, whatever machines agree on. compares: its units
     compare two systems, whose names are the labels. sets_sizes: options of its own say how many are drawn.
-    measures: what its sets can measure of a predictor of labels, in the order of reports.
+    measures: what its sets can measure of a predictor of posts' labels, in the order of reports; empty for other sets.
     """
 
     name: str
@@ -176,11 +176,6 @@ class Design:
     compares: bool = False
     sets_sizes: bool = False
     measures: tuple[str, ...] = ()
-
-    @property
-    def by_row(self) -> bool:
-        """Whether predictions are measured row by row on its sets; otherwise on files of a format, such as XGLUE's."""
-        return bool(self.measures)
 
 
 def _uniform(wanted: Wanted) -> list[Sample]:
