@@ -30,6 +30,7 @@ from corpora.core.predictions import EVERY_LABEL, FIELDS, folding, is_label
 
 POST = "post"
 REFUSAL = "(refused)"  # what a report shows where a system gave no label
+WHOLE = "Every unit of the corpus is in the set; intervals are for other units like these."
 READING = (
     "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
     "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
@@ -153,7 +154,7 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         **({"names": _named(units.labels)} if units.noun == POST else {}),
         "error_count": len(errors),
         "error_base": units.size,
-        "told": [*(note for each in systems for note in each.notes), *_notes(units)],
+        "told": [*(note for each in systems for note in each.notes), *[WHOLE] * bool((units.chances == 1).all())],
         "warnings": _warnings(units),
     }
 
@@ -161,11 +162,6 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
 def _named(labels: Iterable[str]) -> dict[str, str]:
     """Code -> the name of its language."""
     return {label: name for label in labels if (name := label_name(label)) not in ("", label)}
-
-
-def _notes(units: Units) -> list[str]:
-    is_whole = bool((units.chances == 1).all())
-    return ["Every unit of the corpus is in the set; intervals are for other units like these."] * is_whole
 
 
 def _warnings(units: Units) -> list[str]:

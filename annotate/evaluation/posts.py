@@ -87,10 +87,9 @@ def evaluate(
     balanced: bool = False,
     rates: tuple[float, float] = EQUAL_RATES,
 ) -> dict[str, Any]:
-    """The report. measures: those that it must have, and no others; empty for all that the sets allow.
-
-    balanced: also precision on the recall sets, under a name that says what it is. rates: as in `join`. EvaluationError
-    for what cannot, or must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
+    """The report. measures: those that it must have, and no others; empty for all that the sets allow. balanced: also
+    precision on the recall sets, under a name that says what it is. rates: as in `join`. EvaluationError for what
+    cannot, or must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
     """
     wanted = _wanted(sets, measures, balanced, against)
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
