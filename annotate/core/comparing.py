@@ -35,8 +35,8 @@ class Difference:
 
     def within(self, most: float) -> "Difference":
         """The same where the two are known to be no further apart than that."""
-        most = max(most, abs(self.value))
-        return replace(self, low=max(-most, self.low), high=min(most, self.high))
+        value, low, high = (max(-most, min(most, each)) for each in (self.value, self.low, self.high))
+        return Difference(value, low, high)
 
     def undecided(self) -> "Difference":
         """The same with an interval that holds zero."""

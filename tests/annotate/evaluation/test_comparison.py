@@ -226,6 +226,17 @@ def test_few_checks_of_one_reader_s_word_say_little_of_a_predictor_and_widen_no_
     )
 
 
+def test_a_check_of_another_post_moves_two_no_further_apart_than_the_posts_on_which_they_differ():
+    """The one post on which they differ stands for five, and the one check found the reader wrong."""
+    agreed = [(4, "de", False, "de", "de", "de"), (1, "", True, "de", "de", "de")]
+    posts = dict(uniform(*agreed).posts)
+    posts["alone"] = Cell("de", "de", True, "de", "de", "en", "read")
+    posts["checked"] = Cell("", "", True, "de", "de", "de", "read", "en")
+    found = differences(Uniform(posts))["accuracy", "with und"]
+    most = proportion(1, 7).high
+    assert -most <= found["low"] <= found["value"] <= found["high"] <= most
+
+
 def test_precisions_are_no_further_apart_than_the_posts_that_one_of_the_two_alone_labels_so_allow():
     """Of 900 posts 30 were read, and all of them are right: what both label so may be wrong, and is so for both."""
     agreed = [(30, "de", True, "de", "de", "de"), (870, "de", False, "de", "de", "de")]
