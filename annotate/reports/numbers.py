@@ -18,7 +18,7 @@ def end_apart(among: Collection[str], most: int, usual: int) -> int:
     """How many letters to keep from the end, so that most of these words differ when shortened; the nearest to the
     usual number."""
     ends = sorted(range(most), key=lambda end: abs(end - usual))
-    return max(ends, key=lambda end: len({shortened(words, most, end) for words in among}))
+    return max(ends, key=lambda end: len({shortened(words, most, end) for words in among}), default=0)
 
 
 def percent(share: float | None) -> str:

@@ -273,6 +273,15 @@ def test_rows_that_a_terminal_has_no_room_for_can_be_told_apart():
     assert max(map(len, lines)) <= 100
 
 
+def test_a_column_without_heading_and_words_takes_no_room():
+    columns = Column("of", "of"), Column("stuck", ""), Column("n", "units", NUMBER)
+    rows = [{"of": "de", "stuck": "", "n": "1"}]
+    assert [line.split() for line in as_lines(table("rows", columns, rows)).splitlines()] == [
+        ["of", "units"],
+        ["de", "1"],
+    ]
+
+
 # --- of the manager's pages
 
 
