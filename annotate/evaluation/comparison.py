@@ -18,7 +18,7 @@ from annotate.evaluation.cells import Cell, Of
 from annotate.evaluation.given import Subject
 from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import POSTS, WITH_UND, bounded
-from annotate.evaluation.uniform import Uniform, counted, share, worth
+from annotate.evaluation.uniform import Uniform, bounds_of, counted, share, within, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from corpora.core.languages import UND
@@ -163,17 +163,15 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
         found = found and found.within(most)
         return found if is_seen else found and found.undecided(), min(first.posts, second.posts), None
 
-    likeliest, *others = (of(each.known) for each in both.by_rate)
-    found, posts, _ = likeliest
-    if found and (known := [each for each, *_ in others if each]):
-        low, high = min(each.low for each in known), max(each.high for each in known)
-        found = replace(found, low=min(found.low, low), high=max(found.high, high))
+    found, *others = (of(each.known)[0] for each in both.by_rate)
+    at_random, posts, _ = of(both.known)
     if not found or not both.missing:
         return found, posts, None
     of_share = worth(domain, right)
     ends = both.extremes(lambda cell: of_share(cell) - of_share(cell.of_other), truths)
-    every = [found, *(extreme for extreme, *_ in map(of, ends) if extreme)]
-    return found, posts, (min(each.low for each in every), max(each.high for each in every))
+    bounds = bounds_of([each for each in (at_random, *(of(end)[0] for end in ends)) if each])
+    low, high = bounds_of([within(bounds, each) for each in (found, *others) if each])
+    return replace(found, low=low, high=high), posts, bounds
 
 
 def _of_counts(first: Estimate, second: Estimate) -> float:

@@ -8,8 +8,9 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
+from annotate.core.comparing import Difference
 from annotate.core.estimation import (
     UNRESOLVED,
     Estimate,
@@ -35,7 +36,8 @@ class Uniform:
     """posts: id -> its cell. missing: likewise of posts that were chosen for the audit and have no label, since nobody
     could tell; they are not among the posts, and where the set does not name them, their ids are made up. slips: how
     often adjudicators slip, where two decided the same. rates: how many times as often the detectors are
-    wrong in missing posts as in those of their stratum that were read; at least and at most.
+    wrong in missing posts as in those of their stratum that were read; at least and at most. Where a rate would make
+    more of them wrong than there are, it stands for all of them being wrong.
     """
 
     posts: Mapping[str, Cell]
@@ -144,8 +146,11 @@ class Uniform:
             if not (cell.read and lost):
                 tilted[cell] += posts
                 continue
+            # If all missing posts are wrong, they are so read / off times as often. Where no wrong post was read, half
+            # a post counts, as in Jeffreys' prior.
+            most = read / (off or 0.5)
             # The share of wrong posts among read and missing ones, as a multiple of that among the read.
-            times = (read + lost * rate) / (read + lost)
+            times = (read + lost * min(rate, most)) / (read + lost)
             kept = min(1.0, times)
             if cell.truth == cell.agreed:
                 kept = max(0.0, read / max(1.0, times) - off * kept) / (read - off)
@@ -238,6 +243,7 @@ def counted(hits: int, of: int) -> Measured:
 
 # The one turn of a guess that cannot turn, since without any turns every guess may.
 NEVER = Turn(0, 0, 0, 0, 0)
+Interval = TypeVar("Interval", Estimate, Difference)
 FAR = 0.01  # bounds that are further apart are reported
 MISSED: Way = (0, 1)  # the way in which a miss turns out to be a hit
 
@@ -260,12 +266,24 @@ def share(
         return _measured(each, domain, right, apart, truths, normal=normal)
 
     found, *others = map(measured, uniform.by_rate)
-    found = replace(found, estimate=united(found.estimate, [each.estimate for each in others], UNRESOLVED))
     if found.value is None or not uniform.missing:
         return found
+    at_random = found if uniform.by_rate[0] is uniform else measured(uniform)
     extremes = map(measured, uniform.extremes(worth(domain, right), truths))
-    ends = [(each.estimate.low, each.estimate.high) for each in (found, *extremes) if each.value is not None]
-    return replace(found, bounds=(min(low for low, _ in ends), max(high for _, high in ends)))
+    bounds = bounds_of([each.estimate for each in (at_random, *extremes) if each.value is not None])
+    by_rate = [within(bounds, each.estimate) for each in (found, *others)]
+    return replace(found, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), bounds=bounds)
+
+
+def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:
+    """The ends between which all of these intervals lie."""
+    return min(each.low for each in extremes), max(each.high for each in extremes)
+
+
+def within(bounds: tuple[float, float], found: Interval) -> Interval:
+    """The same with an interval that lies within the bounds, which hold whatever the missing posts are."""
+    low, high = bounds
+    return replace(found, low=min(high, max(low, found.low)), high=max(low, min(high, found.high)))
 
 
 def _measured(

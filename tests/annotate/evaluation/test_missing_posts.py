@@ -166,6 +166,29 @@ def test_a_rate_changes_no_number_of_posts_in_a_stratum(rate):
     assert min(tilted.cells.values()) >= 0
 
 
+@pytest.mark.parametrize("rates", [(1.0, 50.0), (1.0, 1e5), (1e-5, 1.0), (1e5, 1e5)])
+def test_an_interval_by_rates_lies_within_the_bounds_whatever_missing_posts_are(rates):
+    """The interval ends where all the missing posts are wrong; the note keeps the bounds that it has without rates."""
+    _, [uniform] = drawn_by(HARD, 1, 1)
+    few = {key: uniform.missing[key] for key in list(uniform.missing)[:3]}
+    for missing in (uniform.missing, few):
+        plain = replace(uniform, missing=missing)
+
+        def figures(each):
+            yield accuracy(each, with_und=True)
+            for label in sorted(uniform.drawn)[1:4]:
+                yield from (recall(label, each, {}), precision(label, each, {}, with_und=True))
+
+        for known, ranged in zip(figures(plain), figures(replace(plain, rates=rates)), strict=True):
+            assert ranged.bounds == known.bounds
+            low, high = known.bounds
+            assert low <= ranged.estimate.low <= ranged.value <= ranged.estimate.high <= high
+    both = replace(stream(LOST), rates=rates)
+    found, _, (low, high) = _accuracy(both, with_und=True)
+    assert low <= found.low <= found.high <= high
+    assert (low, high) == _accuracy(stream(LOST), with_und=True)[2]
+
+
 def test_a_difference_of_two_holds_what_each_rate_of_the_range_gives():
     """Of eight posts of which the first alone says und, three are; a higher rate makes more of the unread ones und."""
     both = stream(LOST)
