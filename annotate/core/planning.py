@@ -133,7 +133,9 @@ class Expected:
     """What is expected. accuracy: of the predictor, of all posts; wrong: the share of agreement that is wrong; voted:
     whether the predictor is one of the detectors, which says what was agreed on. others: of a recall-oriented draw, the
     share of posts in another language; false_yes: of decoys, the share to which readers say Yes. misread: the share of
-    one reader's labels that checks find wrong; slips: how often an adjudicator slips.
+    one reader's labels that checks find wrong; misconfirmed: the share of confirmations in the audit that checks find
+    wrong, a mistake of detectors and a reader that the predictor is taken to make too; slips: how often an adjudicator
+    slips.
     """
 
     accuracy: float = 0.95
@@ -142,6 +144,7 @@ class Expected:
     others: float = OTHERS
     false_yes: float = 0.0
     misread: float = 0.0
+    misconfirmed: float = 0.0
     slips: float = 0.0
 
     def of(self, stream: Stream) -> "Chances":
@@ -321,7 +324,7 @@ def _unsure(
     )
     pools = [
         (_errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)),
-        (_errors(rechecked, agreeing), by_audit.times(1 - checks.recheck)),
+        (_errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - checks.recheck)),
     ]
     if slips:
         both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
@@ -360,12 +363,15 @@ class _Labels(NamedTuple):
         return _Labels(*(share * number for number in self))
 
 
-def _errors(checked: Sequence[tuple[float, float]], said: float, wrong: float = 0.0) -> Errors | None:
+def _errors(
+    checked: Sequence[tuple[float, float]], said: float, wrong: float = 0.0, repeated: float = 0.0
+) -> Errors | None:
     """Of checks; None where there are none. checked: (weight, how many); said: of the labels checked, the share that
-    the predictor says too; wrong: the share that the checks find wrong, none of which the predictor says."""
+    the predictor says too; wrong, repeated: the shares that the checks find wrong, and that the predictor does not say,
+    or says too."""
     of_said, of_all = Unread(), Unread()
     for weight, number in checked:
-        of_said.add(weight, 0, said * number, 0)
+        of_said.add(weight, 0, said * number, min(said, repeated) * number)
         of_all.add(weight, 0, number, wrong * number)
     return Errors(of_said.rate(), of_all.rate(), of_all.rate()) if of_all.seen else None
 

@@ -47,6 +47,12 @@ def check_counts(task: Task) -> dict[str, tuple[int, int]]:
     return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
 
 
+def unchecked_counts(task: Task) -> dict[str, int]:
+    """First queue -> how many units `choose_more` can still choose there."""
+    rest = asked_of_one(task).filter(is_alone(), recheck=False).order_by()
+    return dict(rest.values_list("visited__0").annotate(Count("pk")))
+
+
 def choose_checks(task: Task, units: Iterable[Unit]) -> None:
     """Choose the units that an adjudicator decides again after their one reader, and mark them.
 

@@ -6,13 +6,13 @@ Computed by core/further_work.py; the table is in reports/widths.py.
 from collections import Counter
 from typing import Any
 
-from django.db.models import Avg, Count
+from django.db.models import Avg, Count, QuerySet
 
 from annotate.core.audits import overall_error
 from annotate.core.further_work import Measured, narrowing
 from annotate.core.planning import Counted, Expected
 from annotate.kinds.designs import DESIGNS
-from annotate.models import Judgment, Task
+from annotate.models import Judgment, Task, Unit
 from annotate.quality import audits, checks
 from annotate.work.plan import draw_of
 
@@ -26,32 +26,42 @@ def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | No
 
 
 def measured(task: Task) -> Measured:
-    """The counts of a task."""
-    found, contested = audits.audits(task), audits.contested_labels(task)
-    chosen = {label: audit.resolved + audit.unresolved for label, audit in found.items()}
-    audited = {label: audit.posts if label in contested else chosen[label] for label, audit in found.items()}
-    of_checks, counts = checks.report(task), checks.check_counts(task)
+    """The counts of a task. The posts of a contested language that its audit did not choose count as disputed: people
+    read them all, and checks, not rechecks, are chosen among them."""
+    found = audits.audits(task)
+    unread = _counts(audits.unread(task), "agreed_label")
+    audited = {label: audit.resolved + audit.unresolved for label, audit in found.items()}
+    agreed = Counter(audited) + unread
+    of_checks, unchecked = checks.report(task), checks.unchecked_counts(task)
     rows = {row["language"]: checks.as_audit(row) for row in of_checks["languages"]}
-    disputed = task.units.exported().filter(agreed_label="").order_by()
-    by_queue = Counter(dict(disputed.filter(copy_of=None).values_list("visited__0").annotate(Count("pk"))))
-    by_queue += Counter(dict(disputed.exclude(copy_of=None).values_list("copy_of__visited__0").annotate(Count("pk"))))
-    checked = {queue: chosen for queue, (_, chosen) in counts.items() if queue in by_queue}
-    counted = Counted({label: audit.posts for label, audit in found.items()}, by_queue, audited, checked)
-    error, slips = overall_error(found.values()).value, checks.slips(task)
+    disputed = task.units.exported().filter(audited=False).exclude(pk__in=audits.unread(task))
+    by_queue = _counts(disputed.filter(copy_of=None), "visited__0")
+    by_queue += _counts(disputed.exclude(copy_of=None), "copy_of__visited__0")
+    checked = {queue: chosen for queue, (_, chosen) in checks.check_counts(task).items() if queue in by_queue}
+    counted = Counted(agreed, by_queue, audited, checked)
+    # Only where posts are unread does it matter how often agreement is wrong.
+    error = overall_error(audit for label, audit in found.items() if unread[label]).value
+    rechecked = sum(audit.checked for audit in found.values())
+    slips = checks.slips(task)
     expected = Expected(
         wrong=Expected().wrong if error is None else error,
         misread=of_checks["overall"]["error"]["value"] or 0.0,
+        misconfirmed=sum(audit.checked_wrong for audit in found.values()) / max(1, rechecked),
         slips=(slips and slips.value) or 0.0,
     )
     return Measured(
         counted,
         draw_of(task, counted.posts),
         expected,
-        {label: (audit.posts - int(audited[label]), audit) for label, audit in found.items()},
-        {queue: (units - chosen, rows[queue]) for queue, (units, chosen) in counts.items() if units > chosen},
+        {label: (unread[label], audit) for label, audit in found.items()},
+        {queue: (units, rows[queue]) for queue, units in unchecked.items()},
         max(task.draws.values_list("frame_size", flat=True)),
         _seconds(task),
     )
+
+
+def _counts(units: QuerySet[Unit], field: str) -> Counter[str]:
+    return Counter(dict(units.order_by().values_list(field).annotate(Count("pk"))))
 
 
 def _seconds(task: Task) -> float:

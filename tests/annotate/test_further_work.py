@@ -9,15 +9,19 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.core.further_work import AUDITS, CHECKS, POSTS, SECONDS, narrowing
 from annotate.core.planning import Expected, planned, width
+from annotate.core.refusals import WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment
+from annotate.quality.audits import contested_labels
 from annotate.work.adjudication import to_adjudicate
-from annotate.work.auditing import add_audits
+from annotate.work.auditing import add_audits, add_checks
 from annotate.work.further_work import further_work, measured
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.acts import settle
 from tests.annotate.conftest import AGREED, DISPUTED
+from tests.annotate.evaluation.figures import accuracy, run
+from tests.annotate.gold_folders import World
 
 FRENCH = ("fr", "fr", "fr")
 
@@ -75,6 +79,54 @@ def test_the_commands_narrow_accuracy_as_much_as_they_say(task):
     now = width(planned("accuracy", "", of.counted, of.draw, of.expected))
     assert now == pytest.approx(row["width"], abs=0.002)
     assert now <= wished + 0.002
+
+
+def read_all(task, truth, reader, adjudicator):
+    """Both work until nothing is left for them. truth: key -> label, of posts that are not as the detectors say."""
+    while lease := take(reader, task):
+        judge(reader, lease.pk, Answer(truth.get(lease.unit.item.key) or lease.unit.agreed_label or "de"))
+    for unit in list(to_adjudicate(task, adjudicator)):
+        settle(adjudicator, unit, truth.get(unit.item.key) or unit.agreed_label or "de")
+
+
+def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task, person, tmp_path):
+    """A quarter of German is French; what people then read of it is checked like disputed posts, and is no audit."""
+    world = World(make_task, tmp_path)
+    votes = [FRENCH] * 200 + [AGREED] * 120 + [DISPUTED] * 20
+    entries = [{"key": f"post-{n}", "votes": each} for n, each in enumerate(votes)]
+    truth = {f"post-{n}": "fr" for n in range(200, 320, 4)}
+    world.said = {f"post-{n}": "fr" if n < 200 else "de" for n in range(340)} | truth
+    world.said |= {f"post-{n}": "nl" for n in range(0, 340, 20)}
+    options = {"audit_share": 0.3, "audit_least": 5, "audit_recheck": 0.2, "audit_limit": 0.15}
+    task = make_task(entries, **options, check_share=0.3, check_least=5)
+    people = person("ann", "de fr"), person("ada", adjudicates=True)
+    read_all(task, truth, *people)
+    assert contested_labels(task) == {"de"}
+    read_all(task, truth, *people)
+    add_checks(task, 40)
+    read_all(task, truth, *people)
+    counted = measured(task).counted
+    assert all(checked <= counted.disputed[queue] for queue, checked in counted.checked.items())
+    found = accuracy(run(world.subject(), world.export(task)))
+    assert further_work(task)["width"] == pytest.approx(found["high"] - found["low"], rel=0.1)
+
+
+def test_checks_that_would_be_refused_are_not_proposed(make_task, person):
+    """The reader named another queue's language in some posts, so a second one confirms them instead of a check."""
+    task = make_task([AGREED] * 40 + [DISPUTED] * 20, check_share=0.1, check_least=2, audit_share=0.2, second_share=0.5)
+    ann, bob = person("ann", "de en"), person("bob", "de en")
+    disputed = 0
+    while lease := take(ann, task):
+        disputed += not lease.unit.agreed_label
+        judge(ann, lease.pk, Answer(lease.unit.agreed_label or ("en" if disputed % 2 else "de")))
+    while lease := take(bob, task):
+        judge(bob, lease.pk, Answer(lease.unit.agreed_label or "en"))
+    assert task.units.filter(transitions__event="named").exists()
+    [checks] = [row for row in further_work(task)["rows"] if row["work"] == CHECKS]
+    assert sum(add_checks(task, 1000).values()) == checks["amount"]
+    assert CHECKS not in {row["work"] for row in further_work(task)["rows"]}
+    with pytest.raises(WrongStage):
+        add_checks(task, 1)
 
 
 def test_audits_do_nothing_where_all_is_audited(task):
