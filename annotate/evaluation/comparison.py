@@ -68,8 +68,8 @@ def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
 # --- the differences
 
 
-# The difference, None where one of the two is not known; on how many posts it rests; and its bounds (uniform.Measured).
-Found = tuple[Difference | None, int, tuple[float, float] | None]
+# The difference, None where one of the two is not known; on how many posts it rests; its extremes (uniform.Measured).
+Found = tuple[Difference | None, int, tuple[Difference, ...]]
 
 
 def differences(
@@ -91,7 +91,7 @@ def differences(
 
 
 def _row(
-    measure: str, of: dict[str, str], apart: Difference | None, posts: int, bounds: tuple[float, float] | None
+    measure: str, of: dict[str, str], apart: Difference | None, posts: int, extremes: tuple[Difference, ...]
 ) -> Row:
     """A difference by label that rests on fewer than LEAST_COUNT posts has no interval, like a recall."""
     if apart is None:
@@ -100,7 +100,11 @@ def _row(
         return difference_row(
             measure, of, Difference(apart.value, -1.0, 1.0), posts, f"fewer than {LEAST_COUNT} posts", None
         )
-    return difference_row(measure, of, apart, posts, bounded(bounds, "{:+.1%}".format), None)
+    made = difference_row(measure, of, apart, posts, "", None)
+    if not extremes:
+        return made
+    made["extremes"] = [difference_row(measure, of, each, posts, "", None) for each in extremes]
+    return made | {"note": bounded(bounds_of(extremes), signed=True)}
 
 
 def _alone(cell: Cell) -> bool:
@@ -120,7 +124,7 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
     if first:
         return _of_pairs(Counter((said == label, second[key] == label) for key, said in first.items()))
     if both is None:
-        return None, 0, None
+        return None, 0, ()
     return _of_uniform(
         both,
         lambda cell: cell.truth == label,
@@ -147,7 +151,7 @@ def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Found:
     """pairs: which of the two are right -> posts of a recall set."""
     first, second = (counted(pairs[alone], pairs.total()) for alone in ((True, False), (False, True)))
     found = paired(first.estimate, second.estimate, _of_counts(first.estimate, second.estimate))
-    return found, pairs.total(), None
+    return found, pairs.total(), ()
 
 
 def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Found:
@@ -161,17 +165,17 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
         found = paired(first.estimate, second.estimate, correlation(uniform, domain, right) if is_seen else 0.0)
         most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
         found = found and found.within(most)
-        return found if is_seen else found and found.undecided(), min(first.posts, second.posts), None
+        return found if is_seen else found and found.undecided(), min(first.posts, second.posts), ()
 
     found, *others = (of(each.known)[0] for each in both.by_rate)
     at_random, posts, _ = of(both.known)
     if not found or not both.missing:
-        return found, posts, None
+        return found, posts, ()
     of_share = worth(domain, right)
     ends = both.extremes(lambda cell: of_share(cell) - of_share(cell.of_other), truths)
-    bounds = bounds_of([each for each in (at_random, *(of(end)[0] for end in ends)) if each])
-    low, high = bounds_of([within(bounds, each) for each in (found, *others) if each])
-    return replace(found, low=low, high=high), posts, bounds
+    extremes = tuple(each for each in (at_random, *(of(end)[0] for end in ends)) if each)
+    low, high = bounds_of([within(bounds_of(extremes), each) for each in (found, *others) if each])
+    return replace(found, low=low, high=high), posts, extremes
 
 
 def _of_counts(first: Estimate, second: Estimate) -> float:

@@ -4,7 +4,7 @@ Every way takes a path or a predictor's name, and the folders of the sets; the r
 """
 
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from annotate.core.confidence_sequence import at_every_look
 from annotate.evaluation import language_pairs, ranked_documents, suggested_replies, xglue_tasks
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.given import UNFAIR_LOOK, EvaluationError, is_file
+from annotate.evaluation.measures import bounded
 from annotate.evaluation.posts import evaluate_posts
 from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 from annotate.goldsets import folders
@@ -96,10 +97,11 @@ def evaluate(
     if sequential and what == UNITS:
         options["sequential"] = True
     report = _report(what, predictions, gold, against, options)
-    if sequential:
-        compared = report.get("comparison") or {}
-        for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
-            part[name] = [_widened(row) for row in part.get(name, ())]
+    compared = report.get("comparison") or {}
+    for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
+        if name in part:
+            rows = (_widened(row) if sequential else row for row in part[name])
+            part[name] = [{key: value for key, value in row.items() if key != "extremes"} for row in rows]
     report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
     files = dict(_digests(report["predictor"]["spelled"], predictions))
     files |= dict(_digests(report["comparison"]["other"]["spelled"], against)) if against else {}
@@ -114,7 +116,22 @@ def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
         least, most = least - most, most - least
     if found["low"] is not None:
         found |= {"low": max(least, found["low"]), "high": min(most, found["high"])}
-    return found
+    return _with_bounds(found, least, most) if "extremes" in row else found
+
+
+def _with_bounds(row: Mapping[str, Any], least: float, most: float) -> dict[str, Any]:
+    """The row with bounds that hold at every look, and an interval within them. least, most: as far as they reach."""
+
+    def bounds(extremes: Iterable[Mapping[str, Any]]) -> list[float]:
+        ends = [(least, most) if each["low"] is None else (each["low"], each["high"]) for each in extremes]
+        return [min(low for low, _ in ends), max(high for _, high in ends)]
+
+    low, high = wide = bounds(map(_widened, row["extremes"]))
+    once, always = (bounded(ends, signed="better" in row) for ends in (bounds(row["extremes"]), wide))
+    found = {**row, "note": row["note"].replace(once, always)}
+    if row["low"] is not None:
+        found |= {"low": max(low, row["low"]), "high": min(high, row["high"])}
+    return found | ({"bounds": wide} if "bounds" in row else {})
 
 
 def _report(what: str, predictions: str, gold: Sequence[Path], against: str, options: dict[str, Any]) -> dict[str, Any]:

@@ -31,17 +31,20 @@ UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
 
 def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> Row:
     note = "; ".join(filter(None, [*notes, bounded(found.bounds)]))
-    bounds = {"bounds": [*found.bounds]} if found.bounds else {}
+    bounds: dict[str, Any] = {"bounds": [*found.bounds]} if found.bounds else {}
+    if found.extremes:
+        bounds["extremes"] = [row(measure, of, each, found.posts) for each in found.extremes]
     made = row(measure, of, found.estimate, found.posts, note or ("no post" if found.value is None else ""))
     sources = found.estimate.sources
     return made | bounds | ({"width_sources": sources} if len(sources) > 1 else {})
 
 
-def bounded(bounds: tuple[float, float] | None, written: Callable[[float], str] = percent) -> str:
-    """What a row notes of missing posts. written: how its figure is."""
+def bounded(bounds: Collection[float] | None, *, signed: bool = False) -> str:
+    """What a row notes of missing posts. signed: of a difference."""
     if bounds is None:
         return ""
-    return f"{written(bounds[0])} to {written(bounds[1])}, whatever the posts without a label are"
+    low, high = (f"{each:+.1%}" if signed else percent(each) for each in bounds)
+    return f"{low} to {high}, whatever the posts without a label are"
 
 
 def accuracy(joined: Joined) -> Iterator[Row]:

@@ -208,14 +208,19 @@ class Uniform:
 class Measured:
     """An estimate and how many posts, read by people, it rests on.
 
-    bounds: from the low end of the interval if the missing posts are what lowers the share most to the high end if they
-    are what raises it most (Manski 2003, Partial Identification of Probability Distributions, section 1.2); None where
-    none is missing.
+    extremes: where posts are missing, the estimates if they are like those that were read, if they are what lowers the
+    share most, and if they are what raises it most (Manski 2003, Partial Identification of Probability Distributions,
+    section 1.2).
     """
 
     estimate: Estimate
     posts: int
-    bounds: tuple[float, float] | None = None
+    extremes: tuple[Estimate, ...] = ()
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Between which the interval is, whatever the missing posts are; None where none is missing."""
+        return bounds_of(self.extremes) if self.extremes else None
 
     @property
     def value(self) -> float | None:
@@ -269,10 +274,10 @@ def share(
     if found.value is None or not uniform.missing:
         return found
     at_random = found if uniform.by_rate[0] is uniform else measured(uniform)
-    extremes = map(measured, uniform.extremes(worth(domain, right), truths))
-    bounds = bounds_of([each.estimate for each in (at_random, *extremes) if each.value is not None])
-    by_rate = [within(bounds, each.estimate) for each in (found, *others)]
-    return replace(found, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), bounds=bounds)
+    settled = map(measured, uniform.extremes(worth(domain, right), truths))
+    extremes = tuple(each.estimate for each in (at_random, *settled) if each.value is not None)
+    by_rate = [within(bounds_of(extremes), each.estimate) for each in (found, *others)]
+    return replace(found, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
 
 
 def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from annotate.evaluation.comparison import _accuracy, differences
 from annotate.evaluation.evaluate import evaluate
 from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.metrics import accuracy, precision, recall
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import Uniform, bounds_of
 from annotate.models import Unit
 from corpora.core.languages import UND
 from tests.annotate.evaluation.figures import accuracy as accuracy_in
@@ -59,9 +59,10 @@ def test_bounds_hold_all_that_an_interval_would_hold_if_people_had_found_any_lab
 @pytest.mark.parametrize("truth", WHATEVER)
 def test_so_do_the_bounds_of_how_far_two_predictors_are_apart(missing, truth):
     """If all is und, the first is right on 100 posts of which the second is wrong; if it is English, the other way."""
-    _, _, (low, high) = _accuracy(stream(missing), with_und=True)
-    known, _, bounds = _accuracy(stream(LOST, found=truth), with_und=True)
-    assert bounds is None
+    _, _, extremes = _accuracy(stream(missing), with_und=True)
+    low, high = bounds_of(extremes)
+    known, _, extremes = _accuracy(stream(LOST, found=truth), with_und=True)
+    assert extremes == ()
     assert low <= known.low + 1e-9 <= known.high <= high + 1e-9
 
 
@@ -78,8 +79,8 @@ def test_where_both_say_as_the_detectors_it_is_not_known_of_either_and_of_neithe
     both = stream({key: cell._replace(said="en") for key, cell in LOST.items()})
     one = accuracy(both, with_und=True)
     assert one.bounds[0] < one.estimate.low - 0.02
-    apart, _, bounds = _accuracy(both, with_und=True)
-    assert abs(bounds[1] - apart.high) < abs(one.bounds[0] - one.estimate.low)
+    apart, _, extremes = _accuracy(both, with_und=True)
+    assert abs(bounds_of(extremes)[1] - apart.high) < abs(one.bounds[0] - one.estimate.low)
 
 
 def test_two_audits_in_a_hundred_that_are_lost_leave_recalls_their_intervals():
@@ -184,9 +185,10 @@ def test_an_interval_by_rates_lies_within_the_bounds_whatever_missing_posts_are(
             low, high = known.bounds
             assert low <= ranged.estimate.low <= ranged.value <= ranged.estimate.high <= high
     both = replace(stream(LOST), rates=rates)
-    found, _, (low, high) = _accuracy(both, with_und=True)
+    found, _, extremes = _accuracy(both, with_und=True)
+    low, high = bounds_of(extremes)
     assert low <= found.low <= found.high <= high
-    assert (low, high) == _accuracy(stream(LOST), with_und=True)[2]
+    assert extremes == _accuracy(stream(LOST), with_und=True)[2]
 
 
 def test_a_difference_of_two_holds_what_each_rate_of_the_range_gives():
@@ -221,6 +223,15 @@ def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
     assert accuracy_in(ranged)["bounds"] == pytest.approx(accuracy_in(plain)["bounds"])
     assert "take the detectors to be wrong in them 1 to 3 times as often as in the posts" in ranged["warnings"][-1]
     assert "unresolved audits" in accuracy_in(ranged)["width_sources"]
+    for how in ({}, {"missing_rate": "1:3"}):
+        once, always = report(**how), report(**how, sequential=True)
+        for one, other in zip(once["rows"], always["rows"], strict=True):
+            assert "extremes" not in {*one, *other}
+            if "bounds" in one and one["low"] is not None:
+                low, high = other["bounds"]
+                assert low <= other["low"] <= one["low"] <= one["high"] <= other["high"] <= high
+                assert low < one["bounds"][0]
+                assert f"{low:.1%} to {high:.1%}, whatever" in other["note"]
     for text in ("3", "3:1", "0:2", "one:2", "1:inf", "1:2:3"):
         with pytest.raises(EvaluationError, match="write how many times as often at least and at most, as 1:3"):
             report(missing_rate=text)
