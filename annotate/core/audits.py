@@ -192,7 +192,9 @@ def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
     slips: s, how often they do so; None, or of unknown value, leaves the share as it is. (Rogan and Gladen 1978,
     Estimating prevalence from the results of a screening test, American Journal of Epidemiology 107(1), with as many
     slips either way; that they are as likely where the detectors are right as where they are wrong is a model.) The
-    ends of both intervals move that of the share (estimation.moved).
+    ends of both intervals move that of the share (estimation.moved). Where nothing is left of the share, its distances
+    are lost with it, so the upper end is that with the fewest slips: few second opinions cannot show that no post is
+    wrong.
     """
     if found.value is None or slips is None or slips.value is None:
         return found
@@ -205,4 +207,6 @@ def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
     by_slips = sorted(corrected(found.value, end) for end in (slips.low, slips.high))
     by_share = (corrected(found.low, slips.value), corrected(found.high, slips.value))
     low, high = moved(value, [by_share, (by_slips[0], by_slips[1])])
+    if not value:
+        high = corrected(found.high, slips.low)
     return with_interval(value, low, high, found.count)

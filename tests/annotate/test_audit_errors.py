@@ -163,6 +163,16 @@ def test_what_adjudicators_call_wrong_by_mistake_is_taken_off_the_error():
     assert without_slips(found, Estimate(0.05, 0.05, 0.05, 5.0, 100.0)).value == 0
 
 
+@pytest.mark.parametrize("wrong", [0, 1, 2])
+def test_slips_known_from_few_second_opinions_leave_a_small_error_its_upper_end(wrong):
+    """Adjudicators differed once in 21 decisions, which makes slips of 2.4% [0.3, 10.1]."""
+    audit = audited(824, 104, wrong)
+    plain, found = error(audit), error(audit, slips_of(21, 1))
+    assert (found.value, found.low) == (0, 0)
+    assert plain.high - 0.005 < found.high < plain.high
+    assert overall_error([audit], slips_of(21, 1)).high > 0.9 * found.high
+
+
 @given(st.lists(audits(), max_size=3), st.integers(0, 20), st.integers(0, 20))
 def test_an_error_without_slips_lies_in_its_interval(found, differing, alike):
     assert holds(overall_error(found, slips_of(differing + alike, differing)))
