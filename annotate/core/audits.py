@@ -9,8 +9,8 @@ from math import sqrt
 
 from annotate.core.allocation import rounded, spread
 from annotate.core.estimation import (
-    CHECKS,
     MISS_TO_HIT,
+    RECHECKS,
     UNKNOWN,
     UNREAD,
     Estimate,
@@ -153,7 +153,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
         as_doubted = doubts.turned()[2] + found
         unchecked.append((value, low, high if value else min(high, as_doubted)))
     posts = sum(audit.posts for audit in given)
-    turned = {UNREAD: unread, CHECKS: unchecked}
+    turned = {UNREAD: unread, RECHECKS: unchecked}
     by_source = {source: [(MISS_TO_HIT, number) for number in numbers] for source, numbers in turned.items()}
     return without_slips(combined(posts, found, by_source), slips)
 

@@ -25,8 +25,8 @@ PRECISION = 1e-6  # relative
 SLACK = 1e-9  # two floats that differ by less are the same: sums in another order do
 Z = 1.959964  # the 97.5% quantile of the normal distribution
 # What an interval's width comes from.
-DRAW, UNREAD, CHECKS, SECONDS = "draw", "unread posts", "checks of single readers", "second opinions"
-UNRESOLVED = "unresolved audits"
+DRAW, UNREAD, SECONDS, UNRESOLVED = "draw", "unread posts", "second opinions", "unresolved audits"
+CHECKS, RECHECKS = "checks of disputed posts", "checks of confirmed audits"
 
 
 class Part(NamedTuple):
@@ -202,16 +202,17 @@ Way = tuple[int, int]  # what a post that turns adds to the domain, and to the h
 HIT_TO_MISS: Way = (0, -1)
 MISS_TO_HIT: Way = (0, 1)
 Turned = tuple[float, float, float]  # how many posts: the value, and the ends of its interval
+NOTHING: Mapping[str, Sequence[tuple[Way, Turned]]] = {}
 
 
 def stratified(
-    strata: Iterable[Stratum], *, further: Sequence[tuple[Way, Turned]] = (), normal: bool = False
+    strata: Iterable[Stratum], *, further: Mapping[str, Sequence[tuple[Way, Turned]]] = NOTHING, normal: bool = False
 ) -> Estimate:
     """The share of hits in the domain, from a uniform draw of which some strata were read in part.
 
-    strata: of the whole draw, in any order; those known to lie outside the domain may stay away. further: posts that
-    turn besides, although they were read. UNKNOWN if nothing of the domain was read, or where a stratum without a guess
-    was not read at all and no other such in part.
+    strata: of the whole draw, in any order; those known to lie outside the domain may stay away. further: source ->
+    posts that turn besides, although they were read. UNKNOWN if nothing of the domain was read, or where a stratum
+    without a guess was not read at all and no other such in part.
 
     The share is that in the stream from which the posts come, however few more of them the corpus has: of how a
     predictor does on posts like these, twenty tell no more for being all there are (Deming 1953, On the Distinction
@@ -250,7 +251,7 @@ def stratified(
                 _add(unread.setdefault((turn.domain, turn.hits), Unread(turn.usual)), stratum, turn)
     cancels = normal and unread.keys() >= {HIT_TO_MISS, MISS_TO_HIT}
     turned = [(way, group.turned(normal=cancels)) for way, group in unread.items()]
-    return combined(domain, hits, {UNREAD: turned, CHECKS: further})
+    return combined(domain, hits, {UNREAD: turned, **further})
 
 
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:

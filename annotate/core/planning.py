@@ -15,7 +15,9 @@ from typing import NamedTuple
 from annotate.core.allocation import by_power
 from annotate.core.audits import Audit, overall_error, slips_of
 from annotate.core.estimation import (
+    CHECKS,
     LEAST_COUNT,
+    RECHECKS,
     UNKNOWN,
     Estimate,
     Guess,
@@ -298,10 +300,10 @@ def _unsure(
     slips: Estimate | None,
     *,
     leaves: bool,
-) -> list[tuple[Way, Turned]]:
-    """What the checks leave open: labels of disputed posts, of audited ones, and those that an adjudicator decided. The
-    same follows from alone.turns, of real posts; but what readers doubt in the audit, which an
-    adjudicator decides, counts as theirs here. Where nothing is checked nothing is told.
+) -> dict[str, list[tuple[Way, Turned]]]:
+    """By source, what the checks leave open: labels of disputed posts, of audited ones, and those that an adjudicator
+    decided. The same follows from cells.turns, of real posts; but what readers doubt in the audit, which an adjudicator
+    decides, counts as theirs here. Where nothing is checked nothing is told.
     """
     (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
     part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
@@ -323,23 +325,24 @@ def _unsure(
         fsum(each.drawn / each.read * each.hits for each in audited),
     )
     pools = [
-        (_errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)),
-        (_errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - checks.recheck)),
+        (CHECKS, _errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)),
+        (RECHECKS, _errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - checks.recheck)),
     ]
     if slips:
         both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
         decided = _Labels(*map(sum, both))
-        pools.append((of_adjudicators(slips, decided.right), decided))
+        pools.append((CHECKS, of_adjudicators(slips, decided.right), decided))
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
-    return [
-        each
-        for errors, of in pools
-        if errors
-        for each in (
-            turned(hits_turn, of.hits, errors.lost),
-            turned(misses_turn, of.inside - of.hits, errors.gone if leaves else errors.gained, of.per_miss),
-        )
-    ]
+    by_source: dict[str, list[tuple[Way, Turned]]] = {}
+    for source, errors, of in pools:
+        if errors:
+            by_source.setdefault(source, []).extend(
+                (
+                    turned(hits_turn, of.hits, errors.lost),
+                    turned(misses_turn, of.inside - of.hits, errors.gone if leaves else errors.gained, of.per_miss),
+                )
+            )
+    return by_source
 
 
 class _Labels(NamedTuple):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from annotate.core.audits import without_slips
-from annotate.core.estimation import Estimate, Turned, Unread, Way
+from annotate.core.estimation import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
 from annotate.core.word_of_one import Errors, of_adjudicators, part_of, turned
 
 # A label that no post is given by anybody: what a post truly is where it is none of those that count.
@@ -98,16 +98,16 @@ def _pool(cell: Cell) -> str:
 
 def turns(
     cells: Cells, weight: Callable[[Cell], float], found: Mapping[str, Errors], domain: Of, right: Of
-) -> list[tuple[Way, Turned]]:
-    """What the errors of one person make of a share: how many posts of its domain turn since their label is wrong, and
-    in which way each does. weight: how many posts one of a cell stands for."""
+) -> dict[str, list[tuple[Way, Turned]]]:
+    """By source, what the errors of one person make of a share: how many posts of its domain turn since their label is
+    wrong, and in which way each does. weight: how many posts one of a cell stands for."""
 
     def way(cell: Cell, truth: str) -> Way:
         in_truth = cell._replace(truth=truth)
         inside = domain(in_truth)
         return inside - 1, (inside and right(in_truth)) - right(cell)
 
-    found_turned: list[tuple[Way, Turned]] = []
+    found_turned: dict[str, list[tuple[Way, Turned]]] = {}
     for pool, rates in found.items():
         own = {cell: posts * weight(cell) for cell, posts in cells.items() if _pool(cell) == pool}
         missed = sum(posts for cell, posts in own.items() if cell.said != cell.truth)
@@ -121,7 +121,9 @@ def turns(
                 turning[otherwise, rates.lost, 1.0] += posts
             else:
                 turning[as_said, rates.gone if otherwise == as_said else rates.gained, per_miss] += posts
-        found_turned += [turned(of, posts, rate, per) for (of, rate, per), posts in turning.items() if any(of)]
+        found_turned.setdefault(RECHECKS if pool == AUDITED else CHECKS, []).extend(
+            turned(of, posts, rate, per) for (of, rate, per), posts in turning.items() if any(of)
+        )
     return found_turned
 
 

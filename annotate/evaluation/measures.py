@@ -11,7 +11,7 @@ from typing import Any
 
 from annotate.core import classification as classes
 from annotate.core.comparing import Difference, difference, holm, visible
-from annotate.core.estimation import CHECKS, DRAW, SECONDS, UNKNOWN, UNREAD, UNRESOLVED, Estimate
+from annotate.core.estimation import CHECKS, DRAW, RECHECKS, SECONDS, UNKNOWN, UNREAD, UNRESOLVED, Estimate
 from annotate.core.false_yes import ASSUMED
 from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
@@ -64,6 +64,7 @@ NARROWS = {
     DRAW: "a larger draw: extend the task",
     UNREAD: "more audited posts: assay audit TASK --add N",
     CHECKS: "more checks: assay audit TASK --add N --checks",
+    RECHECKS: "more audited posts, some of which are checked: assay audit TASK --add N; in a new task --audit-recheck",
     UNRESOLVED: "fewer unresolved audits, or a narrower range of --missing-rate",
     SECONDS: "more second opinions: open_task --second-share",
 }

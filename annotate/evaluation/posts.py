@@ -227,7 +227,8 @@ NAIVE = (
 )
 WIDTH = (
     "Each source moves the ends of the interval away from the value. These are the shares of the squared distances, "
-    "which add up to 100%: without a source of 50% the interval would be about .7 times as wide, √(1 − .5)."
+    "which add up to 100%: without a source of 50% the interval would be about .7 times as wide, √(1 − .5). No work on "
+    "that source alone gains more."
 )
 FURTHER_WORK = (
     "For the hours, the width and the command of each kind of further work, run `assay audit {task}`; `--width` takes "

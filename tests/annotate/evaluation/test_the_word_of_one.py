@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from annotate.core.audits import slips_of
-from annotate.core.estimation import CHECKS, DRAW, SECONDS, UNREAD, Estimate
+from annotate.core.estimation import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
 from annotate.evaluation.cells import Cell, unchecked
 from annotate.evaluation.metrics import accuracy, precision, recall
 from annotate.evaluation.uniform import Uniform, share
@@ -122,7 +122,7 @@ def test_the_width_is_that_of_its_sources():
             recall("1", each, {}).estimate,
             precision("1", each, {}, with_und=True).estimate,
         ):
-            assert [part.source for part in found.parts] == [DRAW, UNREAD, CHECKS, SECONDS]
+            assert [part.source for part in found.parts] == [DRAW, UNREAD, RECHECKS, CHECKS, SECONDS]
             assert hypot(*(part.down for part in found.parts)) == pytest.approx(found.value - found.low)
             assert hypot(*(part.up for part in found.parts)) == pytest.approx(found.high - found.value)
             assert sum(found.sources.values()) == pytest.approx(1)
@@ -133,6 +133,26 @@ def test_the_width_is_that_of_its_sources():
     unsure = accuracy(both, with_und=True).estimate
     narrower = (exactly.estimate.high - exactly.estimate.low) / (unsure.high - unsure.low)
     assert narrower == pytest.approx(sqrt(1 - unsure.sources[SECONDS]), rel=0.05)
+
+
+def test_checks_of_confirmed_audits_have_a_remedy_of_their_own(world, make_task, person):
+    """No check can be added to them, so a report names what widens their part less: audits."""
+    options = {"audit_share": 0.5, "audit_least": 0, "audit_recheck": 0.3, "audit_limit": 1.0}
+    task = make_task([{"votes": AGREED, "key": f"post-{n}"} for n in range(60)], **options)
+    ann, ada = person("ann", "de"), person("ada", adjudicates=True)
+    while lease := take(ann, task):
+        judge(ann, lease.pk, Answer("de"))
+    for unit in list(to_adjudicate(task, ada)):
+        settle(ada, unit.pk, Answer("de", "I read it"))
+    world.said |= {f"post-{n}": "nl" if n % 10 == 0 else "de" for n in range(60)}
+    notes = {
+        each["of"]["source"]: each["note"]
+        for each in run(world.subject(), world.export(task))["rows"]
+        if each["measure"] == "width_share"
+    }
+    assert notes.keys() == {DRAW, UNREAD, RECHECKS}
+    assert "--checks" not in notes[RECHECKS]
+    assert "assay audit TASK --add N" in notes[RECHECKS]
 
 
 def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
@@ -198,7 +218,7 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
     # All 40 posts were read, so nothing of the width is that of unread ones.
     assert not [each for each in unsure["rows"] if each["measure"] == "width_share"]
     sources = {each["of"]["source"]: each["value"] for each in found["rows"] if each["measure"] == "width_share"}
-    assert sources.keys() - {"second opinions"} == {"draw", "checks of single readers"}
+    assert sources.keys() - {"second opinions"} == {"draw", "checks of disputed posts"}
     assert sum(sources.values()) == pytest.approx(1)
     assert accuracy_in(found)["width_sources"] == sources
     assert "more checks: assay audit TASK --add N --checks" in as_text(found)
