@@ -16,7 +16,7 @@ from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import is_negative, negative
 from annotate.reports.plans import in_points
-from annotate.reports.tables import many
+from annotate.reports.tables import are, many
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
 from corpora.core.predictions import folding
@@ -218,29 +218,48 @@ def _cell(joined: Joined, row: GoldRow) -> Cell:
 def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tuple[float, float]) -> dict[str, Cell]:
     """The posts of the audit that nobody could label, by id; made up where the set counts more than it names."""
     found: dict[str, Cell] = {}
+    unread = {cell.stratum for cell in cells.values() if not cell.read}
     for label, posts in gold.unresolved.items():
         # Where all posts on which the detectors agree were read, there was no audit.
-        if not any(cell.stratum == label and not cell.read for cell in cells.values()):
+        if label not in unread:
             continue
         agreed = joined.fold.get(label, label)
         named = [key for key, stratum in gold.unresolved_ids.items() if stratum == label]
         # No post has an id with a line break.
         for key in [*named, *(f"{label}\n{number}" for number in range(len(named), posts))]:
             found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
-    if found:
-        labels = sorted({cell.stratum for cell in found.values()})
-        taken = "them to be like the posts of their label that were read"
+    if any(gold.unresolved.values()):
+        joined.warnings.append(_without_label(gold, {cell.stratum for cell in found.values()}, rates))
+    return found
+
+
+def _without_label(gold: GoldSet, counted: Collection[str], rates: tuple[float, float]) -> str:
+    """What a report says of unresolved audits. counted: the labels of those for which the intervals allow."""
+    posts = {label: number for label, number in sorted(gold.unresolved.items()) if number}
+    words = [
+        f"Of the posts chosen for the audit of the gold set {gold.name} "
+        f"{are(sum(posts.values()), 'has', 'have')} no label ({_named(posts)})."
+    ]
+    if left_out := {label: number for label, number in posts.items() if label not in counted}:
+        labels = "" if left_out == posts else f" ({_named(left_out)})"
+        words.append(
+            f"{are(sum(left_out.values()), 'of them is', 'of them are')} left out{labels}: people read all other "
+            "posts on which the detectors agree there, so no figure rests on the audit."
+        )
+    if counted:
+        those = "the others" if left_out else "them"
+        taken = f"{those} to be like the posts of their label that were read"
         if rates != EQUAL_RATES:
             taken = (
-                f"the detectors to be wrong in them {rates[0]:g} to {rates[1]:g} times as often as in the posts of "
+                f"the detectors to be wrong in {those} {rates[0]:g} to {rates[1]:g} times as often as in the posts of "
                 "their label that were read"
             )
-        joined.warnings.append(
-            f"Of the posts chosen for the audit of the gold set {gold.name} {len(found):,} have no label "
-            f"({', '.join(labels[:NAMED])}{' and others' if len(labels) > NAMED else ''}). The intervals "
-            f"take {taken}. Notes say how far that may be off."
-        )
-    return found
+        words.append(f"The intervals take {taken}. Notes say how far that may be off.")
+    return " ".join(words)
+
+
+def _named(labels: Collection[str]) -> str:
+    return f"{', '.join([*labels][:NAMED])}{' and others' if len(labels) > NAMED else ''}"
 
 
 def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:

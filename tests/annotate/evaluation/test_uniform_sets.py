@@ -288,6 +288,20 @@ def test_audited_posts_that_nobody_could_label_have_bounds_beside_the_figures_an
     assert warning.startswith("Of the posts chosen for the audit of the gold set lost 8 have no label (de).")
 
 
+def test_unresolved_audits_of_a_language_that_people_read_in_full_are_counted_and_left_out_with_a_reason(world):
+    table = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de"), (40, "en", "audited", "en", "en")]
+    folder, keys = world.uniform([*table, (3, "de", "audited", "de", "de"), (1, "en", "audited", "en", "en")], "lost")
+    lost = Unit.objects.filter(task__name="lost", item__key__in=keys[-4:])
+    lost.update(stage=stages.DISCARDED, label="")
+    shutil.rmtree(folder)
+    [warning] = run(world.subject(), world.export(lost[0].task))["warnings"]
+    assert warning.startswith(
+        "Of the posts chosen for the audit of the gold set lost 4 have no label (de, en). 1 of them is left out (en): "
+        "people read all other posts on which the detectors agree there, so no figure rests on the audit. The "
+        "intervals take the others to be like the posts of their label that were read."
+    )
+
+
 def test_what_a_file_says_of_posts_that_nobody_could_label_narrows_its_bounds(world, tmp_path):
     """It says German there, as the detectors, so none of it tells of the posts on which it alone says Dutch."""
     agreed = [(40, "de", "audited", "de", "de"), (60, "de", "agreed", "", "de")]
