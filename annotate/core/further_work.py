@@ -49,7 +49,7 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
     def negative_width(enlarged: Enlarged, amount: int) -> float:
         return -width_of(*enlarged(amount))
 
-    now, work_now = width_of(of.counted, of.draw), _work(of.counted, of.draw)
+    now, work_now = width_of(of.counted, of.draw), reading(of.counted, of.draw).work
     wished = now / 2 if wished is None else wished
     rows: list[dict[str, Any]] = []
     for work, label, most, enlarged in _kinds(of):
@@ -58,7 +58,7 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
         amounts = range(1, most + 1)
         place = bisect_left(amounts, -wished, key=partial(negative_width, enlarged))
         amount = amounts[min(place, most - 1)]
-        narrower, posts = width_of(*enlarged(amount)), _work(*enlarged(amount)) - work_now
+        narrower, posts = width_of(*enlarged(amount)), reading(*enlarged(amount)).work - work_now
         hours = posts * of.seconds / 3600
         if posts > 0 and now - narrower > LEAST:
             total = amount + of.draw.size * (work == POSTS)
@@ -66,11 +66,6 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
             rows.append(row | {"gain": (now - narrower) / hours, "enough": place < most})
     rows.sort(key=lambda row: -row["gain"])
     return {"width": now, "wished": wished, "seconds": of.seconds, "rows": rows if now > wished else []}
-
-
-def _work(counted: Counted, draw: Draw) -> float:
-    read = reading(counted, draw)
-    return read.all + read.checks + read.seconds
 
 
 def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:

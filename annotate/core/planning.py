@@ -396,6 +396,11 @@ class Reading(NamedTuple):
         """Of what readers read."""
         return self.disputed + self.audits
 
+    @property
+    def work(self) -> float:
+        """Posts that anybody reads, adjudicators too; hours are counted for these."""
+        return self.all + self.checks + self.seconds
+
 
 def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
     """labels: in which languages; all by default."""

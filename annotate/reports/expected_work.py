@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from annotate.reports.checks import NO_SECOND
-from annotate.reports.numbers import percent
+from annotate.reports.numbers import percent, rounded
 from annotate.reports.tables import LANGUAGE, NOTE, Column, Table, many, numbers, table
 
 SHOWN = 5  # languages of which the most is chosen, that are named
@@ -62,8 +62,8 @@ def _audit(audit: Mapping[str, Any] | None) -> Iterator[str]:
     yield (
         f"The audit takes {audit['chosen']:,} of the {audit['posts']:,} posts on which the detectors agree "
         f"({percent(audit['chosen'] / audit['posts'])}), in {_by_language(audit['languages'], 'posts')}. "
-        f"That is {audit['hours']:,.1f} hours at the supposed pace. An adjudicator reads {audit['recheck']:,} of them "
-        "besides."
+        f"That is {rounded(audit['hours'])} hours at the supposed pace. An adjudicator reads {audit['recheck']:,} of "
+        "them besides."
     )
     if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
         yield f"It takes a third or more of the posts in: {mostly}."

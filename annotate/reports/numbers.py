@@ -92,6 +92,15 @@ def count(number: float | None) -> str:
     return f"≈{number:,.1f}" if number < 10 else f"≈{number:,.0f}"
 
 
+def rounded(number: float | None) -> str:
+    """Of what is expected, such as posts or hours: one decimal below ten, then whole numbers."""
+    if number is None:
+        return NOT_MEASURED
+    if 0 < number < 0.05:
+        return "<0.1"
+    return f"{number:,.1f}" if 0 < number < 9.95 else f"{number:,.0f}"
+
+
 def p_value(p: float | None) -> str:
     if p is None:
         return NOT_MEASURED

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from annotate.core.planning import DESIGNED
-from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.reports.numbers import percent, rounded
 from annotate.reports.tables import LANGUAGE, NUMBER, Cell, Column, Table, many, numbered, table
 
 WHY = {
@@ -78,22 +78,17 @@ def called(measure: str) -> str:
     return CALLED.get(measure, measure).capitalize()
 
 
-def _rounded(number: float | None) -> str:
-    """Whole numbers from ten on; what is expected need not be one."""
-    return NOT_MEASURED if number is None else f"{number:,.1f}" if 0 < number < 10 else f"{number:,.0f}"
-
-
 def _needed(key: str, heading: str) -> Column:
-    return Column(key, heading, NUMBER, lambda row: _rounded(row["needs"][key]))
+    return Column(key, heading, NUMBER, lambda row: rounded(row["needs"][key]))
 
 
 def recall_table(plan: Mapping[str, Any]) -> Table:
     headings = {"elsewhere": "audits elsewhere", "stated": "to state it", "wished": "to be as narrow"}
     heads = (
         *LANGUAGE,
-        Column("posts", "its posts", NUMBER, lambda row: _rounded(row["posts"])),
+        Column("posts", "its posts", NUMBER, lambda row: rounded(row["posts"])),
         Column("width", "points", NUMBER, lambda row: f"{100 * row['width']:.1f}"),
-        *(Column(key, heading, NUMBER, lambda row, key=key: _rounded(row[key])) for key, heading in headings.items()),
+        *(Column(key, heading, NUMBER, lambda row, key=key: rounded(row[key])) for key, heading in headings.items()),
     )
     return table("recall in that draw", heads, plan["recall"])
 
@@ -101,9 +96,9 @@ def recall_table(plan: Mapping[str, Any]) -> Table:
 def columns_words() -> str:
     return (
         "audited: the share of the agreed posts. its posts, disputed, audits, checks "
-        "(by an adjudicator) and hours: of that language alone. read in all: in all languages. own set, decoys: posts "
-        "to draw for a recall- or precision-oriented set that does as well, and the decoys hidden among them: posts "
-        "that people found not to be in the language in another task."
+        "(by an adjudicator) and hours (checks included): of that language alone. read in all: in all languages. own "
+        "set, decoys: posts to draw for a recall- or precision-oriented set that does as well, and the decoys hidden "
+        "among them: posts that people found not to be in the language in another task."
     )
 
 
@@ -116,14 +111,14 @@ def words(plan: Mapping[str, Any], corpus: str, wished: float) -> Iterator[str]:
         )
         return
     more = (
-        f"{_rounded(draw['contested'])} more on average where the audit fails by chance, "
+        f"{rounded(draw['contested'])} more on average where the audit fails by chance, "
         if draw["contested"] >= 1
         else ""
     )
     yield (
-        f"The draw that suits most: {many(draw['size'], 'post')}. People read {_rounded(draw['disputed'])} disputed "
-        f"posts and {_rounded(draw['audits'])} audits, {more}and an adjudicator {_rounded(draw['checks'])} checks. "
-        f"That is {_rounded(draw['hours'])} hours, or {_rounded(draw['weeks'])} weeks of one reader. It gives "
+        f"The draw that suits most: {many(draw['size'], 'post')}. People read {rounded(draw['disputed'])} disputed "
+        f"posts and {rounded(draw['audits'])} audits, {more}and an adjudicator {rounded(draw['checks'])} checks. "
+        f"That is {rounded(draw['hours'])} hours, or {rounded(draw['weeks'])} weeks of one person. It gives "
         f"{points} or less to {draw['suits']} of {many(draw['of'], 'figure')}."
     )
     yield (

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 from annotate.core.further_work import AUDITS, CHECKS, POSTS, SECONDS
 from annotate.kinds.labels import label_name
 from annotate.reports.curves import Spot, lines
-from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.reports.numbers import NOT_MEASURED, percent, rounded
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, table
 
 Widths = Mapping[str, Any]
@@ -74,7 +74,7 @@ def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
     heads = (
         Column("work", "more", says=work),
         *_rounded("posts", heading="posts to read"),
-        Column("hours", "hours", NUMBER, lambda row: Cell(f"{row['hours']:,.1f}", row["hours"])),
+        Column("hours", "hours", NUMBER, lambda row: Cell(rounded(row["hours"]), row["hours"])),
         Column("width", "width in points", NUMBER, lambda row: points(row["width"])),
         Column("gain", "points per hour", NUMBER, lambda row: Cell(f"{100 * row['gain']:,.2f}", row["gain"])),
         Column("does", "by", NOTE, does),
@@ -105,7 +105,7 @@ def _curve_widths(found: Widths) -> Iterator[Column]:
 
 def _rounded(*keys: str, heading: str = "") -> Iterator[Column]:
     for key in keys:
-        yield Column(key, heading or key, NUMBER, lambda row, key=key: Cell(f"{row[key]:,.0f}", row[key]))
+        yield Column(key, heading or key, NUMBER, lambda row, key=key: Cell(rounded(row[key]), row[key]))
 
 
 def _widths(*keys: str) -> Iterator[Column]:
@@ -142,12 +142,9 @@ def curve_plot(found: Widths) -> SafeString:
 
 
 def needed_table(needed: Sequence[Widths]) -> Table:
-    def rounded(row: Widths, key: str) -> Cell:
-        return Cell(NOT_MEASURED if row[key] is None else f"{row[key]:,.0f}", row[key])
-
     heads = (
         Column("measure", "measure"),
         Column("share", "audited", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
-        *(Column(key, name, NUMBER, lambda row, key=key: rounded(row, key)) for key, name in NEEDED.items()),
+        *(column for key, heading in NEEDED.items() for column in _rounded(key, heading=heading)),
     )
     return table("audits for a wished width", heads, needed)

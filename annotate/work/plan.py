@@ -84,7 +84,7 @@ def plan(
     decoys (those that are hidden among them besides) and without_decoys ([{"false_yes", "width"}]: how wide the
     interval of these posts is without decoys, for shares of false Yes). needs: the draw with the least reading (size,
     audit_share, audit_least, and reading in all), and of the language its posts, disputed, audits, checks, hours and
-    weeks (of one reader).
+    weeks (of one person).
     draw: that with the least reading which suits more than half of the rows that a draw can suit: size, audit_share,
     audit_least, disputed, audits, checks, contested (posts read besides, on average, where the audit fails), hours,
     weeks, suits and of (rows); None if none suits any. REACH, of languages whose recall it does not suit: language,
@@ -167,7 +167,7 @@ def _as_options(draw: Draw) -> dict[str, Any]:
 
 
 def _read(task: Task, of: planning.Reading, pace: Pace) -> dict[str, float]:
-    return {"disputed": of.disputed, "audits": of.audits, "checks": of.checks + of.seconds, **pace.of(of.all)}
+    return {"disputed": of.disputed, "audits": of.audits, "checks": of.checks + of.seconds, **pace.of(of.work)}
 
 
 def _draw(stream: Stream, task: Task, draw: Draw, expected: Expected, pace: Pace) -> dict[str, Any]:

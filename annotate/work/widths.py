@@ -43,7 +43,7 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected) -> dict[st
             "share": each.share,
             "audits": read.audits,
             "read": read.all,
-            "hours": read.all * task.seconds / 3600,
+            "hours": read.work * task.seconds / 3600,
             "accuracy": width_of("accuracy", "", each),
             "error": width_of(ERROR, "", each),
             "recall": width_of("recall", typical, each) if typical else None,
@@ -68,18 +68,12 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected) -> dict[st
         "curve": _distinct([point(draw._replace(share=share)) for share in sorted({*SHARES, draw.share})], draw.share),
         "next": sorted(
             (
-                {"work": work, **point(each), "more": _work(stream, each) - _work(stream, draw)}
+                {"work": work, **point(each), "more": reading(stream, each).work - reading(stream, draw).work}
                 for work, each in _enlarged(stream, draw)
             ),
             key=lambda row: row["accuracy"] or 1,
         ),
     }
-
-
-def _work(stream: Stream, draw: Draw) -> float:
-    """Posts that anybody reads, adjudicators too."""
-    read = reading(stream, draw)
-    return read.all + read.checks + read.seconds
 
 
 def _enlarged(stream: Stream, draw: Draw) -> Iterator[tuple[str, Draw]]:
@@ -94,7 +88,7 @@ def _enlarged(stream: Stream, draw: Draw) -> Iterator[tuple[str, Draw]]:
     }
     steps = [step / 200 for step in range(201)]
     for work, enlarged in kinds.items():
-        enough = bisect_left(steps, more, key=lambda by, of=enlarged: _work(stream, of(by)) - _work(stream, draw))
+        enough = bisect_left(steps, more, key=lambda by, of=enlarged: reading(stream, of(by)).work - read.work)
         each = enlarged(steps[min(enough, len(steps) - 1)])
         if each != draw:
             yield work, each
@@ -134,7 +128,7 @@ def needed(task: Task, stream: Stream, size: int, wished: float, expected: Expec
                 "share": least and least.share,
                 "audits": read and read.audits,
                 "read": read and read.all,
-                "hours": read and read.all * task.seconds / 3600,
+                "hours": read and read.work * task.seconds / 3600,
             }
         )
     return found

@@ -67,7 +67,7 @@ def test_each_language_has_the_draw_that_gives_it_the_wished_width(demo_corpus):
         assert width(planned(row["measure"], row["language"], stream, draw, Expected())) <= 0.4
         assert needs["posts"] == pytest.approx(stream.share(row["language"]) * needs["size"])
         assert needs["disputed"] + needs["audits"] <= needs["reading"] + 1e-9
-        assert needs["hours"] == pytest.approx((needs["disputed"] + needs["audits"]) * 12 / 3600)
+        assert needs["hours"] == pytest.approx((needs["disputed"] + needs["audits"] + needs["checks"]) * 12 / 3600)
     assert {row["language"] for row in found["rows"]} == {"de", "en", "nl"} < set(languages_of(stream))
 
 
