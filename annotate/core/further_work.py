@@ -35,9 +35,10 @@ Enlarged = Callable[[int], tuple[Counted, Draw]]
 
 
 def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
-    """{"width", "wished", "seconds", "rows": [ROW, ...]}.
+    """{"width", "wished", "accuracy", "seconds", "rows": [ROW, ...]}.
 
-    width: of the 95% interval of accuracy, once all that is chosen has been read; wished: by default half of that.
+    width: of the 95% interval of accuracy, once all that is chosen has been read; wished: by default half of that,
+    to a tenth of a point; accuracy: what the predictor is expected to have.
     ROW: work (AUDITS, CHECKS, SECONDS, POSTS), label (whose audits; empty for all), amount (audits, checks, second
     opinions, or posts to draw, in all), posts (to read, adjudicators' too), hours, width, gain (of width, by hour), and
     enough: whether it reaches the wished width; else it is all that there is of this work. The most gain comes first.
@@ -50,7 +51,7 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
         return -width_of(*enlarged(amount))
 
     now, work_now = width_of(of.counted, of.draw), reading(of.counted, of.draw).work
-    wished = now / 2 if wished is None else wished
+    wished = max(0.001, round(now / 2, 3)) if wished is None else wished
     rows: list[dict[str, Any]] = []
     for work, label, most, enlarged in _kinds(of):
         if most < 1:
@@ -65,7 +66,8 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
             row = {"work": work, "label": label, "amount": total, "posts": posts, "hours": hours, "width": narrower}
             rows.append(row | {"gain": (now - narrower) / hours, "enough": place < most})
     rows.sort(key=lambda row: -row["gain"])
-    return {"width": now, "wished": wished, "seconds": of.seconds, "rows": rows if now > wished else []}
+    known = {"width": now, "wished": wished, "accuracy": of.expected.accuracy, "seconds": of.seconds}
+    return known | {"rows": rows if now > wished else []}
 
 
 def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:

@@ -9,6 +9,7 @@ from annotate.core.further_work import AUDITS, CHECKS, POSTS, SECONDS
 from annotate.kinds.labels import label_name
 from annotate.reports.curves import Spot, lines
 from annotate.reports.numbers import NOT_MEASURED, percent, rounded
+from annotate.reports.plans import in_points
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, table
 
 Widths = Mapping[str, Any]
@@ -83,8 +84,11 @@ def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
 
 
 def further_words(found: Widths) -> str:
-    now, wished = points(found["width"]).shown, points(found["wished"]).shown
-    measured = f"The 95% interval of accuracy will be about {now} points wide when all that is chosen has been read"
+    now = points(found["width"]).shown
+    measured = (
+        f"For a predictor that is right in {percent(found['accuracy'])} of the posts, the 95% interval of accuracy "
+        f"will be about {now} points wide when all that is chosen has been read"
+    )
     if not found["rows"]:
         narrow = found["width"] <= found["wished"]
         rest = "which is as narrow as wished" if narrow else "and no further work would make it narrower"
@@ -92,7 +96,8 @@ def further_words(found: Widths) -> str:
     pace = f"at {found['seconds']:,.1f} seconds an answer"
     all_there_is = " Rows with a larger width are all the work there is of that kind."
     short = "" if all(row["enough"] for row in found["rows"]) else all_there_is
-    return f"{measured}. Further work for {wished} points, {pace}; what narrows most per hour comes first.{short}"
+    wished = in_points(found["wished"])
+    return f"{measured}. Further work for {wished}, {pace}; what narrows most per hour comes first.{short}"
 
 
 def _curve_widths(found: Widths) -> Iterator[Column]:

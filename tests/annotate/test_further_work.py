@@ -13,6 +13,7 @@ from annotate.core.refusals import WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality.audits import contested_labels
+from annotate.reports.plans import in_points
 from annotate.work.adjudication import to_adjudicate
 from annotate.work.auditing import add_audits, add_checks
 from annotate.work.further_work import further_work, measured
@@ -53,7 +54,7 @@ def test_a_plan_with_the_tasks_counts_has_what_was_chosen(task):
 
 def test_each_kind_of_work_reaches_the_wished_width_or_is_all_there_is(task):
     found = further_work(task)
-    assert found["wished"] == found["width"] / 2
+    assert found["wished"] == pytest.approx(found["width"] / 2, abs=0.0005)
     assert {row["work"] for row in found["rows"]} >= {AUDITS, CHECKS}
     gains = [row["gain"] for row in found["rows"]]
     assert gains == sorted(gains, reverse=True)
@@ -145,7 +146,17 @@ def test_a_larger_draw_is_at_most_the_frame(task):
 def test_what_is_narrow_enough_needs_no_further_work(task):
     out = io.StringIO()
     call_command("audit", "task", "--width", "100", stdout=out)
-    assert "which is as narrow as wished." in out.getvalue()
+    assert "which is as narrow as wished." in " ".join(out.getvalue().split())
+
+
+def test_the_words_name_the_predictor_and_the_width_as_it_was_typed(task):
+    call_command("audit", "task", "--width", "3.25", stdout=(out := io.StringIO()))
+    said = " ".join(out.getvalue().split())
+    assert "For a predictor that is right in 95.0% of the posts, the 95% interval of accuracy will be about" in said
+    assert "Further work for 3.25 points, at" in said
+    by_default = further_work(task)
+    typed = further_work(task, float(in_points(by_default["wished"]).split()[0]) / 100)
+    assert [row["amount"] for row in typed["rows"]] == [row["amount"] for row in by_default["rows"]]
 
 
 def test_the_tasks_page_links_what_begins_the_work(task, client, manager):
