@@ -339,7 +339,7 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
         least = most = 0.0
     if not 0 < least <= most < inf:
         raise EvaluationError(
-            f"--missing-rate is {text!r}; write how many times as often at least and at most, as 1:3."
+            f"--missing-rate is {text!r}; write two numbers LOW:HIGH, as 1:3, with LOW above 0 and at most HIGH."
         )
     if not any(DESIGNS[gold.design].of_stream for gold in sets):
         raise EvaluationError("--missing-rate is for the audit of a uniform set, and none is given; leave it out.")

@@ -233,7 +233,9 @@ def test_a_range_of_rates_is_an_option_of_evaluate(world, tmp_path):
                 assert low < one["bounds"][0]
                 assert f"{low:.1%} to {high:.1%}, whatever" in other["note"]
     for text in ("3", "3:1", "0:2", "one:2", "1:inf", "1:2:3"):
-        with pytest.raises(EvaluationError, match="write how many times as often at least and at most, as 1:3"):
+        with pytest.raises(
+            EvaluationError, match="write two numbers LOW:HIGH, as 1:3, with LOW above 0 and at most HIGH"
+        ):
             report(missing_rate=text)
     with pytest.raises(
         EvaluationError, match="is for unresolved audits, and the gold set whole has none; leave it out"
