@@ -20,7 +20,7 @@ RESTORE = "Restore it, or export the set again."
 
 @dataclass(frozen=True)
 class RecordSet:
-    """An exported set whose units are not posts. size: how many units are measured."""
+    """An exported set that is measured unit by unit. size: how many units are measured."""
 
     folder: Path
     name: str
@@ -28,6 +28,7 @@ class RecordSet:
     digest: str
     manifest: Mapping[str, Any]
     size: int
+    noun: str  # what a unit is: post or record
 
     def described(self) -> dict[str, Any]:
         """What a report says of it."""
@@ -56,13 +57,20 @@ class PublishedSet(RecordSet):
 
 
 def check_set(
-    folder: Path, name: str, files: dict[str, Any], needed: Iterable[str] = (), *, finished: bool, unfinished: bool
+    folder: Path,
+    name: str,
+    files: dict[str, Any],
+    needed: Iterable[str] = (),
+    *,
+    noun: str = "record",
+    finished: bool,
+    unfinished: bool,
 ) -> None:
     """EvaluationError for a set that is not finished, unless `unfinished` allows that; GoldSetError for a file that is
     not as it was written, or is missing. files: name -> digest, by the manifest; needed: those that it must have."""
     if not (finished or unfinished):
         raise EvaluationError(
-            f"The gold set {name} in {folder} is unfinished: records that still wait for people are missing from it. "
+            f"The gold set {name} in {folder} is unfinished: {noun}s that still wait for people are missing from it. "
             "Export it again when it is done, or pass --unfinished to measure on it all the same."
         )
     changed, missing = differing(folder, files)
@@ -114,6 +122,7 @@ def _read(folder: Path, unfinished: bool) -> PublishedSet:
         digest=manifest["digest"],
         manifest=manifest,
         size=size,
+        noun="record",
         labels=labels,
         format=published["format"],
         files=dict(published["files"]),
@@ -123,7 +132,7 @@ def _read(folder: Path, unfinished: bool) -> PublishedSet:
 def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
     """What a report warns of where sets are unfinished."""
     return [
-        f"The gold set {gold.name} is unfinished: records that still wait for people are missing from it."
+        f"The gold set {gold.name} is unfinished: {gold.noun}s that still wait for people are missing from it."
         for gold in sets
         if not gold.finished
     ]

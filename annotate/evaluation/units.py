@@ -27,7 +27,7 @@ LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
 class Units(RecordSet):
     """Units with a gold label each; the lists and arrays have one element for each unit, (n,).
 
-    noun: post or record. form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first.
+    form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first.
     ids, gold: ids and gold labels. chances: with which each was drawn from the corpus and, in an unfinished set or one
     with parts, read since; weights: how many units each stands for, 1 where that is the least. scarce: languages of an
     unfinished set in which fewer than LEAST_COUNT of the units that were drawn have a label. groups: the place of the
@@ -37,7 +37,6 @@ class Units(RecordSet):
     """
 
     corpus: str
-    noun: str
     form: str
     labels: Sequence[str]
     ids: Sequence[str]
@@ -81,7 +80,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     task, finished = get(place, manifest, "task", dict), get(place, manifest, "finished", bool)
     form, name = get(place, task, "form", str), get(place, task, "name", str)
     noun = "post" if "posts" in manifest.get("counts", ()) else "record"
-    check_set(folder, name, get(place, manifest, "files", dict), finished=finished, unfinished=unfinished)
+    check_set(folder, name, get(place, manifest, "files", dict), noun=noun, finished=finished, unfinished=unfinished)
     jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
     together = get(place, task, "together", str)
     found = _Columns(together, split)

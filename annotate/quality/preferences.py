@@ -17,6 +17,7 @@ from annotate.core.preferences import Judgment, Order, Pair, Sides, Standing
 from annotate.kinds.preferences import between
 from annotate.models import Annotator, Comparison, Side, Task
 from annotate.quality import agreement
+from corpora.draw_contrasted import SYSTEMS
 
 # How many systems have an order, beyond which of two is preferred.
 LEAST_ORDERED = 3
@@ -56,6 +57,11 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
            ESTIMATE, "p", "out_of_line": bool}
     ESTIMATE, MEASURE: as quality/agreement.py has them.
     """
+    if systems := task.draw.parameters.get(SYSTEMS):
+        raise NoPreferences(
+            f"The task {task.name} compares two predictors by the labels that people give, not by preferences. Export "
+            f"its gold set, and run `assay evaluate {' --against '.join(systems)} --gold FOLDER`."
+        )
     if not task.kind.form.SIDED:
         raise NoPreferences(
             f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "

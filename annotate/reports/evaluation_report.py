@@ -393,8 +393,17 @@ def _names_of(report: dict) -> tuple[str, str]:
 
 
 def _better_of(apart: Mapping[str, Any] | None, names: tuple[str, str]) -> str:
-    """The name of the better one, if the interval of the difference says so; else nothing."""
-    return dict(zip(("first", "second"), names, strict=True)).get(apart.get("better"), "") if apart else ""
+    """The name of the better one, if the interval of the difference says so, as it is printed; else nothing."""
+    return (
+        dict(zip(("first", "second"), names, strict=True)).get(apart["better"], "")
+        if apart and _is_decided(apart)
+        else ""
+    )
+
+
+def _is_decided(apart: Mapping[str, Any]) -> bool:
+    """Whether zero lies outside the printed interval, whose ends have three decimals of the fraction."""
+    return bool(apart.get("better") and all(end is not None and round(end, 3) for end in (apart["low"], apart["high"])))
 
 
 def _difference(row: Mapping[str, Any]) -> Cell:
@@ -475,7 +484,7 @@ def _beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[s
 
 def _starred(row: Mapping[str, Any]) -> Cell:
     cell = _difference(row)
-    return replace(cell, shown=f"{cell.shown}{'*' * bool(row['better'])}")
+    return replace(cell, shown=f"{cell.shown}{'*' * _is_decided(row)}")
 
 
 def _tested(key: str) -> Callable[[dict], str]:

@@ -171,8 +171,10 @@ def test_a_predictor_that_has_not_seen_posts_that_came_later_is_refused(demo_cor
         open_compared("good@1", "cld2")
 
 
-def test_the_draw_is_not_enlarged(demo_corpus):
+def test_the_draw_is_not_enlarged_and_has_no_preferences(demo_corpus):
     open_compared("langid", "cld2")
+    with pytest.raises(CommandError, match=r"run `assay evaluate .*langid.* --against .*cld2.* --gold FOLDER`"):
+        call_command("preferences", "duel")
     with pytest.raises(CommandError, match="compare design, whose draws cannot be enlarged; open another task"):
         call_command("open_task", "duel", extend=True, size="100", verbosity=0)
 
@@ -184,6 +186,8 @@ def test_a_set_with_posts_that_wait_is_no_fair_look(demo_corpus, person, tmp_pat
         lease = take(reader, task)
         judge(reader, lease.pk, Answer(TRUTH[lease.unit.item.key]))
     call_command("export_gold", "duel", out=tmp_path / "gold", verbosity=0)
+    with pytest.raises(CommandError, match="is unfinished: posts that still wait for people are missing from it"):
+        call_command("evaluate", "cld2", gold=[tmp_path / "gold"])
     with pytest.raises(CommandError, match="--sequential is for finished sets of posts"):
         call_command("evaluate", "cld2", gold=[tmp_path / "gold"], unfinished=True, sequential=True)
     capsys.readouterr()

@@ -280,6 +280,16 @@ def test_the_better_of_two_stands_in_the_tables_by_its_name(report):
     assert "−8.1 [−9.5, −6.7]*" in [cell.shown for cell in recall.rows[0]]
 
 
+def test_no_system_is_named_better_where_the_printed_interval_touches_zero(report):
+    for row in report["comparison"]["rows"]:
+        row["high" if row["better"] == "second" else "low"] = -0.0004 if row["better"] == "second" else 0.0004
+    found = {section.slug: section.tables for section in evaluation_report.sections(report)}
+    [whole], [recall] = found["comparison"], found["comparison-recall"]
+    place = [column.key for column in whole.columns].index("better")
+    assert [row[place].shown for row in whole.rows] == ["", ""]
+    assert "−8.1 [−9.5, 0.0]" in [cell.shown for cell in recall.rows[0]]
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_without_a_uniform_set_the_better_figures_are_counted(form, report):
     report["comparison"]["rows"] = report["comparison"]["rows"][2:3]
