@@ -17,7 +17,7 @@ from annotate.reports import filter_audits as of_filter
 from annotate.reports import widths
 from annotate.reports.terminal import as_lines, wrapped
 from annotate.work import auditing, contesting
-from annotate.work.further_work import further_work
+from annotate.work.further_work import further_work, measures_accuracy
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
 CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
@@ -58,6 +58,8 @@ def run(values, progress) -> Outcome:
             raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
         sent = contesting.contest_all(task)
         return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
+    if values["width"] and not measures_accuracy(task):
+        raise ActionError(f"Task {task.name} measures no accuracy of a stream of posts. Leave out --width.")
     tell = next((tell for name, tell in TOLD.items() if name in task.kind.protections), None)
     if tell is None:
         return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
@@ -70,6 +72,8 @@ def run(values, progress) -> Outcome:
 def _check(values: Values) -> None:
     if values["add"] and values["contest"]:
         raise ActionError("--add and --contest are two steps: what is added is to be read before it can contest.")
+    if values["width"] and (values["add"] or values["contest"]):
+        raise ActionError("--width is an option of the report, which --add and --contest do not show. Leave it out.")
     given = [option.spelled for option in (CHECKS, LANGUAGES, DRY_RUN) if values[option.name]]
     if given and not values["add"]:
         raise ActionError(f"{', '.join(given)}: an option of --add, which is not given. Say with it how many to add.")

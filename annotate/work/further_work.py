@@ -19,10 +19,15 @@ from annotate.work.plan import draw_of
 
 def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | None:
     """As core/further_work.narrowing, or None for a task that measures no accuracy of a stream."""
-    if "audit" not in task.kind.protections or not DESIGNS[task.draw.design].of_stream:
+    if not measures_accuracy(task):
         return None
     counts = measured(task)
     return narrowing(counts, wished) if counts.counted.posts else None
+
+
+def measures_accuracy(task: Task) -> bool:
+    """Whether it measures the accuracy of a predictor in the stream from which its posts come."""
+    return "audit" in task.kind.protections and DESIGNS[task.draw.design].of_stream
 
 
 def measured(task: Task) -> Measured:

@@ -5,6 +5,7 @@ import json
 import shlex
 
 import pytest
+from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core.further_work import AUDITS, CHECKS, POSTS, SECONDS, narrowing
@@ -180,6 +181,13 @@ def test_counting_asks_the_database_as_often_for_more_posts(make_task, django_as
 
 def test_a_task_for_one_language_has_no_accuracy_to_narrow(make_task):
     assert further_work(make_task([DISPUTED] * 3, asked="de")) is None
+    with pytest.raises(CommandError, match=r"^Task task measures no accuracy of a stream.*Leave out --width\.$"):
+        call_command("audit", "task", "--width", "3")
+
+
+def test_a_width_is_refused_where_no_report_is_shown(task):
+    with pytest.raises(CommandError, match=r"--width is an option of the report"):
+        call_command("audit", "task", "--add", "5", "--width", "3")
 
 
 def test_the_default_is_that_of_a_plan(make_task):
