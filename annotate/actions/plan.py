@@ -11,6 +11,7 @@ from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
 from annotate.models import Task
 from annotate.reports import plans as told
 from annotate.reports import widths as told_of_widths
+from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines, wrapped
 from annotate.work import plan as planning
 from annotate.work import widths
@@ -85,7 +86,7 @@ def run(values, progress) -> Outcome:
         )
     expected = Expected(values["accuracy"], values["wrong"], values["voted"], values["others"], values["false_yes"])
     if values["size"]:
-        return _of_draw(name, task, stream, min(values["size"], stream.posts), wished, expected)
+        return _of_draw(name, task, stream, values["size"], wished, expected)
     measures = list(dict.fromkeys(values["measure"] or BOTH))
     languages = [code for code in there if code in values["languages"]] or there
     progress.begin(sum(1 if measure == "accuracy" else len(languages) for measure in measures), "figure")
@@ -112,14 +113,18 @@ def run(values, progress) -> Outcome:
     return Outcome([*said, *told.words(found, name, wished)], data={"corpus": name, "width": values["width"], **found})
 
 
-def _of_draw(name: str, task: Task, stream: Stream, size: int, wished: float, expected: Expected) -> Outcome:
+def _of_draw(name: str, task: Task, stream: Stream, asked: int, wished: float, expected: Expected) -> Outcome:
+    size = min(asked, stream.posts)
     found = widths.widths(task, stream, size, expected)
     needed = widths.needed(task, stream, size, wished, expected)
+    if found["accuracy"] is None:
+        raise ActionError(f"A draw of {many(size, 'post')} is too small for any interval of accuracy. Raise --size.")
     said = [as_lines(told_of_widths.language_table(found)), "", wrapped(told_of_widths.words(found)), ""]
     said += [as_lines(told_of_widths.curve_table(found)), "", told_of_widths.next_words(found)]
     said += [as_lines(told_of_widths.next_table(found)), "", f"For {told.in_points(wished)}:"]
     said += [as_lines(told_of_widths.needed_table(needed)), "", wrapped(told_of_widths.NEEDED_WORDS)]
-    return Outcome(said, data={"corpus": name, "width": 100 * wished, "size": size, **found, "needed": needed})
+    few = [f"The corpus holds only {many(size, 'post')}, so the plan is for all of them."] if size < asked else []
+    return Outcome(said, few, {"corpus": name, "width": 100 * wished, "size": size, **found, "needed": needed})
 
 
 ACTION = Action(

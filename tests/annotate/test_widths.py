@@ -5,6 +5,7 @@ import json
 import re
 
 import pytest
+from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core.planning import Expected, Stream, reading
@@ -124,3 +125,13 @@ def test_plan_and_a_dry_run_say_the_same_widths_of_a_draw(demo_corpus):
     assert re.search(r"^language +name +posts +audits +recall +precision +error$", out.getvalue(), re.M)
     assert re.search(r"^→ 15\.0% ", out.getvalue(), re.M)
     assert "\nFor 20 points:\nmeasure " in out.getvalue()
+
+
+def test_a_plan_of_a_size_that_no_draw_can_have_or_that_gives_no_interval_says_so(demo_corpus):
+    with pytest.raises(
+        CommandError, match=r"^A draw of 1 post is too small for any interval of accuracy\. Raise --size\.$"
+    ):
+        call_command("plan", NAME, size=1)
+    err = io.StringIO()
+    call_command("plan", NAME, size=1_000_000, stdout=io.StringIO(), stderr=err)
+    assert "posts, so the plan is for all of them." in err.getvalue()
