@@ -71,7 +71,8 @@ def evaluate_units(
     frame = frame_of(units, reading.get("corpus", "")) if judge else frozenset()
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
-    units, systems = _in_classes(units, systems)
+    if units.noun == POST:
+        units, systems = _in_classes(units, systems)
     names = system_names([predictions, against][: len(systems)], [each.name for each in systems])
     report = _report(units, form, systems, names)
     if not judge:
@@ -81,10 +82,8 @@ def evaluate_units(
 
 
 def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:
-    """Units and predictions with the classes that the systems tell apart, in place of the labels. Those of posts,
-    which may be any language, are the ones that occur; other sets stay as they are."""
-    if units.noun != POST:
-        return units, systems
+    """Posts and predictions with the classes that the systems tell apart, in place of the labels: those that occur,
+    since a post may be in any language."""
     fold = folding([each.mapping for each in systems])
 
     def folded(labels: Iterable[str]) -> list[str]:

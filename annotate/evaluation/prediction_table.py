@@ -67,7 +67,9 @@ def of_predictor(
     counted = Counter(taken[label] for label in said.values())
     listed = [taken[said[key]] for key in ids]
     counted.subtract(listed)
-    return Predictions(spelled, listed, None, _refusals(spelled, listed), +counted, found.mapping)
+    refused = listed.count(REFUSED)
+    notes = [f"{spelled}: {_refusals(refused, len(listed))}"] if refused else []
+    return Predictions(spelled, listed, None, notes, +counted, found.mapping)
 
 
 def read_table(
@@ -252,13 +254,14 @@ class _Reader:
                 f"in {many(ties, 'row')} several labels have the highest score; the first of them in the task's "
                 "order was taken."
             )
-        return [*(f"{self.path.name}: {words}" for words in found), *_refusals(self.path.name, self.said)]
+        if refused := self.said.count(REFUSED):
+            found.append(_refusals(refused, len(self.said)))
+        return [f"{self.path.name}: {words}" for words in found]
 
 
-def _refusals(name: str, said: Sequence[str | None]) -> list[str]:
-    number = sum(label == REFUSED for label in said)
-    units = "1 unit has" if number == 1 else f"{number:,} of {len(said):,} units have"
-    return [f"{name}: {units} no label, a refusal, which counts as a wrong answer."] if number else []
+def _refusals(number: int, units: int) -> str:
+    found = "1 unit has" if number == 1 else f"{number:,} of {units:,} units have"
+    return f"{found} no label, a refusal, which counts as a wrong answer."
 
 
 def _ties(scores: Floats) -> int:

@@ -94,7 +94,8 @@ class Measures:
                 gold, said, either = (int(domain.sum()) for domain in (is_gold, is_said, is_gold | is_said))
                 yield row("precision", of, pairs.share(is_gold, is_said), said, "" if said else "never predicted")
                 yield row("recall", of, pairs.share(is_said, is_gold), gold, "" if gold else "never in gold")
-                yield row("f1", of, pairs.estimate(self._f1_of(place), [either]), either)
+                f1 = pairs.estimate(lambda of, place=place: classes.f1s(of)[..., place], [either])
+                yield row("f1", of, f1, either)
 
     @property
     def units_of_labels(self) -> list[int]:
@@ -105,10 +106,6 @@ class Measures:
     @property
     def macros(self) -> dict[str, Measure]:
         return {f"macro_{name}": classes.macro(measure, self.occurring) for name, measure in BY_LABEL.items()}
-
-    @staticmethod
-    def _f1_of(place: int) -> Measure:
-        return lambda of: classes.f1s(of)[..., place]
 
     def sliced(self, of: Mapping[str, str], kept: Bools) -> Iterator[Row]:
         """The first measures of some of the units; macro F1 over the labels that occur there."""
