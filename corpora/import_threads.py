@@ -53,7 +53,7 @@ from corpora.staging import PartWriter, RejectLog
 # joined with the one that it answers, which may stand before it, after it, or in another file.
 #
 # DuckDB joins on disk, beyond its limit of memory, and no step follows a thread message by message, so neither the
-# number of messages nor the length of a thread matters. import_threads.py decides what becomes of the pairs.
+# number of messages nor the length of a thread matters.
 
 
 _BATCH_ROWS = 10_000
@@ -72,8 +72,10 @@ class Reading:
 
 
 def stage(staged: Path, paths: list[Path], formats: list[str], logs: list[RejectLog], how: Reading) -> list[int]:
-    """Write the messages of the files to the staging file, one batch at a time, and what is none to each file's log.
-    Returns the rows of each file. CorpusError where one has none."""
+    """Write the messages of the files to the staging file in batches, and rows that are no messages to each file's log.
+
+    Returns the number of rows of each file. CorpusError if a file has none.
+    """
     staged.parent.mkdir(exist_ok=True)
     rows = [0] * len(paths)
     with pq.ParquetWriter(staged, MESSAGES_SCHEMA) as writer:

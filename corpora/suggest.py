@@ -56,7 +56,7 @@ def terms_of(text: str) -> list[str]:
 
 
 class Phrases:
-    """The labels of concepts, as phrases that are looked for in texts."""
+    """The labels of concepts, as phrases to find in texts."""
 
     def __init__(self, labels: Iterable[tuple[str, str]]) -> None:
         """labels: (concept, text of one of its labels); labels of the same terms are one phrase."""
@@ -123,7 +123,10 @@ def _documents(matrix: csr_array) -> np.ndarray:
 
 
 def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
-    """For each document the concepts of which a label stands in it, with their scores. counts: of phrases' numbers."""
+    """Yield, for each document, the concepts with a label in its text, and their scores.
+
+    counts: how often each phrase occurs in each document, by the phrase's number.
+    """
     matrix, numbers = counts.matrix(), counts.things()
     rarity = [log((len(counts) + 1) / documents) for documents in _documents(matrix)]
     for row in range(len(counts)):

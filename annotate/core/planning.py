@@ -369,9 +369,11 @@ class _Labels(NamedTuple):
 def _errors(
     checked: Sequence[tuple[float, float]], said: float, wrong: float = 0.0, repeated: float = 0.0
 ) -> Errors | None:
-    """Of checks; None where there are none. checked: (weight, how many); said: of the labels checked, the share that
-    the predictor says too; wrong, repeated: the shares that the checks find wrong, and that the predictor does not say,
-    or says too."""
+    """The errors that checks find, or None without checks.
+
+    checked: (weight, number of checks); said: the share of checked labels that the predictor gives as well; wrong,
+    repeated: the shares of checked labels that are wrong and that the predictor does not give, or gives as well.
+    """
     of_said, of_all = Unread(), Unread()
     for weight, number in checked:
         of_said.add(weight, 0, said * number, min(said, repeated) * number)

@@ -49,7 +49,7 @@ _BLOCK_BYTES = 1 << 18
 class LangidModel:
     """languages: langid.py's codes, n of them. following: (states * 256,), the state after a state and a byte; pairs:
     (65536,), the state after two bytes from the root, state 0. state_scores: (states, n); prior: (n,).
-    memory: how many bytes tell where the automaton stands, two at least."""
+    memory: how many of the last bytes determine the state, at least two."""
 
     languages: tuple[str, ...]
     following: NDArray[np.int32]
