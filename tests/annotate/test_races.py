@@ -43,16 +43,16 @@ class Reader:
         self.counts = Counter()
 
     def work(self):
-        end = time.monotonic() + HANGS
-        while time.monotonic() < end:
+        """Work until nothing is left that this person is given, now and after what others do has come back."""
+        tries = 20
+        while tries and self.task.units.filter(stage=stages.QUEUED).exists():
             lease = take(self.annotator, self.task)
-            if lease is not None:
-                self.one_unit(lease.pk)
-            elif self.task.units.filter(stage=stages.QUEUED).exists():
+            if lease is None:
+                tries -= 1
                 time.sleep(0.05)
             else:
-                return
-        raise AssertionError("the queue does not end")
+                tries = 20
+                self.one_unit(lease.pk)
 
     def one_unit(self, lease):
         way = self.random.random()
@@ -170,7 +170,11 @@ def test_thirty_two_people_at_once_lose_nothing_and_label_nothing_twice(make_tas
     task = make_task([DISPUTED] * units, redundancy=redundancy, skip_limit=2)
     people = [person(f"reader{number}", "de en" if number % 2 else "de") for number in range(PEOPLE)]
     readers = [Reader(annotator, task, f"{redundancy} {annotator}") for annotator in people]
-    assert at_once(*(reader.work for reader in readers)) == [None] * PEOPLE
+    end = time.monotonic() + HANGS
+    # The last at work may undo an answer and name another language, after all its readers have gone: they come back.
+    while task.units.filter(stage=stages.QUEUED).exists():
+        assert time.monotonic() < end, "the queue does not end"
+        assert at_once(*(reader.work for reader in readers)) == [None] * PEOPLE
 
     for unit in task.units.prefetch_related("judgments", "transitions"):
         check_unit(unit, task)
