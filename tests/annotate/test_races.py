@@ -147,7 +147,9 @@ def check_unit(unit, task):
     live = [judgment for judgment in unit.judgments.all() if judgment.voided_at is None]
     answers = [judgment.label for judgment in live if judgment.kind == Judgment.ANSWER]
     assert len(answers) <= unit.redundancy
-    assert held_at_once(unit) <= unit.redundancy
+    # Whoever names another language has a second person asked, until they take that back.
+    was_named = any(transition.event == "named" for transition in unit.transitions.all())
+    assert held_at_once(unit) <= unit.redundancy + was_named
     if unit.stage == stages.LABELLED:
         assert (len(answers), majority(answers)) == (unit.redundancy, unit.label)
     else:
@@ -156,7 +158,7 @@ def check_unit(unit, task):
         conflict = len(answers) == unit.redundancy and majority(answers) is None
         # Somebody may have named the language of another queue, and nobody there said the same.
         named = {code for code in answers if code != unit.visited[0]}
-        assert conflict or named or (unit.round == task.rounds and len(skips) >= task.skip_limit)
+        assert conflict or named or (unit.round >= task.rounds and len(skips) >= task.skip_limit)
     stage = stages.NEW
     for transition in unit.transitions.all():
         assert transition.from_stage == stage
