@@ -6,4 +6,7 @@ class AnnotateConfig(AppConfig):
     verbose_name = "Annotation"
 
     def ready(self):
+        from annotate import controls
+
+        controls.load()
         from annotate.actions import database_settings  # noqa: F401 - registers its check

@@ -14,7 +14,7 @@ FLOORS = (
     ("annotate.models", "annotate.reports"),
     ("annotate.quality", "annotate.manual"),
     ("annotate.work", "annotate.goldsets"),
-    ("annotate.evaluation",),
+    ("annotate.controls", "annotate.evaluation"),
     ("annotate.actions",),
     ("annotate.notebook", "annotate.pages", "annotate.program"),
     ("annotate.management",),

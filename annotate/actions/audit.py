@@ -7,6 +7,8 @@ from django.db import transaction
 from annotate.actions.action import Action, ActionError, Outcome, Values, task_named
 from annotate.actions.opened import NOT_KEPT, lacking
 from annotate.actions.options import TASK
+from annotate.controls.audit import add_audits, contest_all
+from annotate.controls.rechecks import add_checks
 from annotate.core.option import Option, codes, flag, points, whole_number
 from annotate.models import Task
 from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
@@ -16,7 +18,6 @@ from annotate.reports import declared_audits as of_declared
 from annotate.reports import filter_audits as of_filter
 from annotate.reports import widths
 from annotate.reports.terminal import as_lines, wrapped
-from annotate.work import auditing, contesting
 from annotate.work.further_work import further_work, measures_accuracy
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
@@ -45,9 +46,9 @@ DRY_RUN = Option("dry_run", flag, False, help="with --add: only say how many it 
 
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
-    audited = "audit" in task.kind.protections
+    audited = "audit" in task.kind.controls
     _check(values)
-    if values["add"] and values["checks"] and "checks" not in task.kind.protections:
+    if values["add"] and values["checks"] and "checks" not in task.kind.controls:
         raise ActionError(f"{task.name} has no checks to add to: its kind of question asks several people.")
     if values["add"] and not (audited or values["checks"]):
         raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
@@ -56,15 +57,15 @@ def run(values, progress) -> Outcome:
     if values["contest"]:
         if not audited:
             raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
-        sent = contesting.contest_all(task)
+        sent = contest_all(task)
         return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
     if values["width"] and not measures_accuracy(task):
         raise ActionError(f"Task {task.name} measures no accuracy of a stream of posts. Leave out --width.")
-    tell = next((tell for name, tell in TOLD.items() if name in task.kind.protections), None)
+    tell = next((tell for name, tell in TOLD.items() if name in task.kind.controls), None)
     if tell is None:
         return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
     told_of = tell(task)
-    if "checks" in task.kind.protections:
+    if "checks" in task.kind.controls:
         told_of = _with_checks(task, told_of)
     return _with_further_work(task, told_of, values["width"] and values["width"] / 100)
 
@@ -80,7 +81,7 @@ def _check(values: Values) -> None:
 
 
 def _add(task: Task, values: Values) -> Outcome:
-    add, to = (auditing.add_checks, "checks") if values["checks"] else (auditing.add_audits, "audit")
+    add, to = (add_checks, "checks") if values["checks"] else (add_audits, "audit")
     with transaction.atomic():
         added = add(task, values["add"], values["languages"])
         warned = lacking(task)

@@ -323,8 +323,8 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         "languages": "languages" in design.options and (design.asks_each or not kind.is_routed),
         "labels": kind.is_routed and not design.asks_each,
         "size": not design.sets_sizes,
-        "gold": "gold answers" in kind.protections,
-        "gold_column": "gold answers" in kind.protections,
+        "gold": "gold answers" in kind.controls,
+        "gold_column": "gold answers" in kind.controls,
         "reuse": design.asks_each,
         "suggest_from": kind.thesaurus is not None,
     }

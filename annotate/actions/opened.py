@@ -42,7 +42,7 @@ SHOWN = 5  # languages whose expected width is shown
 def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> Outcome:
     """size: the number that was asked for, if any. dry_run: nothing is kept, and the expected work is told."""
     task = opened.task
-    of_protection = (tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.protections)
+    of_protection = (tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.controls)
     design = DESIGNS[task.draw.design]
     tell = _compared if design.compares else _balanced if design.names_answers else next(of_protection, _declared)
     outcome = tell(opened, size, extended)
@@ -103,7 +103,7 @@ def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[st
 
 
 def _widths(task: Task) -> dict[str, Any] | None:
-    if "audit" not in task.kind.protections or not DESIGNS[task.draw.design].of_stream:
+    if "audit" not in task.kind.controls or not DESIGNS[task.draw.design].of_stream:
         return None
     return widths(task, stream_of(task.draw.corpus.name, task), task.draw.size, Expected())
 

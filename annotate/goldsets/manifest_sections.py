@@ -55,15 +55,15 @@ def sections_of(export: Export, published: Published) -> dict[str, Any]:
 
 
 def _audit(export: Export, published: Published) -> dict | None:
-    return audits.report(export.task) if "audit" in export.kind.protections else None
+    return audits.report(export.task) if "audit" in export.kind.controls else None
 
 
 def _decoys(export: Export, published: Published) -> dict | None:
-    return decoys.report(export.task) if "decoys" in export.kind.protections else None
+    return decoys.report(export.task) if "decoys" in export.kind.controls else None
 
 
 def _checks(export: Export, published: Published) -> dict | None:
-    return checks.report(export.task) if "checks" in export.kind.protections else None
+    return checks.report(export.task) if "checks" in export.kind.controls else None
 
 
 def _splits(export: Export, published: Published) -> dict:

@@ -128,7 +128,7 @@ def declared_class(item, task) -> str | None:
 # What differs where people audit a filter.
 OF_FILTER: Mapping[str, Any] = {
     "designs": ("filtered", "records", "compare"),
-    "protections": frozenset({"audit of a filter", "gold answers", "test"}),
+    "controls": ("audit of a filter", "gold answers", "test"),
     "sections": ("filter_audit", *SECTIONS),
 }
 # What differs where the answers are named with the draw, as classes are.
@@ -138,7 +138,7 @@ FROM_DRAW: Mapping[str, Any] = {
     "options": (*ASKED, *OF_CROWDS, *OF_DECLARED_AUDIT, *OF_TEST, *OF_GOLD),
     # Declared labels stand, unless people are asked to audit them.
     "defaults": {"audit_share": 0.0, "audit_least": 0, "test_items": 0, "gold_share": 0.0},
-    "protections": frozenset({"audit of declared labels", "gold answers", "test"}),
+    "controls": ("audit of declared labels", "gold answers", "test", "replenishment"),
     "audit_strata": ("item__language", "agreed_label"),
     "sections": ("sets", "declared_audit", "people", "gold_answers", "honeypots", "agreement", "published"),
     "card": "annotate/card_documents.md",
@@ -172,7 +172,7 @@ def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named
         "bench": "annotate/bench_declared.html",
         "options": OPTIONS,
         "designs": (("records",) if values.get("together") else ("records", "compare")) if asked else (),
-        "protections": frozenset({"gold answers", "test"}) if asked else frozenset(),
+        "controls": ("gold answers", "test") if asked else (),
         "waits": True,
         "is_routed": False,
         "enters_by": "asked",

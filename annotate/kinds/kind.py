@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
 
+from annotate.kinds.control import QualityControl, controls_of
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import question_about
 from annotate.kinds.tongues import ENGLISH, spoken, tongue
@@ -186,8 +187,8 @@ class Kind:
     # Fields of its records that people do not see and its sets have, and the field that names the split of each.
     kept: tuple[str, ...] = ()
     split: str = ""
-    # What protects its numbers, besides several answers: of audit, decoys, checks, gold answers, test.
-    protections: frozenset[str] = frozenset()
+    # The quality controls of its tasks by name, in the order in which they act; those of its form come after them.
+    controls: tuple[str, ...] = ()
     # Whether units wait for people who may answer, however long; otherwise they are sent on when there are too few.
     waits: bool = False
     # The language that an answer names, whose readers can confirm it; empty if it names none.
@@ -283,6 +284,10 @@ class Kind:
     def flag_needs_shift(self) -> bool:
         """Whether the key that flags a unit is Shift and F, since F alone finds concepts or gives an answer."""
         return self.thesaurus is not None or FLAG.code in {each.key for each in self.answers.values()}
+
+    @property
+    def quality_controls(self) -> tuple[QualityControl, ...]:
+        return controls_of((*self.controls, *self.form.CONTROLS))
 
     @property
     def answered_here(self) -> bool:

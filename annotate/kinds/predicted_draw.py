@@ -1,8 +1,8 @@
 """The draw of documents that people are to label for balanced sets, by what a predictor says of them.
 
 Drawn are as many of each class as the sets need if the predictor is right in all of them; what follows in the order of
-the lots is drawn where it was not (work/drawing_on.py). Which set a document is in is known once people have labelled
-it (goldsets/balancing.py).
+the lots is drawn where it was not (controls/replenishment.py). Which set a document is in is known once people have
+labelled it (goldsets/balancing.py).
 """
 
 from collections import Counter

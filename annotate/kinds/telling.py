@@ -126,16 +126,16 @@ def _watched(kind: Kind) -> Iterator[str]:
             f"Before they begin they take a test of {items} questions, of which {value(kind, 'pass_mark'):.0%} must "
             f"be right, {tries} {'time' if tries == 1 else 'times'} at most."
         )
-    elif "test" in kind.protections:
+    elif "test" in kind.controls:
         yield "Nobody is tested before they begin."
     if share := value(kind, "gold_share"):
         yield f"Of the units given to a person, {share:.0%} have a known answer, if the task is opened with --gold."
-    elif "gold answers" in kind.protections:
+    elif "gold answers" in kind.controls:
         yield "No known answers are hidden among the work."
     if audit := value(kind, "audit_share"):
         of = "whose class is declared" if kind.answers_from_draw else "on which the detectors agree"
         yield f"Of the {kind.noun}s {of}, {audit:.0%} are read by people all the same."
-    if "decoys" in kind.protections and (decoys := value(kind, "decoy_share")) != 0:
+    if "decoys" in kind.controls and (decoys := value(kind, "decoy_share")) != 0:
         number = "As many decoys as bound false Yes" if decoys is None else f"For each post, {decoys:g} decoys"
         yield f"{number} are hidden: posts known not to be in the language."
 

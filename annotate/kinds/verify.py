@@ -51,7 +51,7 @@ KIND = languages.about_languages(
     # One language is asked about, so there is one queue: a second reader of it is asked, not a second language.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision", "triggers"),
-    protections=frozenset({"decoys", "checks"}),
+    controls=("checks", "decoys"),
     language_paths=("asked",),
     card="annotate/card_verify.md",
     candidates=lambda unit, routes: routes.with_extras([unit.asked]),

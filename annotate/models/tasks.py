@@ -9,6 +9,7 @@ from django.db.models import Exists, OuterRef, Subquery
 
 from annotate.core.lottery import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of
+from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS
 from corpora.models import Draw
 from corpora.vocabularies import vocabulary_of
@@ -128,6 +129,11 @@ class Task(_Options, models.Model):
     def kind(self) -> Kind:
         kind = kind_of(self.kind_slug, self.kind_file) if self.kind_file else KINDS[self.kind_slug]
         return kind.with_version(vocabulary_of(self.vocabulary_id)) if self.vocabulary_id else kind
+
+    @cached_property
+    def controls(self) -> tuple[QualityControl, ...]:
+        """The quality controls whose hooks are called around each answer."""
+        return tuple(control for control in self.kind.quality_controls if control.applies(self))
 
     @property
     def read_in(self) -> list[str]:

@@ -60,7 +60,7 @@ def note(request, thing: Model, words: str, act: int = CHANGE) -> None:
 
 def tabs(task: Task) -> list[tuple[str, str]]:
     """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
-    tested = "test" in task.kind.protections
+    tested = "test" in task.kind.controls
     return [
         ("manage-task", "Progress"),
         ("manage-people", "People"),

@@ -70,7 +70,7 @@ AUDITS = {
 
 def audit_of(task: Task) -> dict[str, Any]:
     """Heading, table and words; empty where nothing was chosen for an audit."""
-    audit = next((each for name, each in AUDITS.items() if name in task.kind.protections), None)
+    audit = next((each for name, each in AUDITS.items() if name in task.kind.controls), None)
     found = audit.report(task) if audit else None
     return (
         {"heading": audit.heading, "table": audit.table(found), "words": audit.words(found)} if audit and found else {}

@@ -1,7 +1,7 @@
 """How wrong the detectors are where they agree, by what people found in the posts chosen for the audit.
 
 Posts are chosen by lot when units are added. A reader is not told, and an adjudicator who checks the answer sees
-neither it nor the votes. Where too much of a language may be wrong, people label all of it (work/contesting.py).
+neither it nor the votes. Where too much of a language may be wrong, people label all of it (controls/audit.py).
 """
 
 from collections.abc import Collection, Iterable

@@ -159,7 +159,7 @@ def limit_words(audit: dict, task: str) -> list[str]:
 
 
 def contested(sent: dict[str, int]) -> str:
-    """What work/contesting.contest_all did."""
+    """What controls/audit.contest_all did."""
     if not sent:
         return (
             "No language that has unread posts and a finished audit is over the limit, so nothing was sent to people."
@@ -168,7 +168,7 @@ def contested(sent: dict[str, int]) -> str:
 
 
 def added(posts: dict[str, int], wanted: int, to: str) -> str:
-    """What work/auditing.py added. wanted: how many it was asked for; to: "audit" or "checks"."""
+    """What controls/audit.py or rechecks.py added. wanted: how many it was asked for; to: "audit" or "checks"."""
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
     all_there_are = f" These are all there are, and not {count(wanted)}." if number < wanted else ""

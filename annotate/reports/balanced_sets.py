@@ -22,7 +22,7 @@ def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
 
 
 def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """rows: of work/drawing_on.standing, a class in a language each."""
+    """rows: of quality/classes.standing, a class in a language each."""
     columns = (
         *LANGUAGE,
         Column("class", "class"),

@@ -17,14 +17,10 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
 from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.quality import sides
 from annotate.quality.checks import adjudicators, is_seconded, nobody_else
 from annotate.quality.pauses import PAUSED, running
-from annotate.work.choosing import keep_concepts
-from annotate.work.contesting import check_limit
-from annotate.work.drawing_on import draw_on
 from annotate.work.judging import check, check_words, read_answer
-from annotate.work.moving import move
+from annotate.work.moving import move, seen
 from annotate.work.permit import check_willing
 
 # The cases by which a list may be cut: what is checked blind, whatever for, and of all others what people answered. A
@@ -112,7 +108,7 @@ def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[s
     by_key = {unit.pk: unit for unit in listed}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     said = [(by_key[unit], label) for unit, label in live]
-    for (unit, _stored), label in zip(said, sides.seen(annotator, said), strict=True):
+    for (unit, _stored), label in zip(said, seen(annotator, said), strict=True):
         answers.setdefault(unit.pk, []).append(label)
     return [(unit, [] if unit.blind else unit.task.kind.list_row(unit, answers.get(unit.pk, []))) for unit in listed]
 
@@ -227,7 +223,8 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     unit = locked(unit_id)
     if running(annotator, unit.task):
         raise Paused(_(PAUSED))
-    answer = sides.stored(answer, unit, annotator)
+    for control in unit.task.controls:
+        answer = control.stored(answer, unit, annotator)
     own = unit.judgments.binding().filter(annotator=annotator).first()
     said = (kind, answer.label, answer.reason.strip(), answer.comment.strip())
     if own and (own.kind, own.label, own.reason, own.comment) == said:
@@ -242,7 +239,8 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
     check_reason(answer.reason, answer.comment)
     if kind == Judgment.SETTLE:
         check(unit.task.kind, replace(answer, reason="", comment=""), unit)
-    sides.keep_side(unit, annotator)
+    for control in unit.task.controls:
+        control.shown(unit, annotator)
     judgment = Judgment.objects.create(
         unit=unit,
         annotator=annotator,
@@ -252,12 +250,12 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
         comment=answer.comment.strip(),
         answered_at=timezone.now(),
     )
-    if answer.label:
-        keep_concepts(judgment, answer)
+    for control in unit.task.controls:
+        control.judged(judgment, answer)
     event, stage, label = came_to(unit)
     move(unit, event, stage, by=annotator.user, judgment=judgment, label=label)
-    check_limit(unit)
-    draw_on(unit)
+    for control in unit.task.controls:
+        control.moved(unit)
     return judgment
 
 

@@ -21,8 +21,6 @@ from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFo
 from annotate.kinds import Answer
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Change, Judgment, Task, Unit
-from annotate.quality import sides
-from annotate.work.choosing import rows_of
 from annotate.work.judging import check
 from annotate.work.moving import NO_ROW, move
 from annotate.work.permit import acting, midnight
@@ -68,7 +66,8 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
                 _("You may not work in %(language)s any more, so your answer stands.")
                 % {"language": label_name(first.lease.queue)}
             )
-        answer = sides.stored(answer, first.unit, annotator)
+        for control in permit.task.controls:
+            answer = control.stored(answer, first.unit, annotator)
         check(permit.task.kind, answer, first.unit)
         said = latest([first]).get(first.unit_id, first)
         if said.label == answer.label:
@@ -119,8 +118,9 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     judgment.lease_id = judgment.lease_id if keep else lease.pk
     judgment.label, judgment.reason, judgment.comment = answer.label, answer.reason, answer.comment.strip()
     insert_one(judgment)
-    for concept in rows_of(judgment, answer):
-        insert_one(concept, keep=keep)
+    for control in judgment.unit.task.controls:
+        for part in control.parts(judgment, answer):
+            insert_one(part, keep=keep)
     # The numbers of the next judgment and the next lease do not tell whether these were kept.
     for row in (judgment, lease):
         rows = type(row).objects.filter(pk=NO_ROW if keep else row.pk)

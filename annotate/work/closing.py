@@ -1,6 +1,7 @@
 """Closing a task, so that it hands out no more work, and opening it again. What was answered stays either way."""
 
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 from django.db import transaction
@@ -8,13 +9,11 @@ from django.db.models import Exists, OuterRef, QuerySet, Subquery
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.refusals import WrongStage
+from annotate.core.refusals import NotFound, WrongStage
 from annotate.models import Judgment, Lease, Task, Transition, Unit
 from annotate.quality import commitments
 from annotate.work.adjudication import came_to, somebody_else
-from annotate.work.contesting import locked
-from annotate.work.drawing_on import draw_later
-from annotate.work.moving import BATCH, PLAIN, move, moved, save_all
+from annotate.work.moving import BATCH, PLAIN, locked, move, moved, save_all
 from annotate.work.routing import decide_without_more, is_audit, is_settled_by_most, is_unconfirmed
 
 
@@ -125,8 +124,8 @@ def reopen(task: Task) -> dict[str, Any]:
     was = _set_open(task, is_open=True)
     with transaction.atomic():
         _resume(task)
-    for language in task.languages:
-        draw_later(task.pk, language)
+    for control in task.controls:
+        control.reopened(task)
     return _told(task, was)
 
 
@@ -171,3 +170,32 @@ def _told(task: Task, was: bool) -> dict[str, Any]:
         "unfinished": unfinished(task),
         "in_hand": _open_now(task).values("unit").distinct().count(),
     }
+
+
+# --- more of a task that is open
+
+
+def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
+    """The task, locked after these units, since an answer locks its unit first and then the task. WrongStage if it is
+    closed."""
+    list(units.order_by("pk").select_for_update(of=("self",), no_key=True))
+    task = locked(task)
+    if not task.is_open:
+        raise WrongStage(f"Task {task.name} is closed, so nobody would read them. {how_to_go_on(task)}")
+    return task
+
+
+def check_languages(languages: Collection[str], known: Collection[str], none: str, others: str) -> None:
+    """NotFound for a language that is not among the known ones."""
+    if strange := [label for label in languages if label not in known]:
+        raise NotFound(
+            f"{none} in {', '.join(strange)}; {others} in: {', '.join(sorted(filter(None, known))) or 'no language'}."
+        )
+
+
+def where(languages: Collection[str]) -> str:
+    return f" in {', '.join(languages)}" if languages else ""
+
+
+def units_of(task: Task, found: dict[str, list[int]]) -> list[Unit]:
+    return list(task.units.in_bulk([unit for units in found.values() for unit in units]).values())

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,10 +14,9 @@ from annotate.core.aggregation import at_first
 from annotate.core.seen import Seen
 from annotate.kinds import Kind, preferences
 from annotate.kinds.preferences import Compared
-from annotate.models import Comparison, Task, Unit
-from annotate.quality.audits import choose_audits, choose_rechecks
-from annotate.quality.checks import check_counts, choose_checks_of_new, choose_overlap, has_checks
-from annotate.work.moving import CHANGED, begin, begin_with_people, begun, save_all, send_to_people, to_people
+from annotate.models import Comparison, Reserve, Task, Unit
+from annotate.quality.checks import choose_overlap
+from annotate.work.moving import begin, begin_with_people, begun
 from annotate.work.routes import Routes
 from corpora.fetching import listed
 from corpora.inserting import insert, plain
@@ -27,6 +26,9 @@ from corpora.models import Item, same
 EVERYBODY = 32767
 CHUNK = 2000  # units written at a time
 _Plain = plain(Unit)
+
+
+Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> ids
 
 
 class _Original(NamedTuple):
@@ -65,7 +67,7 @@ def add_units(
     kind, routes = task.kind, Routes.load(task)
     redundancy = at_first(task.redundancy, stop_early=task.stop_early)
     texts = _texts_of(task, asked)
-    checks = check_counts(task) if has_checks(task) else {}
+    before = [control.before_units(task) for control in task.controls]
     found, first = Counter[str](), task.units.count() + 1
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
@@ -105,8 +107,7 @@ def add_units(
         texts.add({text: unit.pk for text, unit in new.items()})
         found.update(unit.stage for unit in units)
     begun(task, first)
-    choose_checks_of_new(task, first, checks)
-    read = _audit(task, choose_audits(task, first), first, routes)
+    read = sum(control.units_added(task, first, known) for control, known in zip(task.controls, before, strict=True))
     return found + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
 
 
@@ -127,28 +128,6 @@ def _originals(texts: Seen, shown: Iterable[bytes | None]) -> dict[bytes, Any]:
     units = Unit.objects.filter(pk__in=listed(known.values())).order_by()
     labels = dict(units.values_list("pk", "agreed_label"))
     return {text: _Original(key, labels[key]) for text, key in known.items()}
-
-
-def _audit(task: Task, chosen: Sequence[int], first: int, routes: Routes) -> int:
-    """Send the units that are chosen for the audit to people; of a copy, that whose text it has. first: the position of
-    the first unit that has just been added. Returns how many of those go.
-    """
-    Unit.objects.filter(pk__in=listed(chosen)).update(audited=True)
-    originals = dict(Unit.objects.filter(pk__in=listed(chosen)).order_by().values_list("pk", "copy_of"))
-    keys = iter(dict.fromkeys(originals[key] or key for key in chosen))
-    sent = 0
-    while some := list(islice(keys, CHUNK)):
-        judged = Unit.objects.filter(pk__in=listed(some), stage=stages.AGREED).select_related("item").in_bulk()
-        added = [judged[key] for key in some if key in judged and judged[key].position >= first]
-        for unit in added:
-            unit.task = task
-        transitions = [to_people(unit, "audited", routes) for unit in added]
-        choose_rechecks(task, added)
-        save_all(added, transitions, CHANGED)
-        sent += len(added)
-        earlier = [key for key, unit in judged.items() if unit.position < first]
-        send_to_people(Unit.objects.filter(pk__in=listed(earlier)), "audited", routes)
-    return sent
 
 
 def _questions(
@@ -182,3 +161,22 @@ def _shown(task: Task, item: Item, sets: Compared | None) -> tuple[Any, ...]:
     if sets is None:
         return same(item)
     return item.language, *(item.fields[name] for name in task.kind.fields), *map(str, sets)
+
+
+def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:
+    """Keep what may be drawn later, without what is `taken` now. Returns id -> class, of all."""
+    insert(
+        Reserve(task=task, language=language, predicted=label, place=place, key=key)
+        for language, of_class in orders.items()
+        for label, order in of_class.items()
+        for place, key in enumerate(order)
+        if key not in taken
+    )
+    return {key: label for of_class in orders.values() for label, order in of_class.items() for key in order}
+
+
+def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
+    """The items in an order that tells nothing. Items that were drawn together are separated: among the pages of one
+    query, a page of another query would stand out as a hidden gold answer, and neighbours would tell a class.
+    """
+    return sorted(items, key=lambda item: lottery.lot(seed, "place", item.key))

@@ -65,12 +65,12 @@ def expected(task: Task) -> dict[str, Any]:
         "unread": [row["queue"] for row in rows if not row["readers"]],
         "adjudicators": checks.adjudicators().count(),
         "audit": _audit(task),
-        "checks": _checks(task) if "checks" in task.kind.protections else None,
+        "checks": _checks(task) if "checks" in task.kind.controls else None,
     }
 
 
 def _audit(task: Task) -> dict[str, Any] | None:
-    found = audit_counts(task) if "audit" in task.kind.protections else {}
+    found = audit_counts(task) if "audit" in task.kind.controls else {}
     if not found:
         return None
     chosen = sum(chosen for _, chosen in found.values())

@@ -20,8 +20,6 @@ from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, N
 from annotate.models import Annotator, Flag, Guidelines, Lease, Unit
 from annotate.quality.guidelines import ENGLISH, current, new_version
 from annotate.work import judging
-from annotate.work.contesting import check_limit
-from annotate.work.drawing_on import draw_on
 from annotate.work.moving import move
 from annotate.work.permit import Permit
 from annotate.work.queue import close
@@ -162,8 +160,8 @@ def discard(flag_id: int, *, by: User) -> Flag:
             )
         if not unit.transitions.filter(event="withdrawn").exists():
             move(unit, "withdrawn", stages.DISCARDED, by=by)
-            check_limit(unit)
-            draw_on(unit)
+            for control in unit.task.controls:
+                control.moved(unit)
         _settle(found, by, timezone.now())
     return found
 

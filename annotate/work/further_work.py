@@ -27,7 +27,7 @@ def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | No
 
 def measures_accuracy(task: Task) -> bool:
     """Whether it measures the accuracy of a predictor in the stream from which its posts come."""
-    return "audit" in task.kind.protections and DESIGNS[task.draw.design].of_stream
+    return "audit" in task.kind.controls and DESIGNS[task.draw.design].of_stream
 
 
 def measured(task: Task) -> Measured:

@@ -17,7 +17,6 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.work.contesting import check_limit
 from annotate.work.moving import BATCH
 from annotate.work.routing import decide_all
 from corpora.inserting import insert
@@ -233,5 +232,6 @@ def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
             full.append(unit)
     decide_all(full, answers)
     for unit in {unit.agreed_label: unit for unit in full if unit.agreed_label}.values():
-        check_limit(unit)
+        for control in unit.task.controls:
+            control.moved(unit)
     return Counter(unit.stage for unit in full)

@@ -30,14 +30,9 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.labels import label_name
 from annotate.kinds.tongues import translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
-from annotate.quality import sides
 from annotate.work import backlog
-from annotate.work.choosing import keep_concepts
-from annotate.work.contesting import check_limit
-from annotate.work.drawing_on import draw_on
 from annotate.work.eligible import may_be_given
-from annotate.work.moving import NO_ROW, move
-from annotate.work.pausing import pause_if_failing
+from annotate.work.moving import NO_ROW, move, seen
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
@@ -151,7 +146,7 @@ def close(
     annotator, task = permit.annotator, permit.task
     # Everything that changes a unit or its leases happens under this lock; that of a gold answer under the lock of the
     # unit of work for which it stands. no_key: otherwise an extension that adds copies of the unit would wait for it,
-    # and check_limit for the extension.
+    # and a control that locks the task for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
         raise NotFound(_("You have not been given such a unit."))
@@ -166,7 +161,8 @@ def close(
     own = [each for each in found if each.annotator_id == annotator.pk]
     held = [each for each in own if each.closed_at is None and each.unit_id != shown.pk]
     own = [each for each in own if each.unit_id == shown.pk]
-    answer = answer and sides.stored(answer, shown, annotator)
+    for control in task.controls if answer else ():
+        answer = control.stored(answer, shown, annotator)
     if first := _judgment_of(lease):
         return Closed(_retried(first, kind, answer, shown), False, lease, held, permit.is_paused)
     permit.check_not_stopped()
@@ -218,20 +214,20 @@ def close(
     )
     insert_one(judgment)
     table_statistics.note_answer()
-    if answer:
-        keep_concepts(judgment, answer)
+    for control in task.controls:
+        control.judged(judgment, answer)
     if is_disturbing:
         _found_disturbing(shown, unit)
     # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
     # kept: so neither the statements nor the time of an answer tell a gold answer from work.
     said = [each for each in leases if each.unit_id in (unit.pk, shown.pk)]
     after_judgment(unit, judgment, [*_standing(said, judgment), judgment], keep=lease.instead_of_id is None)
-    check_limit(unit)
-    draw_on(unit)
+    for control in task.controls:
+        control.moved(unit)
     backlog.said(permit, judgment)
     # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
-    is_paused = pause_if_failing(permit) if task.gold_share else permit.is_paused
-    return Closed(judgment, True, lease, held, is_paused)
+    pauses = [control.pauses(permit) for control in task.controls]
+    return Closed(judgment, True, lease, held, permit.is_paused or any(pauses))
 
 
 def _found_disturbing(shown: Unit, work: Unit) -> None:
@@ -315,7 +311,7 @@ def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
 
 def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
     """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
-    [label] = sides.seen(first.annotator, [(unit, first.label)])
+    [label] = seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
         raise AlreadyAnswered(_("Your answers in this task were set aside by the manager, who can tell you why."))

@@ -4,7 +4,7 @@ Callers hold the unit's row lock (or, when a task is opened, are the only ones t
 decided in routing.py.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -14,9 +14,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.models import Judgment, Task, Transition, Unit
-from annotate.quality.audits import choose_rechecks
-from annotate.quality.checks import choose_checks
+from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work.routes import Routes
 from annotate.work.sql import sql
 from corpora.inserting import insert, plain
@@ -109,16 +107,26 @@ def begun(task: Task, first: int) -> None:
         cursor.execute(_BEGUN, [*chain(*events.items()), stages.NEW, now, task.pk, first])
 
 
+def seen(annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
+    """The labels of units, as they are told to a person."""
+    for control in dict.fromkeys(control for unit, _ in said for control in unit.task.controls):
+        said = [(unit, label) for (unit, _), label in zip(said, control.seen(annotator, said), strict=True)]
+    return [label for _, label in said]
+
+
+def locked(task: Task) -> Task:
+    """The task, locked, so that only one transaction at a time judges its agreement or adds to it."""
+    return Task.objects.select_for_update(no_key=True).get(pk=task.pk)
+
+
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
     """Take AGREED units out of their stage. Returns how many."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
     # no_key: otherwise they and an extension that is about to add copies of them would wait for each other.
     found = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [to_people(unit, event, routes) for unit in found]
-    if event == "audited":
-        choose_rechecks(routes.task, found)
-    else:
-        choose_checks(routes.task, found)
+    for control in routes.task.controls:
+        control.queued(routes.task, found, event)
     save_all(found, transitions, CHANGED)
     return len(found)
 

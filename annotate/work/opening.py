@@ -24,9 +24,8 @@ from annotate.quality.audits import unread
 from annotate.quality.decoys import decoys, known_units, mixed, reusable
 from annotate.quality.gold_answers import GoldAnswerError, GoldRow, check_pool, store, without_twins
 from annotate.quality.guidelines import add_first
-from annotate.work.contesting import contest_all, locked
-from annotate.work.drawing_on import shuffled, store_orders
-from annotate.work.entering import add_units
+from annotate.work.entering import add_units, shuffled, store_orders
+from annotate.work.moving import locked
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from annotate.work.suggesting import rankings_of, store_suggestions
 from corpora.core.errors import CorpusError
@@ -207,7 +206,7 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
     many.
     """
     task = opened.task
-    hides = "gold answers" in task.kind.protections
+    hides = "gold answers" in task.kind.controls
     drawn, orders, replies = [], {}, {}
     for sample in opened.samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
@@ -306,6 +305,7 @@ def extend_task(
         task.draws.set([larger])
         added = add_units(task, items)
         progress(len(items))
-        opened = Opened(task, added, [sample], contested=contest_all(task))
+        contested = {label: sent for control in task.controls for label, sent in control.enlarged(task).items()}
+        opened = Opened(task, added, [sample], contested=contested)
         then(opened)
     return opened

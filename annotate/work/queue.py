@@ -15,7 +15,6 @@ from annotate.core import stages
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality import honeypots
-from annotate.quality.sides import keep_side
 from annotate.work.eligible import (
     BACK_AFTER,
     head_ids,
@@ -287,7 +286,8 @@ def _what_comes(
 
 def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **how: Any) -> Lease:
     """times: how often the annotator was given the unit of work before."""
-    keep_side(shown, permit.annotator)
+    for control in permit.task.controls:
+        control.shown(shown, permit.annotator)
     is_work = shown.pk == work.pk
     least, most = BACK_AFTER
     lot = permit.task.lots("back after", f"{permit.annotator.pseudonym} {work.item.key} {times}")

@@ -193,13 +193,9 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
     )
     if isinstance(label, int):
         return label
-    # Where one reader alone audits, an adjudicator confirms doubts; the majority of several readers stands.
-    audit = "audit" in task.kind.protections and is_audit(unit)
-    if audit and (unit.recheck or label != unit.agreed_label):
-        return "doubted", stages.ADJUDICATION, ""
-    # What a second reader has confirmed is not checked again.
-    if unit.recheck and not audit and len(answers) == 1:
-        return "checked", stages.ADJUDICATION, ""
+    for control in task.controls:
+        if decided := control.decided(unit, answers, label):
+            return decided
     if label is None:
         # Nobody needs the label of a unit that was hidden among the work.
         return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""

@@ -135,7 +135,7 @@ def _look_at(task: Task) -> str:
     """The command that reports how far a task's labels can be trusted; empty if none does."""
     if task.kind.form.SIDED:
         return "preferences"
-    if {"audit", "audit of a filter", "decoys"} & set(task.kind.protections):
+    if {"audit", "audit of a filter", "decoys"} & set(task.kind.controls):
         return "audit"
     return "agreement" if task.redundancy > 1 or task.overlap_share or not task.kind.answered_here else ""
 

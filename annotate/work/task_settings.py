@@ -15,8 +15,8 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.quality.gold_answers import GoldAnswerError, check_pool
-from annotate.work.contesting import locked
 from annotate.work.languages import is_language, language_named, unknown_code
+from annotate.work.moving import locked
 
 TITLE, LABELS = "title", "labels"
 LONGEST = 200  # characters of a title, as many as the database keeps
@@ -65,7 +65,7 @@ def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] = Mappin
     for name, value in given.items():
         setattr(found, name, _checked(found, name, value))
     changed = [name for name in given if getattr(found, name) != before[name]]
-    if "test" in found.kind.protections and OF_POOL & set(changed):
+    if "test" in found.kind.controls and OF_POOL & set(changed):
         try:
             # Refused here, and not to the person who takes it.
             check_pool(found)

@@ -11,9 +11,9 @@ from django.utils.translation import gettext as _
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, Refusal, WrongStage
 from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.quality import sides
 from annotate.quality.pauses import running
 from annotate.work import adjudication
+from annotate.work.moving import seen
 
 # As many cases of one text as are shown beside one of them, at most.
 OF_ONE_TEXT = 20
@@ -37,7 +37,7 @@ def agreed(units: Iterable[Unit], annotator: Annotator) -> dict[int, str]:
     by_key = {unit.pk: unit for unit in listed}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by().values_list("unit_id", "label")
     said = [(by_key[unit], label) for unit, label in live.distinct()]
-    labels = zip(said, sides.seen(annotator, said), strict=True)
+    labels = zip(said, seen(annotator, said), strict=True)
     return {unit.pk: label for (unit, _stored), label in labels}
 
 

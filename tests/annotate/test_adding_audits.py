@@ -9,6 +9,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
+from annotate.controls import audit as contesting
+from annotate.controls.audit import add_audits
 from annotate.core import lottery, stages
 from annotate.core.audits import allotted
 from annotate.core.refusals import NotFound, WrongStage
@@ -17,8 +19,6 @@ from annotate.goldsets.rows import rows
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
 from annotate.quality import audits
-from annotate.work import contesting
-from annotate.work.auditing import add_audits
 from annotate.work.closing import close, tell_secret
 from annotate.work.judging import judge
 from annotate.work.queue import take
@@ -281,7 +281,7 @@ def test_an_answer_and_an_addition_that_chooses_its_very_unit_do_not_wait_for_ea
         until_others_wait_or_end()  # the answer has its unit locked
         real(unit)
 
-    monkeypatch.setattr("annotate.work.judging.check_limit", check)
+    monkeypatch.setattr("annotate.controls.audit.check_limit", check)
     said = at_once(lambda: judge(ann, lease.pk, Answer("de")), lambda: add_audits(task, 8))
     assert isinstance(said[0], Judgment), said
     assert said[1] == {"de": 8}, said

@@ -6,12 +6,12 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.controls.rechecks import add_checks
 from annotate.core import lottery, stages
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.kinds import Answer
 from annotate.quality import checks
 from annotate.work import adjudication
-from annotate.work.auditing import add_checks
 from annotate.work.closing import close
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
@@ -187,7 +187,7 @@ def test_an_answer_and_an_addition_of_checks_do_not_wait_for_each_other(make_tas
     def check(_):
         until_others_wait_or_end()  # the answer has its unit locked
 
-    monkeypatch.setattr("annotate.work.judging.check_limit", check)
+    monkeypatch.setattr("annotate.controls.audit.check_limit", check)
     said = at_once(lambda: judge(ann, lease.pk, Answer("de")), lambda: add_checks(task, 8))
     assert said[1] == {"de": 1}, said
     assert task.units.get().stage == stages.ADJUDICATION

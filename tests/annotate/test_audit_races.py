@@ -4,10 +4,10 @@ import threading
 
 import pytest
 
+from annotate.controls import audit as contesting
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
-from annotate.work import adjudication, contesting, judging
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge
 from annotate.work.opening import Opened, extend_task
@@ -34,15 +34,18 @@ def audited(make_task, person):
     return task
 
 
+CHECK_LIMIT = contesting.check_limit
+
+
 @pytest.fixture
 def checks(monkeypatch):
     """The threads come to the check of the limit together, each with its own unit locked and moved."""
     together, looked, contested = threading.Barrier(AUDITED, timeout=HANGS), [], []
-    real_check, real_contest = contesting.check_limit, contesting.contest
+    real_contest = contesting.contest
 
     def check(unit):
         together.wait()
-        real_check(unit)
+        CHECK_LIMIT(unit)
         looked.append(unit)
         # So that nobody's word is there for the others before all have looked, or wait for one who has.
         until(lambda: len(looked) + waiting_for_locks() >= AUDITED)
@@ -51,8 +54,7 @@ def checks(monkeypatch):
         contested.append(real_contest(task, label))
         return contested[-1]
 
-    for module in (judging, adjudication):
-        monkeypatch.setattr(module, "check_limit", check)
+    monkeypatch.setattr(contesting, "check_limit", check)
     monkeypatch.setattr(contesting, "contest", contest)
     return contested
 
@@ -79,7 +81,7 @@ def test_of_readers_who_finish_the_audit_of_a_language_at_once_exactly_one_sends
 def test_so_it_is_with_adjudicators_who_have_the_last_word(audited, person, monkeypatch, checks):
     reader = person("reader", "de")
     with monkeypatch.context() as patched:
-        patched.setattr(judging, "check_limit", contesting.check_limit)
+        patched.setattr(contesting, "check_limit", CHECK_LIMIT)
         units = [judge(reader, take(reader, audited).pk, Answer("en")).unit_id for _ in range(AUDITED)]
     people = [person(f"judge{number}", adjudicates=True) for number in range(AUDITED)]
     said = at_once(

@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
+from annotate.controls.audit import contest, contest_all
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer
 from annotate.quality import audits
 from annotate.work import adjudication
-from annotate.work.contesting import contest, contest_all
 from annotate.work.entering import add_units
 from annotate.work.judging import judge, skip, undo
 from annotate.work.opening import extend_task

@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
+from annotate.controls.audit import contest
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer
 from annotate.quality import checks
 from annotate.work import adjudication
-from annotate.work.contesting import contest
 from annotate.work.entering import add_units
 from annotate.work.judging import judge, skip, undo
 from annotate.work.opening import extend_task

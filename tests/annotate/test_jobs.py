@@ -14,10 +14,11 @@ from django.utils import timezone
 from annotate.actions import working
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
+from annotate.controls import audit as contesting
 from annotate.core import stages
 from annotate.core.refusals import WrongStage
 from annotate.models import Job
-from annotate.work import contesting, jobs
+from annotate.work import jobs
 from corpora.manifest import manifest_of
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED

@@ -8,12 +8,11 @@ from django.conf import settings
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.controls.audit import add_audits, contest
 from annotate.core import stages
 from annotate.core.lots import fixed_digest, outcome, outcome_digest
 from annotate.kinds import Answer
 from annotate.models import Annotator, Lease, Lot, Task
-from annotate.work.auditing import add_audits
-from annotate.work.contesting import contest
 from annotate.work.judging import judge, skip, undo
 from annotate.work.queue import release, take
 from tests.annotate import acts

@@ -94,9 +94,9 @@ def test_words_that_are_not_marked_are_found():
 ROOMS = ("work", "quality", "pages")
 OF_OTHERS = {
     # work/: opening and importing, accounts of others, and figures
-    *("deleting", "drawing_on", "expected", "imported_task", "importing", "languages", "new_task", "opening"),
+    *("deleting", "expected", "imported_task", "importing", "languages", "new_task", "opening"),
     *("pausing", "people_file", "plan", "queue_states", "routes", "routing", "standing", "statistics", "suggesting"),
-    *("closing", "contesting", "auditing", "entering", "everybody", "forecast", "jobs"),
+    *("closing", "entering", "everybody", "forecast", "jobs"),
     "task_settings",
     # quality/: what managers are told
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),

@@ -4,10 +4,11 @@ import re
 
 import pytest
 
+from annotate.controls import audit as contesting
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task, Unit
-from annotate.work import contesting, routing
+from annotate.work import routing
 from annotate.work.entering import add_units
 from annotate.work.judging import judge, skip
 from annotate.work.queue import open_lease, take

@@ -17,13 +17,14 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import transaction  # noqa: E402
 
+from annotate.controls import audit as contesting  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.core.audits import Audit, error, overall_error  # noqa: E402
 from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Job, Judgment, Task, Unit  # noqa: E402
 from annotate.quality import audits  # noqa: E402
-from annotate.work import adjudication, contesting, judging, queue, routing  # noqa: E402
+from annotate.work import adjudication, judging, queue, routing  # noqa: E402
 from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voting import DETECTOR_NAMES, agreed_label, unanimous  # noqa: E402

@@ -5,6 +5,7 @@ Answers are stored, compared and exported as their canonical text. A form is a m
     SEVERAL                  whether an answer is a set of labels, out of more than can be listed. Then no true label is
                              modelled (core/latent.py) and no AC1 is told, since both take an answer for one of K
                              labels; of labels one by one the most frequent are told
+    CONTROLS                 quality controls that tasks with such answers have besides those of their kind
     SIDED                    whether an answer names one of two that stand side by side, in an order drawn for each
                              person, who sends the side; such a form has from_side and to_side (pair.py)
     AGGREGATIONS             how several answers become one: name -> function of core/aggregation.py

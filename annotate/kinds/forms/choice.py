@@ -21,6 +21,7 @@ from annotate.core.words import Wrong
 
 SEVERAL = False
 SIDED = False
+CONTROLS: tuple[str, ...] = ()
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 BY_LABEL: Mapping[str, Measure] = {"precision": classes.precisions, "recall": classes.recalls, "f1": classes.f1s}
 

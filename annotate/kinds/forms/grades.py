@@ -12,10 +12,11 @@ from annotate.core.classification import Paired
 from annotate.core.figure_rows import Row, measures_apart, resampled, row, why_withheld
 from annotate.core.ranking import mean_ndcg
 from annotate.kinds.forms import choice
-from annotate.kinds.forms.choice import SEVERAL, SIDED, agrees, check, facets, name, read, unlike, values
+from annotate.kinds.forms.choice import CONTROLS, SEVERAL, SIDED, agrees, check, facets, name, read, unlike, values
 
 __all__ = [
     "AGGREGATIONS",
+    "CONTROLS",
     "SEVERAL",
     "SIDED",
     "Measures",

@@ -80,6 +80,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
 
 SEVERAL = True
 SIDED = False
+CONTROLS: tuple[str, ...] = ("concepts",)
 AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 
 

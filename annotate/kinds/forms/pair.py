@@ -23,6 +23,7 @@ from annotate.kinds.forms.choice import (
 
 __all__ = [
     "AGGREGATIONS",
+    "CONTROLS",
     "SEVERAL",
     "SIDED",
     "Measures",
@@ -40,6 +41,7 @@ __all__ = [
 ]
 
 SIDED = True
+CONTROLS: tuple[str, ...] = ("sides",)
 FIRST, SECOND, TIE = SIDES = ("first", "second", "tie")
 # Names that say something else than a system: `none` is what numbers call units without a majority.
 TAKEN = frozenset({*SIDES, "none"})

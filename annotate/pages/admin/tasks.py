@@ -109,7 +109,7 @@ SHOWN = {
 
 
 def checks_of(task: Task) -> list[Checks]:
-    return [show(task) for name, show in SHOWN.items() if name in task.kind.protections]
+    return [show(task) for name, show in SHOWN.items() if name in task.kind.controls]
 
 
 def _number(counted: int | None) -> str:

@@ -8,11 +8,11 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.controls.replenishment import draw_short
 from annotate.evaluation.evaluate import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality.classes import standing
-from annotate.work.drawing_on import draw_short
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
 from corpora.folders import corpus_dir

@@ -1,16 +1,11 @@
 """The concepts that an answer consists of, each with what led to it, stored beside the judgment's text."""
 
 from annotate.kinds import Answer
+from annotate.kinds.control import QualityControl, register
 from annotate.kinds.kind import SUGGESTED, WAYS
-from annotate.models import ChosenConcept, Judgment
+from annotate.models import ChosenConcept, Judgment, Task
 from annotate.quality.suggestions import shown_to, suggested
 from corpora.vocabularies import concepts_of
-
-
-def keep_concepts(judgment: Judgment, answer: Answer) -> None:
-    """Store the concepts of a judgment; nothing where answers are no concepts."""
-    if rows := rows_of(judgment, answer):
-        ChosenConcept.objects.bulk_create(rows)
 
 
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
@@ -20,8 +15,6 @@ def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
     anything.
     """
     unit, kind = judgment.unit, judgment.unit.task.kind
-    if not (kind.thesaurus and kind.thesaurus.version):
-        return []
     shown = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
     ranks = {key: rank for rank, key in enumerate(shown, 1)}
     rows = []
@@ -31,3 +24,20 @@ def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
         known = way in WAYS and (way != SUGGESTED or rank is not None)
         rows.append(ChosenConcept(judgment=judgment, concept=concept, way=way if known else "", rank=rank))
     return rows
+
+
+class Concepts(QualityControl):
+    name = "concepts"
+
+    def applies(self, task: Task) -> bool:
+        return task.vocabulary_id is not None
+
+    def judged(self, judgment: Judgment, answer: Answer | None) -> None:
+        if answer and answer.label and (rows := rows_of(judgment, answer)):
+            ChosenConcept.objects.bulk_create(rows)
+
+    def parts(self, judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
+        return rows_of(judgment, answer)
+
+
+register(Concepts())

@@ -5,49 +5,19 @@ of which people find another class, or none, leaves its own class short, so the 
 follows it. This goes on until each class has its number or nothing is left that the predictor finds to be of it.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-
 from django.db import transaction
 
 from annotate.core import stages
-from annotate.core.lottery import lot
-from annotate.models import Reserve, Task, Unit
+from annotate.kinds.control import QualityControl, register
+from annotate.models import Task, Unit
 from annotate.quality.classes import standing
-from annotate.work.contesting import locked
-from annotate.work.entering import add_units
-from corpora.inserting import insert
+from annotate.work.entering import add_units, shuffled
+from annotate.work.moving import locked
 from corpora.items import items_of
-from corpora.models import Item
 
 # More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would
 # otherwise see after each answer whether it was what the predictor had said. Nobody is left without work for that.
 DRAWN_AT = 0.1
-Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> ids
-
-
-def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:
-    """Keep what may be drawn later, without what is `taken` now. Returns id -> class, of all."""
-    insert(
-        Reserve(task=task, language=language, predicted=label, place=place, key=key)
-        for language, of_class in orders.items()
-        for label, order in of_class.items()
-        for place, key in enumerate(order)
-        if key not in taken
-    )
-    return {key: label for of_class in orders.values() for label, order in of_class.items() for key in order}
-
-
-def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
-    """The items in an order that tells nothing. Items that were drawn together are separated: among the pages of one
-    query, a page of another query would stand out as a hidden gold answer, and neighbours would tell a class.
-    """
-    return sorted(items, key=lambda item: lot(seed, "place", item.key))
-
-
-def draw_on(unit: Unit) -> None:
-    """Called when somebody has said something of a unit: once it is done, draw what is short in its language."""
-    if unit.predicted and unit.stage in stages.FINISHED:
-        draw_later(unit.task_id, unit.item.language)
 
 
 def draw_later(task_id: int, language: str) -> None:
@@ -82,3 +52,18 @@ def draw_short(task_id: int, language: str) -> int:
     add_units(task, items, predicted=predicted)
     task.reserve.filter(pk__in=[row.pk for row in rows]).delete()
     return len(rows)
+
+
+class Replenishment(QualityControl):
+    name = "replenishment"
+
+    def moved(self, unit: Unit) -> None:
+        if unit.predicted and unit.stage in stages.FINISHED:
+            draw_later(unit.task_id, unit.item.language)
+
+    def reopened(self, task: Task) -> None:
+        for language in task.languages:
+            draw_later(task.pk, language)
+
+
+register(Replenishment())

@@ -1,0 +1,165 @@
+"""Quality controls: what protects the numbers of a task, as plug-ins of the engine.
+
+A kind lists the controls of its tasks by name (`Kind.controls`, and those of its form). The engine calls the hooks of
+those that apply to a task, in the order of the list, and knows none of them; a task without controls calls nothing.
+The controls of this project are the modules of controls/; one from outside is a class of its own, loaded by the entry
+point `assay.controls` or handed to `register`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from annotate.core.option import Option
+
+# These belong to floors above: a control is handed them.
+Task = Unit = Annotator = Judgment = Permit = Entry = Answer = Table = Any
+
+
+@dataclass(frozen=True)
+class Panel:
+    """What a control has found in a task, as a page and a command show it.
+
+    heading: of the section. tables: the main one first; words: sentences below them. data: the same in JSON's terms.
+    key: under which `data` stands in what a command returns; empty: its items stand there by themselves. empty: what is
+    said instead where nothing was found. page: of the documentation.
+    """
+
+    heading: str
+    tables: Sequence[Table] = ()
+    words: Sequence[str] = ()
+    data: Mapping[str, Any] | None = None
+    key: str = ""
+    empty: str = ""
+    page: str = ""
+
+
+class Place(NamedTuple):
+    """What somebody is given at the place of a unit of work. shown: the key of a unit; how: fields of its lease."""
+
+    shown: int
+    how: Mapping[str, Any]
+
+
+class QualityControl:
+    """The hooks of a control; each does nothing unless a control overrides it.
+
+    name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs: of
+    open_task, the options that only tasks with this control take. look_at: the command that reports on it. tabs:
+    address and name of each page of a task that it adds to the manager's pages.
+    """
+
+    name: str = ""
+    options: Sequence[Option] = ()
+    inputs: Sequence[str] = ()
+    look_at: str = ""
+    tabs: Sequence[tuple[str, str]] = ()
+
+    def applies(self, task: Task) -> bool:
+        """Whether its hooks around an answer are called in a task of its kind; the others always are."""
+        return True
+
+    # --- a task is opened, changed or enlarged
+
+    def enter(self, entry: Entry) -> None:
+        """Before units are made of what was drawn: it may hide items among them (work/opening.py, Entry)."""
+
+    def before_units(self, task: Task) -> Any:
+        """What it needs to know in `units_added` of the units that were there before."""
+
+    def units_added(self, task: Task, first: int, before: Any) -> int:
+        """Units were made from the position `first` on, and stored. Returns how many of those on which machines agree
+        it has sent to people.
+        """
+        return 0
+
+    def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
+        """Units on which machines agree were put into queues by an event, and are about to be stored: it may mark
+        them.
+        """
+
+    def enlarged(self, task: Task) -> Mapping[str, int]:
+        """The draw of a task was enlarged. Returns label -> units that it has sent to people for that."""
+        return {}
+
+    def check_change(self, task: Task, changed: Sequence[str]) -> None:
+        """Raise InvalidAnswer, with a sentence, if the task cannot have the options that have changed."""
+
+    # --- somebody works
+
+    def place(self, unit: Unit, permit: Permit) -> Any:
+        """Asked before a unit of work is leased: a function of all its leases and the annotator's own that gives what
+        is shown at its place, a Place; or None, and the unit is shown.
+        """
+        return None
+
+    def shown(self, unit: Unit, annotator: Annotator) -> None:
+        """A unit is about to be shown to a person, or was decided by them."""
+
+    def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
+        """What is stored of an answer that a person sent."""
+        return answer
+
+    def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
+        """The labels of units as they are told to a person."""
+        return [label for _, label in said]
+
+    def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
+        """Where a unit goes with all its answers, in place of getting their label: event, stage and label."""
+        return None
+
+    def judged(self, judgment: Judgment, answer: Answer | None) -> None:
+        """An answer, a skip or a decision was stored."""
+
+    def parts(self, judgment: Judgment, answer: Answer) -> list[Any]:
+        """The rows, not stored yet, in which an answer is kept beside its text."""
+        return []
+
+    def moved(self, unit: Unit) -> None:
+        """A judgment has moved a unit of work, or has left it where it was."""
+
+    def pauses(self, permit: Permit) -> bool:
+        """After a judgment: whether the annotator is paused now."""
+        return False
+
+    def reopened(self, task: Task) -> None:
+        """A closed task was opened again."""
+
+    # --- what is told of it
+
+    def panel(self, task: Task) -> Panel | None:
+        """What it has found so far, for managers."""
+        return None
+
+    def section(self, task: Task) -> Any:
+        """What the manifest and the card of an exported set say of it, in JSON's terms."""
+        return None
+
+    def columns(self, task: Task) -> Mapping[str, Any]:
+        """Columns that it adds to an exported set: name -> function of the keys of units that returns a value for
+        each.
+        """
+        return {}
+
+    def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
+        """Unit -> why it is left out of a set, of those whose label somebody could know."""
+        return {}
+
+    def expected(self, task: Task) -> Any:
+        """The work that it will make, before anybody has begun."""
+        return None
+
+
+CONTROLS: dict[str, QualityControl] = {}
+
+
+def register(control: QualityControl) -> QualityControl:
+    """Make a control known by its name. ValueError if another one has that name already."""
+    if not control.name or CONTROLS.get(control.name, control) is not control:
+        raise ValueError(f"There is already a quality control named {control.name!r}; give this one another name.")
+    CONTROLS[control.name] = control
+    return control
+
+
+def controls_of(names: Iterable[str]) -> tuple[QualityControl, ...]:
+    return tuple(CONTROLS[name] for name in names)
