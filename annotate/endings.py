@@ -21,7 +21,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management.base import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, InternalError, NotSupportedError
 
-from corpora.storage_faults import DatabaseAway
+from corpora.system import DatabaseAway
 
 DONE, REFUSED, GONE, FAULT = 0, 1, 128 + signal.SIGPIPE, 70
 STOPS = {signal.SIGINT: "Stopped by Ctrl-C", signal.SIGTERM: "Stopped by SIGTERM"}

@@ -16,9 +16,7 @@ from django.core.management.base import CommandError
 
 from annotate import endings
 from annotate.actions.calling import STATUS
-from corpora.checkout import IN_CHECKOUT
-from corpora.rights import private
-from corpora.version import VERSION
+from corpora.system import IN_CHECKOUT, VERSION, private
 
 # Group -> command -> what it does, in a line.
 COMMANDS = {

@@ -22,7 +22,7 @@ from pathlib import Path
 from django.conf import settings
 
 from corpora.core.errors import CorpusError
-from corpora.rights import release
+from corpora.system import release
 
 
 def corpora_dir() -> Path:

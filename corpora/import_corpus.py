@@ -1,7 +1,7 @@
 """From files of posts to a corpus: the terms of the corpus, and each file committed as a whole or not at all.
 
 Nothing here depends on the clock or on chance, so an import that was killed and is run again ends with the
-very bytes that it would have had. Rows are read by readers.py, judged by core/records.py and written by
+very bytes that it would have had. Rows are read by sources/readers.py, judged by core/records.py and written by
 staging.py.
 """
 
@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.core.licences import is_free
 from corpora.core.records import (
@@ -25,16 +24,17 @@ from corpora.core.records import (
     read_language,
 )
 from corpora.core.values import is_missing, is_removed
-from corpora.documents import DOCUMENTS, read_any
 from corpora.engines import full_disk_explained
-from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, name_of, reject_name, size_of, sync
-from corpora.lines import MAX_LINE
 from corpora.locks import changing
 from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
-from corpora.readers import Row
-from corpora.rejecting import Rejected, TooManyRejected, check_rejects, encoding_hint
+from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.documents import DOCUMENTS, read_any
+from corpora.sources.headers import Columns
+from corpora.sources.readers import Row
+from corpora.sources.rejects import Rejected, TooManyRejected, check_rejects, encoding_hint
+from corpora.sources.text import MAX_LINE
 from corpora.staging import RejectLog, deduplicate, stage
 
 

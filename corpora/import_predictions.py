@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.predictions import EVERY_LABEL, Mapped, Prediction, classes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, sync
 from corpora.locks import changing
 from corpora.manifest import Manifest, Predictions, manifest_of, write_manifest
 from corpora.prediction_files import Told, read_lines, repeat_told, repeats_told
 from corpora.predictors import check_name, fresh_name
-from corpora.readers import header_of
 from corpora.schemas import PREDICTIONS_SCHEMA
+from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.readers import header_of
 
 _BATCH_ROWS = 10_000
 _STAGED = pa.schema([pa.field("line", pa.int64(), nullable=False), *PREDICTIONS_SCHEMA])

@@ -9,11 +9,11 @@ from pathlib import Path
 
 from corpora.core.errors import CorpusError
 from corpora.engines import asking, full_disk_explained
-from corpora.files import Progress
 from corpora.locks import changing
 from corpora.manifest import Predictions, check_records, manifest_of, write_manifest
 from corpora.predictors import check_name
 from corpora.ranked import with_rankings
+from corpora.sources.compression import Progress
 from corpora.trec_run import read_run
 from corpora.vocabularies import vocabulary_named
 

@@ -9,21 +9,21 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.columns import Columns
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.pairs import message_id
 from corpora.core.records import RecordError, read_number
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, part_name, sync
-from corpora.lines import MAX_LINE, Fault
 from corpora.locks import changing
 from corpora.manifest import Manifest, Scores, check_pairs, manifest_of, write_manifest
 from corpora.models import Draw
 from corpora.prediction_files import repeat_told
-from corpora.readers import read_rows
 from corpora.schemas import SCORES_SCHEMA
 from corpora.scores import filter_counts
+from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.headers import Columns
+from corpora.sources.readers import read_rows
+from corpora.sources.text import MAX_LINE, Fault
 
 MESSAGE, PAIR = SIDES = ("message", "pair")
 FIELDS = ("id", "score")

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.conf import settings
 
-from corpora.columns import Columns
 from corpora.core import pairs
 from corpora.core.detectors import detect_fasttext, detector_versions
 from corpora.core.errors import CorpusError
@@ -37,16 +36,17 @@ from corpora.core.pairs import (
 )
 from corpora.core.records import RecordError
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.files import Progress, check_file, format_of
 from corpora.folders import digest_of, name_of, part_name, reject_name, size_of, sync
 from corpora.import_corpus import open_corpus
-from corpora.lines import MAX_LINE, Fault
 from corpora.locks import changing
 from corpora.manifest import Manifest, Part, Source, Threads, check_pairs, write_manifest
 from corpora.models import Corpus
-from corpora.readers import read_rows
-from corpora.rejecting import HOPELESS, Rejected, check_hopeless, check_rejects
 from corpora.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
+from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.headers import Columns
+from corpora.sources.readers import read_rows
+from corpora.sources.rejects import HOPELESS, Rejected, check_hopeless, check_rejects
+from corpora.sources.text import MAX_LINE, Fault
 from corpora.staging import PartWriter, RejectLog
 
 # --- Files of threads on their way into a corpus of pairs: their messages are staged as they are read, then each is

@@ -11,11 +11,10 @@ from typing import Any
 from django.db import transaction
 
 from corpora.core.errors import CorpusError
+from corpora.database.bulk_rows import Json, insert, listed, plain
 from corpora.draw import Sample
 from corpora.draw_records import rows_of
 from corpora.engines import asking, full_disk_explained
-from corpora.fetching import listed
-from corpora.inserting import Json, insert, plain
 from corpora.manifest import check_records, manifest_of
 from corpora.models import Corpus, Draw, Item, votes_of
 

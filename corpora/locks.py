@@ -12,7 +12,7 @@ from typing import TextIO
 from corpora.core.errors import CorpusError
 from corpora.folders import corpus_dir, reject_name
 from corpora.manifest import Manifest, read_manifest
-from corpora.rejecting import TooManyRejected
+from corpora.sources.rejects import TooManyRejected
 
 _FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from corpora.core.errors import CorpusError
 from corpora.folders import corpus_dir, sync
-from corpora.version import VERSION
+from corpora.system import VERSION
 
 
 @dataclass(frozen=True)

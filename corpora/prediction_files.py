@@ -9,7 +9,6 @@ from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from corpora.columns import Columns
 from corpora.core.errors import NAMED, CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import (
@@ -23,9 +22,10 @@ from corpora.core.predictions import (
     read_score,
 )
 from corpora.core.records import RecordError, read_id
-from corpora.files import Progress, check_file, format_of
-from corpora.lines import MAX_LINE, Fault
-from corpora.readers import read_rows
+from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.headers import Columns
+from corpora.sources.readers import read_rows
+from corpora.sources.text import MAX_LINE, Fault
 
 
 @dataclass

@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpora import processors
+from corpora import system
 from corpora.core.detectors import detector_versions
 from corpora.core.errors import CorpusError
 from corpora.engines import full_disk_explained, spread
@@ -187,7 +187,7 @@ def _voting(
         with closing(_voted_elsewhere(spreading, directory, parts, k, progress)) as voted:
             yield voted
     else:
-        with _mapping(processes or processors.usable(), name) as mapping:
+        with _mapping(processes or system.usable(), name) as mapping:
             yield _voted_here(mapping, directory, parts, k, versions, progress)
 
 

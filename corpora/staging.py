@@ -17,11 +17,11 @@ from django.conf import settings
 from corpora.core.records import Record, RecordError, read_record
 from corpora.engines import asking
 from corpora.folders import digest_of, part_name, sync
-from corpora.lines import Fault
 from corpora.manifest import Manifest, Part
-from corpora.readers import Row
-from corpora.rejecting import HOPELESS, check_hopeless
 from corpora.schemas import schema_of
+from corpora.sources.readers import Row
+from corpora.sources.rejects import HOPELESS, check_hopeless
+from corpora.sources.text import Fault
 
 PART_ROWS = 100_000
 _BATCH_ROWS = 10_000

@@ -23,11 +23,11 @@ from corpora.core.rankings import ranked
 from corpora.core.words import words_of
 from corpora.declared import declared_records
 from corpora.engines import full_disk_explained
-from corpora.files import Progress
 from corpora.locks import changing
 from corpora.manifest import Manifest, Predictions, check_records, manifest_of, write_manifest
 from corpora.models import Label, Vocabulary
 from corpora.ranked import Scores, with_rankings
+from corpora.sources.compression import Progress
 from corpora.vocabularies import languages_for, vocabulary_named
 
 # --- Labels that two plain systems rank for documents: by the words of the labels, and by labelled documents like them.

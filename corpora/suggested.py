@@ -14,9 +14,9 @@ from typing import NamedTuple
 from corpora.core.errors import CorpusError
 from corpora.core.languages import LANGUAGES, published_code
 from corpora.core.pairs import cell, compared
-from corpora.files import damage_explained
 from corpora.folders import digest_of
-from corpora.lines import MAX_LINE, Fault, lines_of
+from corpora.sources.compression import damage_explained
+from corpora.sources.text import MAX_LINE, Fault, lines_of
 
 MOST = 3  # replies of a message
 OF_LANGUAGE = "_model_responses.txt"

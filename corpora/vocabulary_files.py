@@ -16,8 +16,6 @@ from typing import Any
 import rdflib
 from rdflib.parser import InputSource
 
-from corpora import packings
-from corpora.core.safe_xml import XmlError, check_xml
 from corpora.core.thesaurus import (
     Faults,
     Group,
@@ -31,8 +29,10 @@ from corpora.core.thesaurus import (
     read_tag,
 )
 from corpora.core.values import MISSING
-from corpora.files import Progress, check_file, looks_like_utf16, opened
 from corpora.skos import add_skos
+from corpora.sources import compression
+from corpora.sources.compression import Progress, check_file, looks_like_utf16, opened
+from corpora.sources.documents import XmlError, check_xml
 
 FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
 SUFFIXES = {
@@ -95,7 +95,7 @@ def read_thesaurus(
 
 
 def _format_of(path: Path) -> str:
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in packings.SUFFIXES]
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in compression.PACKED]
     if suffixes and (known := SUFFIXES.get(suffixes[-1])):
         return known
     raise VocabularyError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")

@@ -12,7 +12,7 @@ from django.db import connection
 from django.urls import get_resolver
 from gunicorn.glogging import Logger
 
-from corpora import processors
+from corpora import system
 from deploy.logs import Masking
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
@@ -46,7 +46,7 @@ keepalive = 0
 
 worker_class = Worker
 # More of them than processors take the time from each other, and each takes 40 MB.
-workers = min(processors.usable(), 8)
+workers = min(system.usable(), 8)
 
 
 def on_starting(server):

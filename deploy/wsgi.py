@@ -4,7 +4,7 @@ import os
 
 from django.core.wsgi import get_wsgi_application
 
-from corpora.rights import UMASK
+from corpora.system import UMASK
 
 # Before the settings, which make the data folder.
 os.umask(UMASK)

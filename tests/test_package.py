@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pytest
 
-from corpora.version import VERSION
+from corpora.system import VERSION
 from tests.benchmarks.place import free_port
 
 ROOT = Path(__file__).resolve().parents[1]

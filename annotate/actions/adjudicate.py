@@ -24,11 +24,11 @@ from annotate.reports.tables import Column, are, many, table
 from annotate.reports.terminal import as_lines
 from annotate.work import adjudication
 from annotate.work.importing import Rejects
-from corpora.columns import named_columns
 from corpora.core.language_codes import code_of
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.folders import digest_of
-from corpora.rejecting import REJECTED
+from corpora.sources.headers import named_columns
+from corpora.sources.rejects import REJECTED
 
 # What stands in place of a label for a unit that is to be left out of the gold set.
 DISCARD = "discard"

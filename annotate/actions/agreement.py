@@ -14,7 +14,7 @@ from annotate.quality.true_labels import UnknownLabel
 from annotate.reports import agreement as told
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
-from corpora.columns import named_columns
+from corpora.sources.headers import named_columns
 
 SHOWN = 20
 TRUTH, COUNTING = "True labels", "How agreement is counted"

@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from corpora.version import VERSION
+from corpora.system import VERSION
 
 # Headings of a help: the first, and the last.
 NEEDED, OTHERS = "Required", "Options"

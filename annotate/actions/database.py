@@ -10,8 +10,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.recorder import MigrationRecorder
 
-from corpora.rights import FOLDER
-from corpora.storage_faults import check_not_away
+from corpora.system import FOLDER, check_not_away
 
 
 def prepare() -> None:

@@ -37,11 +37,11 @@ from annotate.work.importing import Imported, Rejects, Row, add_judgments
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
 from corpora.added_languages import add_languages
-from corpora.columns import named_columns
 from corpora.core.values import Respelled
-from corpora.files import check_file, format_of
 from corpora.folders import digest_of
-from corpora.rejecting import Rejected, check_rejects
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.headers import named_columns
+from corpora.sources.rejects import Rejected, check_rejects
 
 JUDGMENTS = "What becomes of the judgments"
 OPTIONS = (

@@ -5,13 +5,13 @@ from annotate.actions.options import CORPUS, FILE, FORMAT, LANGUAGES, MAP, colum
 from annotate.core.option import Option, flag
 from annotate.reports.tables import many
 from corpora.added_languages import add_languages
-from corpora.columns import named_columns
 from corpora.core.errors import listed
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.import_predictions import import_predictions
 from corpora.import_ranked import import_ranked
 from corpora.manifest import Predictions
+from corpora.sources.headers import named_columns
 
 RANKED = "Ranked labels"
 # How a file is read that gives each post one label.

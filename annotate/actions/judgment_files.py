@@ -13,14 +13,14 @@ from annotate.kinds.preferences import between
 from annotate.quality.gold_answers import text_of
 from annotate.work.imported_task import systems_of
 from annotate.work.importing import Rejects, Row
-from corpora.columns import Columns
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing
-from corpora.files import check_file, format_of
-from corpora.lines import MAX_LINE, Fault
-from corpora.readers import read_rows
-from corpora.rejecting import TooManyRejected, encoding_hint
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.headers import Columns
+from corpora.sources.readers import read_rows
+from corpora.sources.rejects import TooManyRejected, encoding_hint
+from corpora.sources.text import MAX_LINE, Fault
 from corpora.staging import RejectLog
 
 COLUMNS = ("task", "worker", "label", "language")

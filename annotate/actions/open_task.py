@@ -27,11 +27,11 @@ from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
 from annotate.work.opening import Opened, Progress, ThenAll, extend_task, open_tasks
 from annotate.work.suggesting import DEPTH
-from corpora.columns import named_columns
 from corpora.core.language_codes import code_of
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
 from corpora.models import Corpus
 from corpora.predictors import find_predictor, triggers
+from corpora.sources.headers import named_columns
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
 MANY = 20  # codes that a note names

@@ -8,9 +8,9 @@ from django.conf import settings
 from annotate.core.option import Option, OptionError, flag, share, whole_number
 from corpora import folders
 from corpora.core.licences import FREE_LICENCES
-from corpora.files import FORMATS
-from corpora.lines import MAX_LINE
-from corpora.rejecting import MOST
+from corpora.sources.compression import FORMATS
+from corpora.sources.rejects import MOST
+from corpora.sources.text import MAX_LINE
 
 THE_FILE = "How the file is read"
 LEAVING = "Where the texts come from, and whether they may leave"

@@ -14,7 +14,7 @@ from typing import TextIO
 from django.conf import settings
 
 from annotate.actions import working
-from corpora.rights import FOLDER
+from corpora.system import FOLDER
 
 BESIDE = "SERVES_JOBS"  # in the environment of a server that has jobs done
 LOOK = 5.0  # seconds between two looks at the watcher

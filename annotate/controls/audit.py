@@ -32,8 +32,8 @@ from annotate.work.closing import check_languages, locked_open, units_of, where
 from annotate.work.moving import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
-from corpora.fetching import listed
-from corpora.prepared import prepared
+from corpora.database.bulk_rows import listed
+from corpora.database.prepared import prepared
 
 AT_ONCE = 500  # posts that the answer which fails an audit sends to people by itself; more are a job
 

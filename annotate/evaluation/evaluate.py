@@ -24,9 +24,9 @@ from annotate.kinds.forms import FORMS
 from annotate.reports import writing
 from annotate.reports.evaluation_report import KIND
 from annotate.reports.measure_names import MEASURES
-from corpora.files import format_of
 from corpora.folders import digest_of
-from corpora.version import VERSION
+from corpora.sources.compression import format_of
+from corpora.system import VERSION
 
 POSTS, UNITS, RANKED, PUBLISHED = (
     "sets of posts",

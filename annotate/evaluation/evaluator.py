@@ -24,9 +24,9 @@ from annotate.evaluation.score_measures import losses, scored, scores_apart
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
 from annotate.kinds.labels import label_name
-from corpora.columns import named_columns
 from corpora.core.languages import LANGUAGES
 from corpora.core.predictions import EVERY_LABEL, FIELDS, folding, is_label
+from corpora.sources.headers import named_columns
 
 POST = "post"
 REFUSAL = "(refused)"  # what a report shows where a system gave no label

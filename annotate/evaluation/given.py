@@ -13,13 +13,13 @@ from typing import Any
 from annotate.goldsets.reading import GoldSet, read_gold_set
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import negative
-from corpora.columns import named_columns
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
 from corpora.core.predictions import EVERY_LABEL, FIELDS, Mapped, classes, read_map
-from corpora.files import format_of
 from corpora.prediction_files import read_predictions
 from corpora.predictors import Predictor, find_predictor, predicted_labels
+from corpora.sources.compression import format_of
+from corpora.sources.headers import named_columns
 
 NAMED = 5  # ids or labels that a sentence names
 UNFAIR_LOOK = (

@@ -16,17 +16,17 @@ import numpy as np
 from annotate.core.answers import Floats
 from annotate.evaluation.given import NAMED, EvaluationError, first_of
 from annotate.reports.tables import many
-from corpora.columns import Columns
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND
 from corpora.core.predictions import Mapped
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, read_value
-from corpora.files import check_file, format_of
-from corpora.lines import Fault
 from corpora.prediction_files import repeat_told, repeats_told
 from corpora.predictors import find_predictor, predicted_labels
-from corpora.readers import header_of, read_rows
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.headers import Columns
+from corpora.sources.readers import header_of, read_rows
+from corpora.sources.text import Fault
 
 ROUNDED = 0.005  # by which a score with two decimals may be off
 REFUSED = ""  # in place of a label: the system gave none, which counts as a wrong answer

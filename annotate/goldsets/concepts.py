@@ -17,8 +17,8 @@ from annotate.goldsets.export import Export, Source
 from annotate.goldsets.records import chosen_of, live
 from annotate.models import Judgment
 from annotate.quality.suggestions import is_blind
-from corpora.core.acts import MOST_CONCEPTS
 from corpora.models import Vocabulary
+from corpora.sources.eurlex import MOST_CONCEPTS
 from corpora.vocabularies import descriptors, names_in
 
 SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])

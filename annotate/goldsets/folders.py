@@ -16,7 +16,7 @@ from pathlib import Path, PurePosixPath
 
 from annotate.goldsets.manifest import summed
 from corpora.folders import sync
-from corpora.rights import release
+from corpora.system import release
 
 # Kind of folder -> the section of its manifest.json that says whose it is.
 SECTIONS = {"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"}

@@ -29,11 +29,11 @@ from corpora.core.languages import LANGUAGES, UND
 from corpora.core.licences import licence_key
 from corpora.core.records import MAX_ID
 from corpora.core.values import is_missing, is_respelled, tidy
-from corpora.files import check_file
 from corpora.folders import digest_of
-from corpora.lines import text_of
-from corpora.rejecting import TooManyRejected, encoding_hint, too_many
-from corpora.version import VERSION
+from corpora.sources.compression import check_file
+from corpora.sources.rejects import TooManyRejected, encoding_hint, too_many
+from corpora.sources.text import text_of
+from corpora.system import VERSION
 
 REJECTS = "rejects.jsonl"
 # The designs whose sets are published as such files and tell something by themselves.

@@ -40,7 +40,7 @@ from corpora.import_threads import told_of
 from corpora.manifest import Manifest, manifest_of
 from corpora.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
 from corpora.scores import filter_counts, filter_digest
-from corpora.version import VERSION
+from corpora.system import VERSION
 
 MADE_BY = "export_pairs"
 GMR_VALID = "gmr_valid"

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 
 from annotate.goldsets.arrays import Lists, Marks, Places, lists_of, where
 from annotate.models import ChosenConcept, Judgment, Task, Transition, Unit
-from corpora.fetching import TIME, all_fetched, fetched, listed
+from corpora.database.bulk_rows import TIME, all_fetched, fetched, listed
 
 _KEY, _TEXT, _COUNT, _MARK = pa.int64(), pa.string(), pa.int32(), pa.bool_()
 # Of the unit that people judge.

@@ -43,7 +43,7 @@ from corpora import draw_parts
 from corpora.core.added_languages import tables_of
 from corpora.core.masking import MASK
 from corpora.models import Draw
-from corpora.version import VERSION
+from corpora.system import VERSION
 
 # --- One state of the database for as long as an export reads.
 

@@ -16,8 +16,8 @@ from corpora.core.errors import CorpusError
 from corpora.core.pairs import compared
 from corpora.declared import declared_records
 from corpora.draw import Sample, sample_chosen
-from corpora.files import unpacked
 from corpora.models import Corpus
+from corpora.sources.compression import unpacked
 from corpora.suggested import Key, Suggested, read_suggested
 
 # What a draw's parameters call what the systems suggest (id -> system -> replies), which is not kept with the draw.

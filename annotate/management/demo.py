@@ -23,8 +23,8 @@ from annotate.work.judging import judge, skip
 from annotate.work.people_file import read_table
 from annotate.work.permit import acting
 from annotate.work.queue import take
-from corpora.checkout import IN_CHECKOUT
 from corpora.models import Corpus
+from corpora.system import IN_CHECKOUT
 
 NAME = "demo"
 PASSWORD = "demo_password"  # noqa: S105 - the name of a file

@@ -19,7 +19,7 @@ from annotate.goldsets.manifest import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed
 from corpora.core.errors import CorpusError
 from corpora.core.records import RecordError
-from corpora.storage_faults import DatabaseAway
+from corpora.system import DatabaseAway
 
 P, R = ParamSpec("P"), TypeVar("R")
 # Those whose text is a sentence for people.

@@ -63,7 +63,7 @@ def check_installed() -> None:
     """AssayError where the database is a file that is not there: asking it would make an empty one."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith(".sqlite") and not Path(database["NAME"]).exists():
-        from corpora.storage_faults import DatabaseAway, check_not_away
+        from corpora.system import DatabaseAway, check_not_away
 
         try:
             check_not_away(str(database["NAME"]))

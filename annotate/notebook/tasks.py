@@ -12,7 +12,7 @@ from annotate.notebook.asking import apart, database, told
 from annotate.notebook.installation import AssayError, check_installed, own_keys
 from annotate.notebook.rows import Rows, of_dicts
 from annotate.work import statistics
-from corpora.rights import private
+from corpora.system import private
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
 PROGRESS = ("language", "units", "done", "answers", "missing", "waiting_copies", *stages.STAGES)

@@ -22,7 +22,7 @@ from annotate.core.refusals import NotAllowed
 from annotate.models import Annotator, Task
 from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
-from corpora.prepared import prepared
+from corpora.database.prepared import prepared
 
 
 def annotator_of(user) -> Annotator | None:

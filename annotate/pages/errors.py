@@ -18,7 +18,7 @@ from rest_framework.views import exception_handler
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, Refusal
 from annotate.pages.throttles import PerMinute
-from corpora.storage_faults import is_storage_fault
+from corpora.system import is_storage_fault
 
 API = "/api/"
 # Refusal -> its HTTP status; any other is a conflict with what has happened meanwhile.

@@ -18,7 +18,7 @@ from django.http import QueryDict
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.work.accounts import is_manager
 from corpora.folders import digest_of
-from corpora.rights import FOLDER
+from corpora.system import FOLDER
 
 ARRIVING = ".arriving-"
 STALE = 24 * 3600  # seconds after which what a killed server had begun to take in is removed

@@ -8,8 +8,8 @@ from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from corpora.prepared import prepared
-from corpora.storage_faults import is_storage_fault
+from corpora.database.prepared import prepared
+from corpora.system import is_storage_fault
 
 
 class SessionStore(db.SessionStore):

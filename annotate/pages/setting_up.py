@@ -29,10 +29,10 @@ from corpora import folders
 from corpora.core.errors import CorpusError
 from corpora.core.licences import FREE_LICENCES
 from corpora.core.records import FIELDS
-from corpora.files import FORMATS, format_of
 from corpora.listing import corpora_there
 from corpora.manifest import Manifest, read_manifest
-from corpora.samples import Sample, sample
+from corpora.sources.compression import FORMATS, format_of
+from corpora.sources.readers import Sample, sample
 
 # What columns of such a meaning are called elsewhere, for a first guess.
 ALSO: Mapping[str, tuple[str, ...]] = {

@@ -13,7 +13,7 @@ from knox.models import AuthToken
 from knox.settings import CONSTANTS
 from rest_framework.exceptions import AuthenticationFailed
 
-from corpora.prepared import prepared
+from corpora.database.prepared import prepared
 
 
 class TokenAuthentication(auth.TokenAuthentication):

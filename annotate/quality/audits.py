@@ -20,7 +20,7 @@ from annotate.core.lots import AUDIT, RECHECK
 from annotate.models import Judgment, Task, Unit
 from annotate.quality import lots
 from annotate.quality.checks import slips
-from corpora.fetching import listed
+from corpora.database.bulk_rows import listed
 
 # What is told of where nothing says how often adjudicators slip.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)

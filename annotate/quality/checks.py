@@ -17,7 +17,7 @@ from annotate.core.estimation import Estimate, proportion
 from annotate.core.lots import CHECK, NOBODY, OVERLAP, SECOND
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality import lots
-from corpora.fetching import listed
+from corpora.database.bulk_rows import listed
 
 
 def asked_of_one(task: Task) -> QuerySet[Unit]:

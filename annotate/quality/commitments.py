@@ -27,7 +27,7 @@ from annotate.core.lots import (
 )
 from annotate.models import Annotator, Judgment, Lease, Lot, Task, Transition
 from annotate.quality.familiar_texts import Seen
-from corpora.fetching import listed
+from corpora.database.bulk_rows import listed
 
 FILE = "lots.jsonl"
 _READ = 2_000

@@ -16,14 +16,14 @@ from django.db.models import Count
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
-from corpora.columns import Columns
 from corpora.core.language_codes import code_of
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, tidy, whole
-from corpora.files import check_file, format_of
-from corpora.lines import Fault
 from corpora.models import Item, same
-from corpora.readers import read_rows
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.headers import Columns
+from corpora.sources.readers import read_rows
+from corpora.sources.text import Fault
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from annotate.core.estimation import proportion
 from annotate.core.lots import gold_order, gold_places, scheduled
 from annotate.models import Judgment, Lease, Pause, Task, Unit
-from corpora.prepared import prepared
+from corpora.database.prepared import prepared
 
 _EVER = datetime(1, 1, 1, tzinfo=UTC)
 

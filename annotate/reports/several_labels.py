@@ -6,7 +6,7 @@ from typing import Any
 from annotate.core.label_shares import FEW, FREQUENT, ZERO
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.tables import NUMBER, Column, Table, many, numbered, table
-from corpora.core.acts import MOST_CONCEPTS
+from corpora.sources.eurlex import MOST_CONCEPTS
 
 MOST_FREQUENT = 20  # labels that a card names
 ALL = "all"

@@ -14,7 +14,7 @@ from django.utils.translation import pgettext
 
 from annotate.kinds.labels import label_name
 from annotate.pages import showing
-from corpora.version import VERSION
+from corpora.system import VERSION
 
 register = template.Library()
 register.filter("question", showing.question_about)

@@ -23,8 +23,8 @@ from annotate.work.eligible import beyond, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.sql import sql
 from annotate.work.stand_ins import is_over
-from corpora.occupied import Occupied, not_waiting
-from corpora.prepared import prepared, tell
+from corpora.database.prepared import prepared, tell
+from corpora.system import Occupied, not_waiting
 
 _SAID = sql("said")
 KEPT = timedelta(minutes=10)

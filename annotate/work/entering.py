@@ -18,8 +18,7 @@ from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality.checks import choose_overlap
 from annotate.work.moving import begin, begin_with_people, begun
 from annotate.work.routes import Routes
-from corpora.fetching import listed
-from corpora.inserting import insert, plain
+from corpora.database.bulk_rows import insert, listed, plain
 from corpora.models import Item, same
 
 # The places of a unit that everybody answers: the largest number that the column holds.

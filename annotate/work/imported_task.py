@@ -10,7 +10,7 @@ from annotate.models import Comparison, Task
 from annotate.work.entering import add_units
 from annotate.work.new_task import TaskError, check_task, made_once, with_defaults
 from corpora.core.languages import UND
-from corpora.inserting import insert
+from corpora.database.bulk_rows import insert
 from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw, Item
 

@@ -19,7 +19,7 @@ from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.moving import BATCH
 from annotate.work.routing import decide_all
-from corpora.inserting import insert
+from corpora.database.bulk_rows import insert
 
 # A query has a few thousand keys at most, since databases limit their number.
 KEYS = 5000

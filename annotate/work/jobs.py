@@ -29,7 +29,7 @@ from django.utils import timezone
 
 from annotate.core.refusals import WrongStage
 from annotate.models import Job
-from corpora.rights import FOLDER
+from corpora.system import FOLDER
 
 KILLED = (
     "Its process was ended from outside: the machine was switched off, memory ran out, or somebody killed it. What it "

@@ -37,8 +37,8 @@ from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
 from annotate.work.stand_ins import is_over
-from corpora import table_statistics
-from corpora.prepared import insert_one, prepared, update_one
+from corpora.database import bulk_rows
+from corpora.database.prepared import insert_one, prepared, update_one
 
 COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
@@ -213,7 +213,7 @@ def close(
         active_seconds=active_seconds,
     )
     insert_one(judgment)
-    table_statistics.note_answer()
+    bulk_rows.note_answer()
     for control in task.controls:
         control.judged(judgment, answer)
     if is_disturbing:

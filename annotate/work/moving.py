@@ -17,8 +17,8 @@ from annotate.core import stages
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work.routes import Routes
 from annotate.work.sql import sql
-from corpora.inserting import insert, plain
-from corpora.prepared import insert_one, update_one
+from corpora.database.bulk_rows import insert, plain
+from corpora.database.prepared import insert_one, update_one
 
 BATCH = 2000
 PLAIN = plain(Transition)

@@ -29,8 +29,8 @@ from annotate.work.moving import locked
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from annotate.work.suggesting import rankings_of, store_suggestions
 from corpora.core.errors import CorpusError
+from corpora.database.bulk_rows import insert
 from corpora.draw import Sample, sample_uniform
-from corpora.inserting import insert
 from corpora.items import items_of, record, record_on_the_way
 from corpora.manifest import manifest_of
 from corpora.models import Corpus

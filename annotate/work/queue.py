@@ -26,7 +26,7 @@ from annotate.work.eligible import (
 )
 from annotate.work.permit import Permit, acting
 from annotate.work.stand_ins import answered_instead, is_over, last_returned, own_returned
-from corpora.prepared import insert_one, prepared, update_one
+from corpora.database.prepared import insert_one, prepared, update_one
 
 # As many posts as a person can look over at a time.
 SHEET = 20

@@ -17,9 +17,9 @@ from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.quality.familiar_texts import BEGINS, Seen
 from annotate.work.moving import move, moved, save_all, stay
 from annotate.work.routes import Routes
-from corpora.fetching import listed
+from corpora.database.bulk_rows import listed
+from corpora.database.prepared import update_one
 from corpora.models import Item
-from corpora.prepared import update_one
 
 
 class Reach(NamedTuple):

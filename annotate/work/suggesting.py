@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from annotate.models import Suggestion, Task
 from annotate.work.new_task import TaskError
-from corpora.inserting import insert
+from corpora.database.bulk_rows import insert
 from corpora.predictors import find_imported
 from corpora.ranked import ranked_for
 

@@ -36,7 +36,7 @@ _VOTES_IN = f"flatten([{_OF_EACH}]) AS votes"
 
 
 class Store:
-    """A DuckDB connection on one corpus, with the views `posts` and `votes` (asking.py)."""
+    """A DuckDB connection on one corpus, with the views `posts` and `votes` (engines/__init__.py)."""
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self.connection = connection
@@ -114,7 +114,7 @@ class Store:
 
 
 def votes_in(texts: pa.Array) -> pa.Array:
-    """As asking.py has it, by a connection that stays, since to open one takes longer than the votes of a chunk."""
+    """As in corpora.engines, by a connection that stays: to open one takes longer than the votes of a chunk."""
     given = pa.table({"votes": texts})
     return _aside().from_arrow(given).project(_VOTES_IN).to_arrow_table()["votes"].combine_chunks()
 

@@ -42,7 +42,7 @@ _USUAL = {
 
 
 class Store:
-    """A Spark session on one corpus, with the views `posts` and `votes` (asking.py)."""
+    """A Spark session on one corpus, with the views `posts` and `votes` (engines/__init__.py)."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session

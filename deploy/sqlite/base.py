@@ -3,7 +3,7 @@
 SQLite lets one connection write at a time. Its own busy handler sleeps and tries again, and starves some of the
 waiting connections: with 32 writers, "database is locked" was seen even at a timeout of 20 s. Here every write
 first takes an exclusive lock on a file beside the database; the kernel queues the waiters. Readers take none, and what
-need not be kept (corpora/occupied.py) does not wait for it.
+need not be kept (corpora/system.py) does not wait for it.
 """
 
 import fcntl
@@ -16,8 +16,7 @@ from urllib.parse import quote
 from django.db import OperationalError
 from django.db.backends.sqlite3 import base
 
-from corpora.occupied import Occupied
-from corpora.storage_faults import check_not_away
+from corpora.system import Occupied, check_not_away
 
 
 @lru_cache(maxsize=256)

@@ -31,7 +31,7 @@ from annotate.work.queue import take
 from corpora.core.masking import mask_mentions
 from corpora.manifest import manifest_of, write_manifest
 from corpora.models import Corpus
-from corpora.version import VERSION
+from corpora.system import VERSION
 from tests.annotate.corpus import HARD, SMALL, SMALL_SOURCE
 from tests.annotate.exporting.acts import TITLE, finish, make_people, no_file_longer_than, open_small
 from tests.annotate.exporting.told import card_of, everything_in, files, json_lines, jsonlike

@@ -16,7 +16,7 @@ from annotate.goldsets.importing import canonical, import_gold
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import GoldRow, read_gold_set
 from corpora.folders import digest_of
-from corpora.version import VERSION
+from corpora.system import VERSION
 from tests.annotate.exporting.acts import no_file_longer_than
 
 PUBLISHED = Path(__file__).resolve().parents[2] / "fixtures" / "twitter_langid"

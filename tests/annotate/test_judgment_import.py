@@ -18,7 +18,7 @@ from annotate.work.people_file import BadTable, read_table
 from annotate.work.queue import take
 from corpora.core.errors import CorpusError
 from corpora.models import Corpus, Item
-from corpora.rejecting import TooManyRejected
+from corpora.sources.rejects import TooManyRejected
 
 pytestmark = pytest.mark.django_db
 HEADER = "task\tworker\tlabel"

@@ -13,7 +13,7 @@ from annotate.quality import honeypots
 from annotate.work.comments import comments
 from annotate.work.queue import open_lease
 from annotate.work.together import of_one_text
-from corpora.inserting import insert
+from corpora.database.bulk_rows import insert
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED
 

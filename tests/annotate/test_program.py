@@ -18,7 +18,7 @@ from annotate.actions.named import by_name
 from annotate.management import commands
 from corpora.folders import corpus_dir
 from corpora.manifest import Manifest, read_manifest, write_manifest
-from corpora.version import VERSION
+from corpora.system import VERSION
 from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment
 

@@ -15,7 +15,7 @@ from django.urls import reverse
 from annotate import endings
 from annotate.actions import working
 from annotate.models import Judgment
-from corpora.storage_faults import is_storage_fault
+from corpora.system import is_storage_fault
 from deploy.sqlite import base
 from tests.annotate.conftest import DISPUTED
 from tests.running import DATA, DATABASE, ROOT, assay, environment

@@ -6,8 +6,8 @@ from django.db import connection, transaction
 from annotate.kinds import Answer
 from annotate.work.judging import judge
 from annotate.work.queue import take
-from corpora import table_statistics
-from corpora.inserting import insert
+from corpora.database import bulk_rows
+from corpora.database.bulk_rows import insert
 from corpora.models import Corpus, Item
 from tests.annotate.conftest import DISPUTED
 
@@ -47,7 +47,7 @@ def test_rows_that_are_taken_back_change_nothing(corpus):
 
 
 def test_answers_have_it_look_at_what_grew_by_and_by(corpus, make_task, person, monkeypatch):
-    monkeypatch.setattr(table_statistics, "ANSWERS", 1)
+    monkeypatch.setattr(bulk_rows, "ANSWERS", 1)
     task, ann = make_task([DISPUTED]), person("ann", "de en")
     for part in range(4):
         insert(items(corpus, f"{part}-", 500))
@@ -59,5 +59,5 @@ def test_answers_have_it_look_at_what_grew_by_and_by(corpus, make_task, person, 
 def test_a_table_that_has_not_grown_is_left_alone(corpus):
     insert(items(corpus, "a", 2_000))
     Item.objects.filter(key__in=["a1", "a2"]).delete()
-    table_statistics.gather()
+    bulk_rows.gather()
     assert rows_of("corpora_item") == 2_000

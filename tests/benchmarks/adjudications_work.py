@@ -19,7 +19,7 @@ from django.utils import timezone  # noqa: E402
 
 from annotate.models import Annotator, Task, Transition  # noqa: E402
 from annotate.work.adjudication import to_adjudicate  # noqa: E402
-from corpora.inserting import insert  # noqa: E402
+from corpora.database.bulk_rows import insert  # noqa: E402
 from tests.benchmarks.answer_work import BACKEND  # noqa: E402
 from tests.benchmarks.load_work import analyze, items_of, task_of, unit_of  # noqa: E402
 

@@ -22,7 +22,7 @@ from django.utils import timezone  # noqa: E402
 
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Task, Transition  # noqa: E402
 from annotate.quality import agreement  # noqa: E402
-from corpora.inserting import insert  # noqa: E402
+from corpora.database.bulk_rows import insert  # noqa: E402
 from tests.benchmarks.answer_work import BACKEND  # noqa: E402
 from tests.benchmarks.load_work import LANGUAGES, analyze, items_of, task_of, unit_of  # noqa: E402
 from tests.benchmarks.pages import EACH  # noqa: E402

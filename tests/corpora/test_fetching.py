@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 import pyarrow as pa
 import pytest
 
-from corpora.fetching import TIME, all_fetched, fetched, listed
-from corpora.inserting import insert
+from corpora.database.bulk_rows import TIME, all_fetched, fetched, insert, listed
 from corpora.models import Corpus, Draw, Item
 
 pytestmark = pytest.mark.django_db

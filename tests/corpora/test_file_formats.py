@@ -17,7 +17,7 @@ import pytest
 import zstandard
 from django.core.management import CommandError
 
-from corpora.lines import MAX_LINE, values_of
+from corpora.sources.text import MAX_LINE, values_of
 from tests.corpora.conftest import POSTS, as_jsonl
 from tests.corpora.on_disk import posts, rejects
 

@@ -8,9 +8,9 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from corpora import prepared as preparing
+from corpora.database import prepared as preparing
+from corpora.database.prepared import insert_one, prepared, update_one
 from corpora.models import Corpus, Draw, Item
-from corpora.prepared import insert_one, prepared, update_one
 
 pytestmark = pytest.mark.django_db
 

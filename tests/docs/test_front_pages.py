@@ -5,7 +5,7 @@ import re
 import pytest
 from markdown_it import MarkdownIt
 
-from corpora.version import VERSION
+from corpora.system import VERSION
 from tests.benchmarks.place import ROOT
 
 FRONT = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "deploy/README.md")

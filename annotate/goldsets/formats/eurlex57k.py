@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from annotate.goldsets import concepts
 from annotate.goldsets.manifest import SUMS
-from corpora.core.acts import published
+from corpora.sources.eurlex import published
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export

@@ -6,7 +6,7 @@ from django.conf import settings
 
 from annotate.actions import calling, working
 from annotate.actions.database import prepare
-from corpora.rights import FOLDER
+from corpora.system import FOLDER
 
 
 class Command(calling.Command):

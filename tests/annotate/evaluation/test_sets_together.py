@@ -10,7 +10,7 @@ from annotate.evaluation.evaluate import write_report
 from annotate.evaluation.given import EvaluationError, read_sets
 from annotate.goldsets.manifest import write_manifest
 from annotate.models import Unit
-from corpora.version import VERSION
+from corpora.system import VERSION
 from tests.annotate.evaluation.figures import VOTER, accuracy, close, measures_of, run, values
 
 # --- what is gone

@@ -14,7 +14,7 @@ from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.query import ModelIterable, get_related_populators
 
-from corpora.inserting import how_to_send
+from corpora.database.bulk_rows import how_to_send
 
 LARGEST = 2**63 - 1
 Values = Callable[[Model], list[Any]]  # of a row: those of some fields, as the driver takes them
@@ -132,11 +132,28 @@ def _cursor(database: Any) -> Any:
 def _new_cursor(database: Any) -> Any:
     if database.vendor != "postgresql":
         return database.create_cursor()
-    from corpora.prepared_cursor import Cursor
-
     # Else it plans anew, for a quarter of a millisecond, whatever it believes to be cheaper for certain values.
     database.connection.execute("SET plan_cache_mode = force_generic_plan")
-    return Cursor(database.connection)
+    return _prepared_cursor()(database.connection)
+
+
+@lru_cache
+def _prepared_cursor() -> type[Any]:
+    """A cursor of psycopg that has PostgreSQL keep its statements. Psycopg is installed only where it is used."""
+    import psycopg
+
+    class Cursor(psycopg.RawCursor[Any]):
+        def execute(self, query: Any, params: Any = None, **how: Any) -> "Cursor":
+            return super().execute(_numbered(query), params, **how | {"prepare": True})
+
+    return Cursor
+
+
+@lru_cache
+def _numbered(sql: str) -> str:
+    """With PostgreSQL's own marks of parameters, into which psycopg would turn Python's each time."""
+    first, *rest = sql.split("%s")
+    return "".join([first, *(f"${n}{part}" for n, part in enumerate(rest, 1))]).replace("%%", "%")
 
 
 # --- single rows

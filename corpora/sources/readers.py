@@ -6,9 +6,10 @@ core/predictions.py.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from decimal import Decimal
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -17,11 +18,24 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpora.columns import Columns, lacks, places_in
 from corpora.core.errors import CorpusError
-from corpora.csv_records import Cells, fields_said, records
-from corpora.files import Bound, Progress, damage_explained
-from corpora.lines import ABSENT, MAX_LINE, Fault, Line, at, decoded, lines_of, names_in, object_of, values_of
+from corpora.sources.compression import Bound, Progress, check_file, damage_explained, format_of
+from corpora.sources.headers import Columns, lacks, places_in
+from corpora.sources.text import (
+    ABSENT,
+    MAX_LINE,
+    Cells,
+    Fault,
+    Line,
+    at,
+    decoded,
+    fields_said,
+    lines_of,
+    names_in,
+    object_of,
+    records,
+    values_of,
+)
 
 Row = tuple[int, dict[str, Any] | Fault]
 _BATCH = 32 << 20  # bytes of the rows that are in memory at once, as far as the file says
@@ -40,26 +54,6 @@ def read_rows(
         else:
             lines = (values_of if format == "jsonl" else lines_of)(path, max_line, progress)
             yield from _TEXT_FORMATS[format](path, lines, max_line, columns)
-
-
-def header_of(path: Path, format: str) -> list[str]:
-    """The names of a file's columns: its first line, the schema of Parquet, the keys of the first object of JSON."""
-    with damage_explained(path, format):
-        if format == "parquet":
-            with pq.ParquetFile(path) as file:
-                return list(file.schema_arrow.names)
-        lines = (values_of if format == "jsonl" else lines_of)(path, MAX_LINE)
-        if format == "jsonl":
-            found = (object_of(line, ()) for _, line in lines if not isinstance(line, Fault) and not line.isspace())
-            first = next(found, {})
-            return [] if isinstance(first, Fault) else list(first)
-        cells = (
-            records(lines, MAX_LINE)
-            if format == "csv"
-            else ((n, line if isinstance(line, Fault) else _split(line)) for n, line in lines)
-        )
-        _, header = next(cells, (1, []))
-        return [] if isinstance(header, Fault) else header
 
 
 def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
@@ -107,13 +101,23 @@ def _lists_of_objects(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
             yield from ((key, *keys) for keys in _lists_of_objects(held))
 
 
+def _no_header(path: Path) -> CorpusError:
+    return CorpusError(f"{path}: its first line cannot be read as a header; check the format.")
+
+
+def _cells(lines: Iterator[Line], format: str, limit: int = MAX_LINE) -> Iterator[Cells]:
+    """The cells of each row of a table. TSV has no quoting, as in the field's own files: a quote is a quote."""
+    if format == "csv":
+        return records(lines, limit)
+    return ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
+
+
 def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
-    return _table(path, records(lines, limit), columns)
+    return _table(path, _cells(lines, "csv", limit), columns)
 
 
 def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
-    # As in the field's own files: no quoting, a quote is a quote.
-    cells: Iterator[Cells] = ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
+    cells = _cells(lines, "tsv")
     names = list(columns.named.values())
     # Where a column is named, there is a header that has it.
     if columns.bare and names == list(columns.named):
@@ -132,7 +136,7 @@ def _split(line: bytes) -> list[str]:
 def _table(path: Path, rows: Iterator[Cells], columns: Columns) -> Iterator[Row]:
     _, header = next(rows, (1, []))
     if isinstance(header, Fault):
-        raise CorpusError(f"{path}: its first line cannot be read as a header; check the format.")
+        raise _no_header(path)
     places = places_in(path, header, columns)
     for line, row in rows:
         if isinstance(row, Fault):
@@ -262,3 +266,51 @@ def _bytes(value: Any) -> int:
     if isinstance(value, list | tuple):
         return sum(map(_bytes, value))
     return len(value) if isinstance(value, str | bytes) else 8
+
+
+# --- The first rows of a file, so that a person can say which of its columns is which.
+
+
+ROWS = 10
+
+
+@dataclass(frozen=True)
+class Sample:
+    """columns: their names; rows: of each of the first rows what stands under each column, or why it cannot be read."""
+
+    columns: list[str]
+    rows: list[list[Any] | str]
+
+
+def sample(path: Path, format: str | None = None) -> Sample:
+    """The first rows of a file of rows. CorpusError if it cannot be read, or its name tells no format."""
+    check_file(path, format)
+    known = format or format_of(path) or ""
+    columns = header_of(path, known)
+    if not columns:
+        raise CorpusError(f"{path} has no columns: its first line names none.")
+    found = read_rows(path, known, Columns({name: name for name in columns}, needed=()))
+    rows = [
+        row.reason if isinstance(row, Fault) else [row.get(name) for name in columns] for _, row in islice(found, ROWS)
+    ]
+    return Sample(columns, rows)
+
+
+def header_of(path: Path, format: str) -> list[str]:
+    """The names of a file's columns: its first line, the schema of Parquet, the keys of the first objects of JSON."""
+    with damage_explained(path, format):
+        return list(dict.fromkeys(filter(None, _names(path, format))))
+
+
+def _names(path: Path, format: str) -> Iterable[str]:
+    if format == "parquet":
+        with pq.ParquetFile(path) as file:
+            return list(file.schema_arrow.names)
+    if format == "jsonl":
+        lines = (line for _, line in values_of(path, MAX_LINE) if isinstance(line, Fault) or not line.isspace())
+        objects = (object_of(line, ()) for line in islice(lines, ROWS) if not isinstance(line, Fault))
+        return chain.from_iterable(names_in(each) for each in objects if not isinstance(each, Fault))
+    _, header = next(_cells(lines_of(path, MAX_LINE), format), (1, []))
+    if isinstance(header, Fault):
+        raise _no_header(path)
+    return header

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from corpora.core.errors import CorpusError
 from corpora.core.records import DECLARED, OBLIGATORY
-from corpora.files import format_of
+from corpora.sources.compression import format_of
 
 WORDY = 4  # words that a column's name has at most
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from corpora.core.errors import CorpusError
-from corpora.files import looks_like_utf16, opened
+from corpora.sources.compression import looks_like_utf16, opened
 
 REJECTED = 3  # the exit status where rows of a file were rejected
 MOST = 0.05  # of a file's rows, as long as nobody says otherwise

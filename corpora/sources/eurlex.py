@@ -2,23 +2,61 @@
 
 EURLEX57K was published as a file `<celex_id>.json` an act, in the folders train, dev and test; today it is passed on as
 train.jsonl, dev.jsonl and test.jsonl, an act a line, with two keys renamed. MultiEURLEX is such lines, each with the
-text of an act in up to 23 languages, which become a record each. corpora/core/acts.py says what a record of an act is.
+text of an act in up to 23 languages, which become a record each.
+
+A record has each part of an act as one text. The articles of `main_body`, a list, are parted in it by an empty line,
+and come out as they went in.
 """
 
 import re
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from corpora.core.acts import KEYS, TEXTS, joined
 from corpora.core.errors import CorpusError
 from corpora.core.records import RecordError, checked, kind_of, read_language, read_time
-from corpora.files import Progress
 from corpora.folders import files_in, name_of
-from corpora.lines import Fault, object_of, values_of
-from corpora.readers import Row
-from corpora.zipped import entries_of
+from corpora.sources.compression import Progress, entries_of
+from corpora.sources.readers import Row
+from corpora.sources.text import Fault, object_of, values_of
+
+# The published keys of an act, in their order.
+KEYS = ("celex_id", "uri", "type", "title", "header", "recitals", "main_body", "attachments", "concepts")
+# Of which the published reader (lmtc-eurlex57k, json_loader.py) makes the text of an act.
+TEXTS = ("header", "recitals", "main_body", "attachments")
+# 99.4% of the acts of EURLEX57K have no more concepts, and systems are measured on no more.
+MOST_CONCEPTS = 10
+
+_BETWEEN = "\n\n"
+# Stands for nothing in a line that has nothing else, so that no line of an article is empty; looks like nothing too.
+_NOTHING = "\u00a0"
+
+
+def joined(articles: Iterable[str]) -> str:
+    """The articles as one text, an empty line between each two; articles_of gives them back."""
+    return _BETWEEN.join("\n".join(map(_kept, article.split("\n"))) for article in articles)
+
+
+def articles_of(text: str) -> list[str]:
+    """The articles of a text that `joined` made."""
+    return ["\n".join(map(_released, part.split("\n"))) for part in text.split(_BETWEEN)] if text else []
+
+
+def _kept(line: str) -> str:
+    return line if line.strip(_NOTHING) else line + _NOTHING
+
+
+def _released(line: str) -> str:
+    return line if line.strip(_NOTHING) else line[:-1]
+
+
+def published(row: Mapping[str, Any]) -> dict[str, Any]:
+    """The act as EURLEX57K has it, by KEYS; row: id, url, the fields and the declared labels of a record."""
+    elsewhere = {"celex_id": "id", "uri": "url", "concepts": "declared"}
+    act = {key: row[elsewhere.get(key, key)] for key in KEYS}
+    return act | {"main_body": articles_of(act["main_body"])}
+
 
 # What an act has, by the names that --fields, --labels and --column may use.
 FIELDS = ("title", "header", "recitals", "main_body", "attachments", "type", "split")

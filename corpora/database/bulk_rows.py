@@ -3,8 +3,10 @@
 Django's bulk_create prepares every value of every row by itself, and that takes most of its time.
 """
 
+import itertools
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -12,10 +14,11 @@ from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, TypeVar
 
-from django.db import connection, transaction
-from django.db.models import Field, Model
-
-from corpora import table_statistics
+import pyarrow as pa
+from django.db import Error, connection, transaction
+from django.db.models import Field, Model, QuerySet, TextField
+from django.db.models.expressions import RawSQL
+from django.db.models.functions import Cast
 
 Row = TypeVar("Row")  # a model, or plain
 MANY = 1_000  # rows after which PostgreSQL's statistics may mislead it
@@ -80,7 +83,7 @@ def insert(rows: Iterable[Row]) -> list[Row]:
                     field.pre_save(row, add=True)
         _write(options.db_table, [field.column for field in fields], _values(rows, fields))
         if len(rows) >= MANY:
-            table_statistics.gather()
+            gather()
     if isinstance(rows[0], Model):
         for row in rows:
             row._state.adding, row._state.db = False, connection.alias
@@ -178,3 +181,93 @@ def _in_statements(cursor: Any, insert: str, width: int, values: Iterator[Sequen
         cursor.execute(many, list(chain.from_iterable(some)))
     # So there are two statements for a table, however many rows there are, and the driver keeps both.
     cursor.executemany(insert + places, some)
+
+
+# --- PostgreSQL's statistics of tables that have grown, which its plans rest on.
+#
+# Autovacuum gathers them too, but only once a minute. The server keeps the plans of an answer, so plans that were
+# made for a hundred rows would read through thousands, at three to five times the cost.
+
+
+ANSWERS = 50  # answers of a process between two looks
+# Tables that hold half as many pages again as when their plans were made. A few pages are read as quickly as an index.
+GROWN = """
+    SELECT format('%I', relname)
+    FROM pg_class
+    WHERE relkind = 'r'
+      AND relnamespace = current_schema()::regnamespace
+      AND relowner = current_user::regrole
+      AND pg_relation_size(oid) / current_setting('block_size')::int > 1.5 * relpages + 2
+"""
+logger = logging.getLogger(__name__)
+
+
+def gather() -> None:
+    """Gather the statistics of grown tables once the transaction is committed. On SQLite there is nothing to do."""
+    if connection.vendor == "postgresql":
+        transaction.on_commit(_gather)
+
+
+def _gather() -> None:
+    try:
+        with connection.cursor() as cursor:
+            cursor.execute(GROWN)
+            if names := [name for (name,) in cursor.fetchall()]:
+                # Without waiting for autovacuum, or for another process that does the same.
+                cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(names)}")
+    except Error:
+        # What was committed stands, and plans are slower until autovacuum comes.
+        logger.warning("The statistics of grown tables could not be gathered.", exc_info=True)
+
+
+_answers = itertools.count(1)
+
+
+def note_answer() -> None:
+    """Have the statistics gathered after every so many answers of this process."""
+    if next(_answers) % ANSWERS == 0:
+        gather()
+
+
+# --- Many rows at once out of the database, column by column and without objects; database/bulk_rows.py is the way in.
+
+
+TIME = pa.timestamp("us", tz="UTC")
+
+
+def fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> Iterator[pa.RecordBatch]:
+    """`size` rows of a query at a time, as Arrow has them; they are never all in memory. fields: path from a row ->
+    type, of JSON that of its text.
+    """
+    schema = pa.schema(fields.items())
+    # Of a time the text: Django and the drivers make an object of each, and Arrow reads a column of them at once.
+    query = rows.values_list(*(Cast(path, TextField()) if type == TIME else path for path, type in fields.items()))
+    # Past the compiler, Django would convert value by value.
+    for some in query.query.get_compiler(query.db).execute_sql(chunked_fetch=True, chunk_size=size):
+        yield pa.RecordBatch.from_arrays(list(map(_array, zip(*some, strict=True), schema.types)), schema=schema)
+
+
+def all_fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
+    """The same of rows that are few enough to be in memory at once, also where there are none."""
+    return pa.concat_batches(
+        [pa.RecordBatch.from_pylist([], schema=pa.schema(fields.items())), *fetched(rows, fields, size)]
+    )
+
+
+def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
+    """Many keys as what a field is `__in`, sent as one parameter: Django prepares each of a list by itself, and the
+    database reads as many places in the statement.
+    """
+    some = list(keys)
+    if connection.vendor == "postgresql":
+        of = "text" if some and isinstance(some[0], str) else "bigint"
+        return RawSQL(f"SELECT unnest(%s::{of}[])", [some])  # noqa: S611 - one of these two words
+    return RawSQL("SELECT value FROM json_each(%s)", [json.dumps(some)])
+
+
+def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
+    if type != TIME:
+        return pa.array(values, type)
+    # SQLite has times in UTC and does not say so.
+    told = TIME if connection.vendor == "postgresql" else pa.timestamp("us")
+    return pa.array(values, pa.string()).cast(told).cast(TIME)
