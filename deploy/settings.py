@@ -198,7 +198,7 @@ def database() -> dict:
 
 
 DATABASES = {"default": database()}
-# Figures of large tasks, for all processes of the server (annotate/pages/keeping.py).
+# Figures of large tasks, for all processes of the server (figures/figure_cache.py).
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "figures": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": DATA_DIR / "figures"},

@@ -14,6 +14,7 @@ FLOORS = (
     ("annotate.models", "annotate.reports"),
     ("annotate.quality", "annotate.manual"),
     ("annotate.work", "annotate.goldsets"),
+    ("annotate.figures",),
     ("annotate.controls", "annotate.evaluation"),
     ("annotate.actions",),
     ("annotate.notebook", "annotate.pages", "annotate.program"),
@@ -56,8 +57,7 @@ def test_every_module_stands_in_a_room():
     ]
 
 
-def test_there_are_nine_floors_and_an_import_goes_down_only():
-    assert len(FLOORS) == 9
+def test_an_import_goes_down_only():
     upwards = [
         f"{module} imports {name}"
         for module in MODULES

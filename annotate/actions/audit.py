@@ -10,15 +10,15 @@ from annotate.actions.options import TASK
 from annotate.controls.audit import add_audits, contest_all
 from annotate.controls.rechecks import add_checks
 from annotate.core.option import Option, codes, flag, points, whole_number
+from annotate.figures import plan_report
+from annotate.figures.draw_plan import further_work, measures_accuracy
 from annotate.models import Task
 from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
 from annotate.reports import audits_and_decoys as told
 from annotate.reports import checks as check_words
 from annotate.reports import declared_audits as of_declared
 from annotate.reports import filter_audits as of_filter
-from annotate.reports import widths
 from annotate.reports.terminal import as_lines, wrapped
-from annotate.work.further_work import further_work, measures_accuracy
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
 CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
@@ -151,9 +151,9 @@ def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Ou
     found = further_work(task, wished)
     if found is None:
         return outcome
-    said = [*outcome.said, "", wrapped(widths.further_words(found))]
+    said = [*outcome.said, "", wrapped(plan_report.further_words(found))]
     if found["rows"]:
-        said += ["", as_lines(widths.further_table(found, lambda row: widths.command(row, task.name)))]
+        said += ["", as_lines(plan_report.further_table(found, lambda row: plan_report.command(row, task.name)))]
     return Outcome(said, outcome.warned, {**outcome.data, "further_work": found})
 
 

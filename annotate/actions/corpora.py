@@ -3,7 +3,7 @@
 from typing import Any
 
 from annotate.actions.action import Action, Outcome
-from annotate.reports import listing as told
+from annotate.figures import overview_report
 from annotate.reports.terminal import as_lines
 from corpora.listing import POSTS, corpora_there
 
@@ -15,7 +15,7 @@ def run(values, progress) -> Outcome:
     data = {"corpora": rows}
     if not rows:
         return Outcome([NONE], data=data)
-    return Outcome([as_lines(told.corpora_table(rows)), *_blank_before(todo(rows))], data=data)
+    return Outcome([as_lines(overview_report.corpora_table(rows)), *_blank_before(todo(rows))], data=data)
 
 
 def _blank_before(sentences: list[str]) -> list[str]:

@@ -2,10 +2,10 @@
 
 from annotate.actions.action import Action, ActionError, Outcome
 from annotate.core.option import Option
+from annotate.figures import overview_report
+from annotate.figures.task_overview import draws_there
 from annotate.models import Task
-from annotate.reports import listing as told
 from annotate.reports.terminal import as_lines
-from annotate.work.standing import draws_there
 from corpora.models import Corpus
 
 OPTIONS = (Option("of", default="", argument=True, shown="NAME", help="a task or a corpus; without it, all draws"),)
@@ -14,7 +14,7 @@ NONE = "Nothing was drawn yet. A draw is made when a task is opened: `assay open
 
 def run(values, progress) -> Outcome:
     rows = _rows(values["of"])
-    return Outcome([as_lines(told.draws_table(rows)) if rows else NONE], data={"draws": rows})
+    return Outcome([as_lines(overview_report.draws_table(rows)) if rows else NONE], data={"draws": rows})
 
 
 def _rows(name: str) -> list[dict]:

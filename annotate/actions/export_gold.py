@@ -7,12 +7,11 @@ from annotate.actions.opened import lacking
 from annotate.actions.options import TASK
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
+from annotate.figures import overview_report, task_overview
 from annotate.goldsets.writing import SPLITS, ExportError, export
 from annotate.quality.audits import contested_waiting
-from annotate.reports import sentences
 from annotate.reports.tables import many
 from annotate.work import closing
-from annotate.work import progress as progressing
 
 OF_RECORDS = "The splits of records"
 OPTIONS = (
@@ -59,12 +58,12 @@ def run(values, progress) -> Outcome:
     closing.fix_outcomes(task)
     manifest = export(task, out, **given)
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
-    warned = [sentences.undecidable(progressing.undecidable(task))]
+    warned = [overview_report.undecidable(task_overview.undecidable(task))]
     if not manifest["finished"]:
         left = counts["unfinished"]
         waits = f"{many(left, task.kind.noun)} still {'waits' if left == 1 else 'wait'}"
         waiting = f"Unfinished: {waits} for people. The files are named accordingly."
-        contested = sentences.contested(contested_waiting().get(task.pk, {}))
+        contested = overview_report.contested(contested_waiting().get(task.pk, {}))
         warned = [waiting, contested, *lacking(task), *warned]
     if not manifest["corpus"]["text_may_leave"]:
         warned.append("The licence keeps the text here: the files hold ids and labels only.")

@@ -9,27 +9,24 @@ from annotate.actions.action import Outcome
 from annotate.core import stages
 from annotate.core.aggregation import at_first
 from annotate.core.false_yes import ASSUMED, AskedSet
-from annotate.core.planning import Expected
+from annotate.figures import forecast_report, plan_report
+from annotate.figures.draw_plan import stream_of, widths
+from annotate.figures.finish_forecast import expected, forecast_of
+from annotate.figures.interval_width import Expected
+from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states, queue_table
 from annotate.kinds import concepts
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import decoys, honeypots
 from annotate.quality.classes import standing
-from annotate.reports import audits_and_decoys, expected_work, forecast
-from annotate.reports import widths as told_of_widths
+from annotate.reports import audits_and_decoys
 from annotate.reports.agreement import alike, spelled_alike
 from annotate.reports.balanced_sets import remarks
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
 from annotate.work.closing import how_to_go_on
-from annotate.work.expected import expected
-from annotate.work.forecast import forecast_of
 from annotate.work.opening import Opened
-from annotate.work.plan import stream_of
-from annotate.work.progress import queue_table
-from annotate.work.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states
-from annotate.work.widths import widths
 from corpora.declared import declared_counts
 from corpora.draw_contrasted import AGREE, DIFFER, SYSTEMS
 from corpora.draw_parts import DRAWN, FRAME, totals
@@ -52,7 +49,7 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
         said = [*_foretold(task, work, when), *_told_widths(wide), *outcome.said, NOT_KEPT]
         work = {**work, "forecast": when, "widths": wide}
     else:
-        said = [*outcome.said, *expected_work.of_checks(work["checks"])]
+        said = [*outcome.said, *plan_report.of_checks(work["checks"])]
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
         said.insert(0, _contrasted(opened))
     data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
@@ -96,10 +93,10 @@ def _counted(opened: Opened) -> dict[str, Any]:
 
 def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[str]:
     if not work["queues"]:
-        return expected_work.words(work)
-    table = expected_work.work_table(work, tested=bool(task.test_items))
-    dates = as_lines(forecast.terminal_table(when))
-    return [as_lines(table), "", *expected_work.words(work), "", dates, "", *forecast.words(when)]
+        return plan_report.work_words(work)
+    table = plan_report.work_table(work, tested=bool(task.test_items))
+    dates = as_lines(forecast_report.terminal_table(when))
+    return [as_lines(table), "", *plan_report.work_words(work), "", dates, "", *forecast_report.words(when)]
 
 
 def _widths(task: Task) -> dict[str, Any] | None:
@@ -111,9 +108,9 @@ def _widths(task: Task) -> dict[str, Any] | None:
 def _told_widths(found: dict[str, Any] | None) -> list[str]:
     if found is None:
         return []
-    made = (told_of_widths.language_table, told_of_widths.curve_table, told_of_widths.next_table)
+    made = (plan_report.language_table, plan_report.curve_table, plan_report.next_table)
     languages, curve, more = (as_lines(of(found)) for of in made)
-    words, which = told_of_widths.words(found), told_of_widths.next_words(found)
+    words, which = plan_report.width_words(found), plan_report.next_words(found)
     return ["", languages, "", words, "", curve, "", *([which, more, ""] if which else [])]
 
 

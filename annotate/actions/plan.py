@@ -6,16 +6,14 @@ from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import CORPUS
 from annotate.core.false_yes import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
-from annotate.core.planning import MEASURES, Expected, Stream
+from annotate.figures import draw_plan, plan_report
+from annotate.figures.finish_forecast import HOURS_A_WEEK
+from annotate.figures.interval_width import MEASURES, Expected, Stream
 from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
 from annotate.models import Task
-from annotate.reports import plans as told
-from annotate.reports import widths as told_of_widths
+from annotate.reports.numbers import in_points
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines, wrapped
-from annotate.work import plan as planning
-from annotate.work import widths
-from annotate.work.expected import HOURS_A_WEEK
 from corpora.manifest import manifest_of
 
 BOTH = ("precision", "recall")
@@ -76,9 +74,9 @@ def run(values, progress) -> Outcome:
             f"Corpus {name} holds records, which detectors do not label, so there is no agreement of theirs to plan "
             f"for; `assay open_task TASK --corpus {name} … --dry-run` says what people would have to read."
         )
-    task = planning.usual_task(audit_share=values["audit_share"], seconds=values["seconds"])
-    stream = planning.stream_of(name, task)
-    there = planning.languages_of(stream)
+    task = draw_plan.usual_task(audit_share=values["audit_share"], seconds=values["seconds"])
+    stream = draw_plan.stream_of(name, task)
+    there = draw_plan.languages_of(stream)
     if strange := [code for code in values["languages"] if code not in there]:
         raise ActionError(
             f"The detectors take no post of corpus {name} for {', '.join(strange)}; leave it out. There is: "
@@ -91,38 +89,40 @@ def run(values, progress) -> Outcome:
     languages = [code for code in there if code in values["languages"]] or there
     progress.begin(sum(1 if measure == "accuracy" else len(languages) for measure in measures), "figure")
     progress.advance()
-    found = planning.plan(
+    found = draw_plan.plan(
         stream,
         task,
         measures=measures,
         languages=languages,
         wished=wished,
         expected=expected,
-        pace=planning.Pace(values["seconds"], values["weekly"]),
+        pace=draw_plan.Pace(values["seconds"], values["weekly"]),
         done=progress.advance,
     )
     said = []
     for measure in measures:
-        if (table := told.measure_table(found, measure)).rows:
-            said += [f"{told.called(measure)}, {told.in_points(wished)}:", as_lines(table)]
-        said += [*told.missing(found, measure), ""]
-    said += [wrapped(told.columns_words()), ""]
-    said += [line for sentence in told.without_decoys(found) for line in (wrapped(sentence), "")]
+        if (table := plan_report.measure_table(found, measure)).rows:
+            said += [f"{plan_report.called(measure)}, {in_points(wished)}:", as_lines(table)]
+        said += [*plan_report.missing(found, measure), ""]
+    said += [wrapped(plan_report.columns_words()), ""]
+    said += [line for sentence in plan_report.without_decoys(found) for line in (wrapped(sentence), "")]
     if found["recall"]:
-        said += ["Recall in the draw below, where it is wider:", as_lines(told.recall_table(found)), ""]
-    return Outcome([*said, *told.words(found, name, wished)], data={"corpus": name, "width": values["width"], **found})
+        said += ["Recall in the draw below, where it is wider:", as_lines(plan_report.recall_table(found)), ""]
+    return Outcome(
+        [*said, *plan_report.draw_words(found, name, wished)], data={"corpus": name, "width": values["width"], **found}
+    )
 
 
 def _of_draw(name: str, task: Task, stream: Stream, asked: int, wished: float, expected: Expected) -> Outcome:
     size = min(asked, stream.posts)
-    found = widths.widths(task, stream, size, expected)
-    needed = widths.needed(task, stream, size, wished, expected)
+    found = draw_plan.widths(task, stream, size, expected)
+    needed = draw_plan.needed(task, stream, size, wished, expected)
     if found["accuracy"] is None:
         raise ActionError(f"A draw of {many(size, 'post')} is too small for any interval of accuracy. Raise --size.")
-    said = [as_lines(told_of_widths.language_table(found)), "", wrapped(told_of_widths.words(found)), ""]
-    said += [as_lines(told_of_widths.curve_table(found)), "", told_of_widths.next_words(found)]
-    said += [as_lines(told_of_widths.next_table(found)), "", f"For {told.in_points(wished)}:"]
-    said += [as_lines(told_of_widths.needed_table(needed)), "", wrapped(told_of_widths.NEEDED_WORDS)]
+    said = [as_lines(plan_report.language_table(found)), "", wrapped(plan_report.width_words(found)), ""]
+    said += [as_lines(plan_report.curve_table(found)), "", plan_report.next_words(found)]
+    said += [as_lines(plan_report.next_table(found)), "", f"For {in_points(wished)}:"]
+    said += [as_lines(plan_report.needed_table(needed)), "", wrapped(plan_report.NEEDED_WORDS)]
     few = [f"The corpus holds only {many(size, 'post')}, so the plan is for all of them."] if size < asked else []
     return Outcome(said, few, {"corpus": name, "width": 100 * wished, "size": size, **found, "needed": needed})
 

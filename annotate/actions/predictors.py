@@ -2,7 +2,7 @@
 
 from annotate.actions.action import Action, Outcome
 from annotate.core.option import Option
-from annotate.reports import listing as told
+from annotate.figures import overview_report
 from annotate.reports.terminal import as_lines
 from corpora.listing import predictors_there
 
@@ -15,7 +15,7 @@ NONE = (
 
 def run(values, progress) -> Outcome:
     rows = predictors_there(values["corpus"])
-    return Outcome([as_lines(told.predictors_table(rows)) if rows else NONE], data={"predictors": rows})
+    return Outcome([as_lines(overview_report.predictors_table(rows)) if rows else NONE], data={"predictors": rows})
 
 
 ACTION = Action(

@@ -3,14 +3,14 @@
 from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.opened import lacking
 from annotate.actions.options import TASK
-from annotate.reports import sentences
+from annotate.figures import overview_report
 from annotate.work import closing
 
 
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
     done = closing.reopen(task)
-    return Outcome([sentences.reopened(done)], lacking(task), done)
+    return Outcome([overview_report.reopened(done)], lacking(task), done)
 
 
 ACTION = Action("reopen", "Open a closed task again, so that people are given its units.", (TASK,), run)

@@ -14,16 +14,16 @@ from annotate.actions import corpora as listing
 from annotate.actions.action import Action, Outcome
 from annotate.actions.database_settings import harmful_settings
 from annotate.actions.options import assumed
+from annotate.figures import overview_report
+from annotate.figures.annotator_statistics import unseen_pauses
+from annotate.figures.task_overview import Standing, standing
 from annotate.models import Annotator
 from annotate.quality import classes
-from annotate.reports import listing as told
 from annotate.reports.balanced_sets import standing_table
 from annotate.reports.checks import NO_SECOND
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers
-from annotate.work.standing import Standing, standing
-from annotate.work.statistics import unseen_pauses
 from corpora.listing import corpora_there
 
 SHOWN = 20  # rows of what waits; --json has all
@@ -40,11 +40,11 @@ def run(values, progress) -> Outcome:
     of_classes = {task.name: classes.standing(task) for task in classes.of_classes()}
     todo = _todo(found, stands, people)
     tables = [
-        ("Corpora", told.corpora_table(found) if found else None, ""),
-        ("Tasks", told.tasks_table(stands.tasks).without({"next"}) if stands.tasks else None, ""),
+        ("Corpora", overview_report.corpora_table(found) if found else None, ""),
+        ("Tasks", overview_report.tasks_table(stands.tasks).without({"next"}) if stands.tasks else None, ""),
         ("What waits for whom", *_waits(stands)),
         *((f"Classes of {name}", standing_table(rows), "") for name, rows in of_classes.items()),
-        ("Pauses that nobody has looked at", told.pauses_table(pauses) if pauses else None, ""),
+        ("Pauses that nobody has looked at", overview_report.pauses_table(pauses) if pauses else None, ""),
     ]
     said += [
         _of_people(people),
@@ -64,7 +64,7 @@ def _waits(stands: Standing) -> tuple[Table | None, str]:
     """What stands still, and the most of the rest."""
     rows = sorted(stands.waits, key=lambda row: (not row["stuck"], -row["missing"]))
     more = f"{many(len(rows) - SHOWN, 'row')} more; --json has all." if len(rows) > SHOWN else ""
-    return (told.waits_table(rows[:SHOWN]) if rows else None), more
+    return (overview_report.waits_table(rows[:SHOWN]) if rows else None), more
 
 
 # --- where it is

@@ -1,7 +1,7 @@
 """vocabularies: which there are."""
 
 from annotate.actions.action import Action, Outcome
-from annotate.reports import listing as told
+from annotate.figures import overview_report
 from annotate.reports.terminal import as_lines
 from corpora.vocabularies import vocabularies_there
 
@@ -10,7 +10,7 @@ NONE = "There is no vocabulary yet. Take one in: `assay import_vocabulary NAME F
 
 def run(values, progress) -> Outcome:
     rows = vocabularies_there()
-    return Outcome([as_lines(told.vocabularies_table(rows)) if rows else NONE], data={"vocabularies": rows})
+    return Outcome([as_lines(overview_report.vocabularies_table(rows)) if rows else NONE], data={"vocabularies": rows})
 
 
 ACTION = Action("vocabularies", "List the vocabularies, each with its versions.", (), run)

@@ -15,7 +15,7 @@ from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import is_negative, negative
-from annotate.reports.plans import in_points
+from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
 from corpora.core.errors import CorpusError
 from corpora.core.languages import UND

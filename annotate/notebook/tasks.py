@@ -8,10 +8,10 @@ from annotate import models
 from annotate.actions.action import Action, Cancelled, Outcome, Progress, task_named
 from annotate.actions.named import by_name
 from annotate.core import stages
+from annotate.figures import task_statistics
 from annotate.notebook.asking import apart, database, told
 from annotate.notebook.installation import AssayError, check_installed, own_keys
 from annotate.notebook.rows import Rows, of_dicts
-from annotate.work import statistics
 from corpora.system import private
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
@@ -38,7 +38,7 @@ def tasks() -> Rows:
     with the unit whose label it takes), queued, adjudication (waiting for an adjudicator), answers_today (in 24 hours),
     paused (annotators).
     """
-    return of_dicts(statistics.overview(), OVERVIEW, "tasks")
+    return of_dicts(task_statistics.overview(), OVERVIEW, "tasks")
 
 
 @database
@@ -62,7 +62,9 @@ class Task:
         """How far it is, a row a language: units, done, answers (there are, of units that wait), missing (answers),
         waiting_copies, and the units at each stage.
         """
-        return of_dicts(statistics.progress(task_named(self.name))["languages"], PROGRESS, f"progress of {self.name}")
+        return of_dicts(
+            task_statistics.progress(task_named(self.name))["languages"], PROGRESS, f"progress of {self.name}"
+        )
 
     @database
     def judgments(self) -> Rows:

@@ -22,13 +22,13 @@ from annotate.actions import mail
 from annotate.actions.action import ActionError
 from annotate.actions.add_manager import ACTION as ADD_MANAGER
 from annotate.core.refusals import InvalidAnswer, Refusal
+from annotate.figures import overview_report
 from annotate.models import Annotator
 from annotate.pages import inbox
 from annotate.pages.access import may, with_right
 from annotate.pages.around import manage_page as page
 from annotate.pages.around import note
 from annotate.pages.errors import status_of
-from annotate.reports import accounts as told
 from annotate.reports.tables import many
 from annotate.work import accounts as work
 from annotate.work.languages import learn_languages
@@ -59,8 +59,8 @@ def accounts(request, _):
         request,
         "accounts",
         asked=asked,
-        table=told.accounts_table(found, address, timezone.now(), sort),
-        managers_table=told.managers_table(work.managers().order_by("username"), sort),
+        table=overview_report.accounts_table(found, address, timezone.now(), sort),
+        managers_table=overview_report.managers_table(work.managers().order_by("username"), sort),
         invites=may(request.user, "invite"),
         raises=may(request.user, "raise"),
     )
@@ -164,7 +164,7 @@ def _account(request, annotator: Annotator, said: Mapping[str, Any] | None = Non
         annotator=annotator,
         said=known if said is None else said,
         changes=may(request.user, "invite") and work.may_change(request.user, user),
-        state=told.account_state(annotator, timezone.now()),
+        state=overview_report.account_state(annotator, timezone.now()),
         link_open=any(not (each.used_at or each.revoked_at) for each in annotator.invites.all()),
         wrong=wrong_passwords(user.username),
         codes=_codes(),

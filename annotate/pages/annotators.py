@@ -13,6 +13,8 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.figures import personal_progress
+from annotate.figures.personal_progress import Progress
 from annotate.models import Guidelines, Task
 from annotate.pages import choosing, keys, replies, showing
 from annotate.pages.access import annotator_of, check_right, may, with_permit, with_task
@@ -20,10 +22,9 @@ from annotate.pages.errors import status_of
 from annotate.pages.forms import active_seconds, whole_number
 from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
-from annotate.work import eligible, flagging, judging, notes, own_work, progress
+from annotate.work import eligible, flagging, judging, notes
 from annotate.work import queue as handing_out
 from annotate.work.permit import Permit, acting_as, permit_of, permits
-from annotate.work.progress import Progress
 
 # Steps at which there is no test to go to.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
@@ -51,7 +52,7 @@ def home(request):
         "first": first,
         "listed": [row for row in listed if row["has_work"] or row["to_test"] or row["stopped"]],
         "idle": [row for row in listed if not (row["has_work"] or row["to_test"] or row["stopped"])],
-        "worked": own_work.worked(annotator),
+        "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
         **_rest(annotator),
         **replies.told(found),
@@ -67,17 +68,17 @@ def rest(request):
 
 def _rest(annotator) -> dict:
     """For how many minutes they have worked without a pause, if that is long."""
-    stretch = own_work.without_pause(annotator)
-    return {"minutes": own_work.minutes(stretch) if own_work.is_long(stretch) else 0}
+    stretch = personal_progress.without_pause(annotator)
+    return {"minutes": personal_progress.minutes(stretch) if personal_progress.is_long(stretch) else 0}
 
 
 def _rows(annotator, found: list[Permit]) -> list[dict]:
     """The open tasks: those with work first, then those with tests to take, of each the one that was used last."""
     listed = [permit.task for permit in found]
     trials = _by_task(annotator, [task for task in listed if task.test_items])
-    done = progress.progress_in(found)
+    done = personal_progress.progress_in(found)
     waiting = adjudicating.waiting_in(annotator, listed) if annotator.adjudicates else {}
-    used, titles = progress.last_used(annotator), Counter(task.title for task in listed)
+    used, titles = personal_progress.last_used(annotator), Counter(task.title for task in listed)
     rows = []
     for permit, own in zip(found, done, strict=True):
         task, may_adjudicate = permit.task, annotator.adjudicates and not permit.is_paused
@@ -88,7 +89,7 @@ def _rows(annotator, found: list[Permit]) -> list[dict]:
             "has_sheets": bool(task.kind.sheet),
             "progress": own,
             "adjudication": waiting.get(task.pk, 0) if may_adjudicate else None,
-            "not_a_reader": progress.not_a_reader(permit),
+            "not_a_reader": personal_progress.not_a_reader(permit),
             "has_namesake": titles[task.title] > 1,
         }
         row["has_work"] = bool(row["adjudication"] or (row["may_work"] and own.waiting))
@@ -130,7 +131,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     """
     task = permit.task
     shown = leases[0].unit if leases else None
-    own = progress.own_progress(permit)
+    own = personal_progress.own_progress(permit)
     last = closed.judgment if closed and closed.is_new else judging.last_judgment(permit.annotator, task)
     if last and not judging.may_be_taken_back(last, task):
         last = None
@@ -173,7 +174,7 @@ def _one(lease) -> list:
 
 def _show(request, permit, leases, **extra):
     startable = leases or (permit.task.is_open and _anything_for(permit))
-    why_empty = None if startable else progress.why_empty(permit)
+    why_empty = None if startable else personal_progress.why_empty(permit)
     return _work(request, permit, leases, why_empty=why_empty, **extra)
 
 
@@ -196,7 +197,7 @@ def _next(request, permit, lease, **extra):
     if lease is None:
         # Units that others had locked could not be handed out at once; here they are waited for.
         lease = handing_out.take(permit.annotator, permit.task)
-        why_empty = None if lease or not request.htmx else progress.why_empty(permit)
+        why_empty = None if lease or not request.htmx else personal_progress.why_empty(permit)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
     return _work(request, permit, _one(lease), why_empty=why_empty, **extra)
@@ -320,7 +321,7 @@ def sheet(request, permit):
 
 
 def _next_sheet(request, permit, leases, **extra):
-    why_empty = None if leases else progress.why_empty(permit)
+    why_empty = None if leases else personal_progress.why_empty(permit)
     return _work(request, permit, leases, on_sheet=True, why_empty=why_empty, **extra)
 
 

@@ -16,6 +16,7 @@ from rest_framework.decorators import api_view
 from rest_framework.response import Response
 
 from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.figures import personal_progress
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task, Trial
 from annotate.pages.access import check_right, with_permit, with_task
@@ -38,7 +39,7 @@ from annotate.pages.serializers import (
     TrialSerializer,
 )
 from annotate.quality import qualification
-from annotate.work import flagging, judging, progress, queue
+from annotate.work import flagging, judging, queue
 from annotate.work.permit import acting, permit_of, permits
 from corpora.core.thesaurus import VocabularyError
 
@@ -92,7 +93,8 @@ def tasks(request):
     annotator = check_right(request.user, "annotate")
     found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
     rows = [
-        TaskSerializer.row(permit.task, own) for permit, own in zip(found, progress.progress_in(found), strict=True)
+        TaskSerializer.row(permit.task, own)
+        for permit, own in zip(found, personal_progress.progress_in(found), strict=True)
     ]
     return Response(TaskSerializer(rows, many=True).data)
 
@@ -105,7 +107,7 @@ def tasks(request):
 @api_view(["GET"])
 @with_permit
 def task_in_full(request, permit):
-    row = TaskInFullSerializer.row(permit.task, progress.own_progress(permit))
+    row = TaskInFullSerializer.row(permit.task, personal_progress.own_progress(permit))
     return Response(TaskInFullSerializer(row).data)
 
 
@@ -113,7 +115,7 @@ def task_in_full(request, permit):
 @api_view(["GET"])
 @with_permit
 def own_progress(request, permit):
-    return Response(ProgressSerializer(progress.own_progress(permit)).data)
+    return Response(ProgressSerializer(personal_progress.own_progress(permit)).data)
 
 
 @extend_schema(
@@ -132,7 +134,7 @@ def take(request, annotator, task):
 
 
 def _taken(annotator, task, lease):
-    return {"lease": lease, "why": "" if lease else progress.why_empty(permit_of(annotator, task))}
+    return {"lease": lease, "why": "" if lease else personal_progress.why_empty(permit_of(annotator, task))}
 
 
 @extend_schema(request=AnswerSerializer, responses={200: ClosedSerializer, **REFUSED}, summary="Answer a unit")

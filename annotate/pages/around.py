@@ -8,8 +8,8 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.db.models import Model
 from django.shortcuts import render
 
+from annotate.figures.figure_cache import BeingCountedError
 from annotate.models import Task
-from annotate.pages.keeping import BeingCountedError
 from annotate.pages.offering import downloaded, offered
 
 # Addresses of the pages of the desk, and their names.

@@ -14,21 +14,18 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from annotate.actions.named import by_name
+from annotate.figures import annotator_statistics, forecast_report, progress_report, task_statistics
+from annotate.figures.figure_cache import figures, foretold
+from annotate.figures.people_report import everybody_table, timesheet_csv
+from annotate.figures.queue_states import queue_states_of
 from annotate.models import Flag, Job, Task
 from annotate.pages import deeds
 from annotate.pages.access import check_right
 from annotate.pages.around import manage_page, shows_figures
-from annotate.pages.keeping import figures, foretold
 from annotate.pages.managers import sort_of
 from annotate.pages.offering import csv_reply
 from annotate.quality.checks import adjudicators
-from annotate.reports import forecast as forecast_report
-from annotate.reports import progress as progress_report
-from annotate.reports.everybody import everybody_table, timesheet_csv
-from annotate.work import everybody as of_all
-from annotate.work import statistics
 from annotate.work.personal import waiting_requests
-from annotate.work.queue_states import queue_states_of
 
 FEW = 5  # stuck queues of a task, and jobs that failed, on the page of all tasks, at most
 FORETOLD = 12  # open tasks, the newest, of which it is told when they are done
@@ -64,7 +61,7 @@ def manage(request):
 
 def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
     """A row for each task, and the states of the queues of those that are open; and when, if they were kept."""
-    return figures("tasks", None, lambda: (statistics.overview(), queue_states_of(open_tasks)))
+    return figures("tasks", None, lambda: (task_statistics.overview(), queue_states_of(open_tasks)))
 
 
 def _why(job: Job) -> str:
@@ -109,12 +106,12 @@ def _task_page(name: str) -> str:
 @shows_figures
 def everybody(request):
     check_right(request.user, "manage")
-    found, counted_at = figures("everybody", None, of_all.everybody)
+    found, counted_at = figures("everybody", None, annotator_statistics.everybody)
     return manage_page(
         request,
         "everybody",
         table=everybody_table(found, sort_of(request)),
-        months=of_all.months(),
+        months=annotator_statistics.months(),
         counted_at=counted_at,
     )
 
@@ -127,7 +124,7 @@ def timesheet(request):
         month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
     except ValueError:
         raise Http404("There is no such month: the address names one as in month=2026-11.") from None
-    return csv_reply(f"hours-{month:%Y-%m}.csv", timesheet_csv(of_all.timesheet(month)))
+    return csv_reply(f"hours-{month:%Y-%m}.csv", timesheet_csv(annotator_statistics.timesheet(month)))
 
 
 @require_GET
@@ -139,4 +136,4 @@ def now(request):
 
 def live_counts():
     """For all managers together, so that many who look cost no more than one."""
-    return cache.get_or_set("at-work-now", of_all.at_work_now, LIVELY)
+    return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)

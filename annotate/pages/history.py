@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.figures import personal_progress
 from annotate.kinds.labels import label_name
 from annotate.models import Judgment, Lease, Task
 from annotate.pages import choosing, keys, showing
@@ -18,7 +19,7 @@ from annotate.pages.access import check_right, with_permit
 from annotate.pages.annotators import may_do
 from annotate.pages.errors import status_of
 from annotate.quality.sides import seen
-from annotate.work import changing, judging, own_work, progress
+from annotate.work import changing, judging
 from annotate.work.permit import permits
 
 PAGE = 50
@@ -30,7 +31,7 @@ FEW = 12  # answers of a task that are offered as a filter, at most
 def history(request):
     """All of them, in all tasks; those of one by ?task=."""
     annotator = check_right(request.user, "annotate")
-    used = progress.last_used(annotator)
+    used = personal_progress.last_used(annotator)
     tasks = sorted(Task.objects.filter(pk__in=used), key=lambda task: -used[task.pk])
     chosen = next((task for task in tasks if task.name == request.GET.get("task")), None)
     return _listed(request, annotator, chosen, {"tasks": tasks, "chosen": chosen})
@@ -41,7 +42,7 @@ def history(request):
 def answers(request, permit):
     """Those of one task."""
     task = permit.task
-    may = may_do(permit, progress.own_progress(permit))
+    may = may_do(permit, personal_progress.own_progress(permit))
     return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.sheet), **may})
 
 
@@ -54,9 +55,9 @@ def _listed(request, annotator, task, context):
     offered = _offered(task)
     if asked["said"] not in offered:
         asked["said"] = ""
-    own = own_work.own_answers(annotator, task=task, **asked)
+    own = personal_progress.own_answers(annotator, task=task, **asked)
     if differing := "differs" in request.GET:
-        own = own_work.overruled(annotator, own)
+        own = personal_progress.overruled(annotator, own)
     page = Paginator(own, PAGE).get_page(request.GET.get("page"))
     context |= {
         "page": page,
@@ -65,7 +66,7 @@ def _listed(request, annotator, task, context):
         "offered": offered.items(),
         "differing": differing,
         "is_asked": differing or any(asked.values()),
-        "searched": own_work.SEARCHED,
+        "searched": personal_progress.SEARCHED,
     }
     return render(request, "annotate/history.html", context)
 
@@ -84,7 +85,7 @@ def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
     allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
     changes = changing.latest(judgments)
     numbers = changing.numbers(annotator, changes)
-    decisions = own_work.decided(judgments, changes)
+    decisions = personal_progress.decided(judgments, changes)
     rows = {}
     for pk, permit in allowed.items():
         of_task = [each for each in judgments if each.unit.task_id == pk]

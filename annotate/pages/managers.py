@@ -1,7 +1,7 @@
 """The manager's pages of a task: how it stands, how well people work, and what a manager decides about a person's work.
 
-The figures are those of work/statistics.py, work/queue_states.py, work/forecast.py and quality/agreement.py; decisions
-are made by work/pausing.py. What is shown of all tasks together is in desk.py.
+The figures are those of figures/ and quality/agreement.py; decisions are made by work/pausing.py. What is
+shown of all tasks together is in desk.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -15,14 +15,23 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotate.core.further_work import CHECKS, POSTS, SECONDS
 from annotate.core.refusals import InvalidAnswer
+from annotate.figures import (
+    annotator_statistics,
+    forecast_report,
+    people_report,
+    plan_report,
+    progress_report,
+    task_statistics,
+)
+from annotate.figures.draw_plan import CHECKS, POSTS, SECONDS, further_work
+from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
+from annotate.figures.queue_states import queue_states
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import may, with_task
 from annotate.pages.around import manage_page, shows_figures
 from annotate.pages.deeds import address
 from annotate.pages.errors import status_of
-from annotate.pages.keeping import PATIENCE, figures, foretold, forget
 from annotate.quality import agreement as agreeing
 from annotate.quality import declared_audits, filter_audits, honeypots
 from annotate.quality import preferences as preferring
@@ -31,19 +40,11 @@ from annotate.quality.pauses import rule as rule_of
 from annotate.reports import agreement as agreement_report
 from annotate.reports import declared_audits as of_declared
 from annotate.reports import filter_audits as of_filter
-from annotate.reports import forecast as forecast_report
-from annotate.reports import gold_answers
-from annotate.reports import people as people_report
 from annotate.reports import preferences as preference_report
-from annotate.reports import progress as progress_report
-from annotate.reports import widths as widths_report
 from annotate.reports.balanced_sets import standing_table
 from annotate.reports.tables import Cell, Table
-from annotate.work import comments as commenting
-from annotate.work import pausing, statistics
+from annotate.work import pausing
 from annotate.work.accounts import check_may_change, may_change
-from annotate.work.further_work import further_work
-from annotate.work.queue_states import queue_states
 
 # --- What a task's page Progress shows of its audit: of the labels that were declared, or of a filter.
 
@@ -145,11 +146,11 @@ def _further(task: Task, found: dict[str, Any] | None, *, decides: bool) -> dict
     def does(row: Mapping[str, Any]) -> Cell:
         url, amount = _begins(task, row) if decides else "", row["amount"]
         words = f"{'Draw' if row['work'] == POSTS else 'Add'}\N{NO-BREAK SPACE}{amount:,}"
-        return Cell(words if url else widths_report.command(row, task.name), amount, url)
+        return Cell(words if url else plan_report.command(row, task.name), amount, url)
 
     return {
-        "further_words": widths_report.further_words(found),
-        "further_table": widths_report.further_table(found, does) if found["rows"] else None,
+        "further_words": plan_report.further_words(found),
+        "further_table": plan_report.further_table(found, does) if found["rows"] else None,
     }
 
 
@@ -167,10 +168,10 @@ def _begins(task: Task, row: Mapping[str, Any]) -> str:
 def _progress_of(task: Task) -> dict[str, Any]:
     states = queue_states(task)
     return {
-        "work": (statistics.progress(task), statistics.pace(task), statistics.times(task)),
+        "work": (task_statistics.progress(task), task_statistics.pace(task), task_statistics.times(task)),
         "states": states,
         "forecast": foretold(task, states),
-        "pauses": statistics.pauses(task),
+        "pauses": annotator_statistics.pauses(task),
         "audit": audit_of(task),
         "further_work": further_work(task) if task.is_open else None,
         "classes": standing(task),
@@ -196,37 +197,42 @@ def people(request, _, task):
         paused_table=people_report.paused_table(pauses, sort, address),
         times_plot=progress_report.times_plot(times["annotators"], "Seconds an answer, by annotator", names),
         decides=may(request.user, "decide"),
-        agreed=people_report.agreed_table(statistics.consents(task), sort, address),
-        not_agreed=statistics.not_agreed(task) if task.kind.sensitive else [],
+        agreed=people_report.agreed_table(annotator_statistics.consents(task), sort, address),
+        not_agreed=annotator_statistics.not_agreed(task) if task.kind.sensitive else [],
     )
 
 
 def _people_of(task: Task) -> tuple:
-    return statistics.people(task), statistics.times(task), statistics.pauses(task), _voidable(task)
+    return (
+        annotator_statistics.people(task),
+        task_statistics.times(task),
+        annotator_statistics.pauses(task),
+        _voidable(task),
+    )
 
 
 @require_GET
 @with_task("manage")
 def comments(request, _, task):
-    found = commenting.comments(task)
+    found = annotator_statistics.comments(task)
     told = people_report.comments_table(found, sort_of(request), task.kind.short, _unit_page, _person_page(task))
-    return manage_page(request, "comments", task, comments_table=told, most=commenting.MOST)
+    return manage_page(request, "comments", task, comments_table=told, most=annotator_statistics.MOST_COMMENTS)
 
 
 @require_GET
 @with_task("manage")
 def tests(request, _, task):
-    found, known = statistics.tests(task), statistics.known_answers(task)
+    found, known = task_statistics.tests(task), task_statistics.known_answers(task)
     doubtful = [row for row in known if row["doubtful"]]
     return manage_page(
         request,
         "tests",
         task,
         tested=bool(found["annotators"]),
-        languages_table=gold_answers.tested_table(found["languages"], sort_of(request)),
-        tests_table=gold_answers.trials_table(found["annotators"], sort_of(request), _person_page(task)),
+        languages_table=people_report.tested_table(found["languages"], sort_of(request)),
+        tests_table=people_report.trials_table(found["annotators"], sort_of(request), _person_page(task)),
         doubtful=doubtful,
-        known_table=gold_answers.known_table(doubtful, sort_of(request), task.kind.short),
+        known_table=people_report.known_table(doubtful, sort_of(request), task.kind.short),
         asked=sum(row["asked"] > 0 for row in known),
         known=len(known),
     )
@@ -246,7 +252,7 @@ def _preferences(task, address, sort):
         return {}
     report, _ = figures("preferences", task, partial(_kept, task, "preferences", lambda: preferring.report(task)))
     people = report["all"]["sides"]["people"]
-    names = statistics.names_of(row["annotator"] for row in people)
+    names = annotator_statistics.names_of(row["annotator"] for row in people)
     told = preference_report
     return {
         "preferred": told.tables(report),
@@ -261,12 +267,12 @@ def _preferences(task, address, sort):
 def agreement(request, _, task):
     """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
-        said, counted_at = figures("labels", task, partial(statistics.labels_said, task))
+        said, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
         return manage_page(request, "agreement", task, counted_at=counted_at, judgments=said[None].answers)
     count = partial(_kept, task, "agreement", lambda: agreeing.report(task, replicates=REPLICATES))
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
-    names = statistics.names_of(row["annotator"] for row in rest)
+    names = annotator_statistics.names_of(row["annotator"] for row in rest)
     address, headings = _person_page(task), agreement_report.PAGE
     return manage_page(
         request,
@@ -316,12 +322,12 @@ def person(request, _, task, annotator):
 
 def _person(request, task, annotator, *, patience=PATIENCE, **extra):
     """What a person has done is kept with what everybody has; what a manager decided of them is that of the moment."""
-    said, _ = figures("labels", task, partial(statistics.labels_said, task), patience=patience)
+    said, _ = figures("labels", task, partial(annotator_statistics.label_counts, task), patience=patience)
     (people, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
-    found, sort = statistics.person(task, annotator, said), sort_of(request)
-    pauses, tested = statistics.pauses(task, annotator), statistics.trials_of(task, annotator)
+    found, sort = annotator_statistics.person(task, annotator, said), sort_of(request)
+    pauses, tested = annotator_statistics.pauses(task, annotator), task_statistics.trials_of(task, annotator)
     work = next((row for row in people if row["annotator"] == annotator.pk), None)
-    wrote = commenting.comments(task, annotator)
+    wrote = annotator_statistics.comments(task, annotator)
     return manage_page(
         request,
         "person",
@@ -332,11 +338,11 @@ def _person(request, task, annotator, *, patience=PATIENCE, **extra):
         pause=next((row for row in pauses if row["running"]), None),
         voidable=annotator.pk in voidable,
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
-        tests_table=gold_answers.trials_table(tested, sort) if tested else None,
+        tests_table=people_report.trials_table(tested, sort) if tested else None,
         labels_table=people_report.labels_table(found["labels"], sort, task.kind.short)
         if work and work["answers"]
         else None,
-        given_table=gold_answers.given_table(found["known"], sort, task.kind.short) if found["known"] else None,
+        given_table=people_report.given_table(found["known"], sort, task.kind.short) if found["known"] else None,
         decides=may(request.user, "decide") and may_change(request.user, annotator.user),
         comments_table=people_report.comments_table(wrote, sort, task.kind.short, _unit_page) if wrote else None,
         **extra,

@@ -16,8 +16,11 @@ from annotate.actions import working
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
 from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
-from annotate.core.planning import Expected
 from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.figures import forecast_report, plan_report
+from annotate.figures.draw_plan import stream_of, widths
+from annotate.figures.finish_forecast import forecast_before
+from annotate.figures.interval_width import Expected
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.files import KindError
@@ -29,13 +32,8 @@ from annotate.pages import deeds, inbox
 from annotate.pages.access import with_right
 from annotate.pages.around import manage_page
 from annotate.pages.preview import preview, usual_language
-from annotate.reports import forecast as report
-from annotate.reports import widths as told_of_widths
 from annotate.reports.tables import many
-from annotate.work.forecast import forecast_before
 from annotate.work.new_task import TaskError, imagined_task
-from annotate.work.plan import stream_of
-from annotate.work.widths import widths
 from corpora.core.errors import CorpusError
 from corpora.listing import POSTS, RECORDS, corpora_there
 
@@ -154,15 +152,15 @@ def forecast(request, _):
     wide = widths(task, stream, min(size, stream.posts), Expected())
     unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
     context = {
-        "drawn": report.drawn_table(told),
-        "dates": report.forecast_table(told),
-        "words": [*_all_of_it(size, stream.posts), *report.words(told)],
-        "widths": told_of_widths.language_table(wide),
-        "width_words": told_of_widths.words(wide),
-        "curve": told_of_widths.curve_table(wide),
-        "next": told_of_widths.next_table(wide),
-        "next_words": told_of_widths.next_words(wide),
-        "curve_plot": told_of_widths.curve_plot(wide),
+        "drawn": forecast_report.drawn_table(told),
+        "dates": forecast_report.forecast_table(told),
+        "words": [*_all_of_it(size, stream.posts), *forecast_report.words(told)],
+        "widths": plan_report.language_table(wide),
+        "width_words": plan_report.width_words(wide),
+        "curve": plan_report.curve_table(wide),
+        "next": plan_report.next_table(wide),
+        "next_words": plan_report.next_words(wide),
+        "curve_plot": plan_report.curve_plot(wide),
         "unread": sum(round(row["people"]) for row in unread),
         "unread_in": [label_name(row["language"]) for row in unread],
     }

@@ -7,6 +7,7 @@ from typing import Any
 from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
+from annotate.figures.personal_progress import Progress
 from annotate.kinds import Kind
 from annotate.kinds.kind import DOCUMENT
 from annotate.models import Lease, Task, Unit
@@ -14,7 +15,6 @@ from annotate.pages import showing
 from annotate.quality.guidelines import in_language
 from annotate.quality.sides import Sides
 from annotate.work.permit import Permit
-from annotate.work.progress import Progress
 from annotate.work.routes import Routes
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item

@@ -15,13 +15,13 @@ from django.views.decorators.http import require_GET, require_POST
 
 from annotate.actions import mail
 from annotate.core.refusals import InvalidAnswer
+from annotate.figures.figure_cache import forget
 from annotate.kinds.labels import label_name
 from annotate.models import Flag, Judgment, Task
 from annotate.pages.access import check_right, may, with_task
 from annotate.pages.around import manage_page
 from annotate.pages.bench import DONE
 from annotate.pages.forms import whole_number
-from annotate.pages.keeping import forget
 from annotate.work import flagging, notes
 from annotate.work.routes import read_in
 

@@ -12,17 +12,17 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.core.option import codes
 from annotate.core.refusals import Refusal
+from annotate.figures import progress_report
+from annotate.figures.figure_cache import figures, forget
+from annotate.figures.queue_states import queues_by_use
 from annotate.models import LanguageRoute, Task
 from annotate.pages.access import may, with_right
 from annotate.pages.around import manage_page as page
 from annotate.pages.around import note, shows_figures
 from annotate.pages.errors import status_of
-from annotate.pages.keeping import figures, forget
-from annotate.reports import routes as told
 from annotate.reports.tables import Table, many
 from annotate.work import routes as language_routes
 from annotate.work.languages import learn_languages
-from annotate.work.progress import queues_by_use
 
 
 @require_GET
@@ -35,7 +35,7 @@ def routes(request, _):
     return page(
         request,
         "routes",
-        table=told.routes_table(LanguageRoute.objects.all(), address, sort),
+        table=progress_report.routes_table(LanguageRoute.objects.all(), address, sort),
         waiting=[(task, _queues(task)) for task in Task.objects.filter(is_open=True)],
         routes=routed,
     )
@@ -46,7 +46,7 @@ def _queues(task: Task) -> list[tuple[str, Table]]:
     use, _ = figures("queues", task, partial(queues_by_use, task))
     folded = f"{many(len(use['idle']), 'queue')} with nothing waiting"
     parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
-    return [(words, told.queues_table(caption, rows)) for words, caption, rows in parts if rows]
+    return [(words, progress_report.route_queues_table(caption, rows)) for words, caption, rows in parts if rows]
 
 
 @require_http_methods(["GET", "POST"])

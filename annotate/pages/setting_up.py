@@ -18,12 +18,12 @@ from annotate.actions import working
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
+from annotate.figures import overview_report
 from annotate.models import Job, Task
 from annotate.pages import deeds, inbox
 from annotate.pages.access import with_right
 from annotate.pages.around import manage_page
 from annotate.pages.errors import status_of
-from annotate.reports import listing
 from annotate.reports.numbers import percent
 from corpora import folders
 from corpora.core.errors import CorpusError
@@ -54,7 +54,7 @@ CUT = 160  # letters of a cell
 def corpora(request, _):
     rows = corpora_there()
     address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - handed on
-    table = listing.corpora_on_page(rows, address, request.GET.get("sort", "")) if rows else None
+    table = overview_report.corpora_on_page(rows, address, request.GET.get("sort", "")) if rows else None
     return manage_page(request, "corpora", table=table)
 
 

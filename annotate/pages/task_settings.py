@@ -17,6 +17,7 @@ from annotate.actions.audit import TOLD
 from annotate.actions.named import by_name
 from annotate.core.option import Option, codes, whole_number, written
 from annotate.core.refusals import InvalidAnswer, Refusal
+from annotate.figures import overview_report
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.pages import deeds
@@ -25,7 +26,6 @@ from annotate.pages.around import manage_page as page
 from annotate.pages.around import note
 from annotate.pages.deeds import Field, label_of
 from annotate.pages.errors import status_of
-from annotate.reports import sentences
 from annotate.work import closing
 from annotate.work import task_settings as work
 
@@ -73,7 +73,7 @@ def switch(request, _, task):
     opens = said == "yes"
     leaves_out = request.POST.get("leave_out") == "yes"
     done = closing.reopen(task) if opens else closing.close(task, leave_out=leaves_out)
-    sentence = (sentences.reopened if opens else sentences.closed)(done)
+    sentence = (overview_report.reopened if opens else overview_report.closed)(done)
     if done["changed"] or leaves_out:
         note(request, task, sentence)
     messages.success(request, sentence)

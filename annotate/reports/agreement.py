@@ -11,7 +11,6 @@ from django.utils.safestring import SafeString
 
 from annotate.core.agreement import LEAST_OTHERS
 from annotate.kinds.labels import label_name
-from annotate.reports.gold_answers import Called
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, percent, span
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import (
@@ -19,6 +18,7 @@ from annotate.reports.tables import (
     NUMBER,
     ONE_LANGUAGE,
     SHORT,
+    Called,
     Cell,
     Column,
     Table,

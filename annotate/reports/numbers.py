@@ -105,3 +105,8 @@ def p_value(p: float | None) -> str:
     if p is None:
         return NOT_MEASURED
     return "<0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def in_points(wished: float) -> str:
+    points = f"{100 * wished:g}"
+    return f"{points} point{'' if points == '1' else 's'}"

@@ -22,7 +22,9 @@ from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 # page `short` is not broken into lines, and `sentence` has room for its lines.
 TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
 LONG = 30  # rows
+BEGINNING = 140  # characters of a text that a cell shows
 MANY = 15  # rows, of which one looks for some
+Called = Callable[[str], str]  # a label's name
 Row = Any  # what a table is made from, mostly a dict of a report
 
 
@@ -228,6 +230,12 @@ def language(code: str) -> Cell:
     return Cell(label_name(code) or "not in a queue yet", label_name(code), note=code)
 
 
+def beginning(row: dict) -> Cell:
+    """The beginning of a record's text, its fields one after the other."""
+    words = " · ".join(row["text"].split("\n"))
+    return Cell(words[:BEGINNING] + ("…" if len(words) > BEGINNING else ""), words)
+
+
 def beside(code: str, name: str = "") -> str:
     """The name that stands beside a code in its own column; empty if it would repeat the code."""
     name = name or label_name(code)
@@ -261,6 +269,13 @@ LANGUAGE = (
     Column("name", "name", NAME, lambda row: beside(row["language"], row.get("name", ""))),
 )
 ONE_LANGUAGE = Column("language", "language", SHORT, lambda row: language(row["language"]))
+
+
+def person(address: Callable[[int], str]) -> Column:
+    """The annotator of a row, with a link to their page. address: of that page, by their key."""
+    return Column(
+        "name", "annotator", says=lambda row: Cell(row["name"], row["name"].casefold(), address(row["annotator"]))
+    )
 
 
 def many(number: int, noun: str) -> str:

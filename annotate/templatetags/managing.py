@@ -2,7 +2,7 @@
 
 from django import template
 
-from annotate.work import statistics
+from annotate.figures import annotator_statistics
 
 register = template.Library()
-register.simple_tag(statistics.newly_paused)
+register.simple_tag(annotator_statistics.newly_paused)

@@ -1,11 +1,11 @@
 """The operations of annotators as tests call them: with the person and the task, each under its own permit."""
 
+from annotate.figures import personal_progress
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.options import OPTIONS
 from annotate.models import Judgment, Unit
 from annotate.quality import qualification
 from annotate.work import adjudication, eligible, judging, opening, queue
-from annotate.work import progress as progressing
 from annotate.work.permit import acting, permit_of
 
 # So that a reader's and an adjudicator's word counts at once, unless a test says otherwise.
@@ -32,16 +32,16 @@ def states(annotator, task):
 
 def own_progress(annotator, task):
     """As a dict."""
-    found = progressing.own_progress(permit_of(annotator, task))
+    found = personal_progress.own_progress(permit_of(annotator, task))
     return {name: getattr(found, name) for name in ("answered_today", "skipped_today", "waiting")}
 
 
 def behind_tests(annotator, task):
-    return progressing.own_progress(permit_of(annotator, task)).behind_tests
+    return personal_progress.own_progress(permit_of(annotator, task)).behind_tests
 
 
 def why_empty(annotator, task):
-    return progressing.why_empty(permit_of(annotator, task))
+    return personal_progress.why_empty(permit_of(annotator, task))
 
 
 def waiting(annotator, task):

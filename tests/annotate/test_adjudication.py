@@ -5,13 +5,13 @@ from playwright.sync_api import expect
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, WrongStage
+from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task
 from annotate.quality.pauses import running
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.judging import judge, skip, undo
 from annotate.work.pausing import lift, void
-from annotate.work.progress import undecidable
 from annotate.work.queue import release, take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import let_guard_pass

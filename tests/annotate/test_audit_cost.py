@@ -5,8 +5,8 @@ from math import comb
 
 import pytest
 
-from annotate.core.audit_cost import contest_chance, contested
 from annotate.core.audits import Audit, is_over
+from annotate.figures.interval_width import contest_chance, contested
 
 LIMITS = (0.05, 0.1, 0.15, 0.2, 1.0)
 

@@ -10,6 +10,7 @@ from annotate.actions.commands import call_command
 from annotate.controls.audit import contest, contest_all
 from annotate.core import lottery, stages
 from annotate.core.intervals import jeffreys
+from annotate.figures.task_overview import standing
 from annotate.kinds import Answer
 from annotate.quality import audits
 from annotate.work import adjudication
@@ -18,7 +19,6 @@ from annotate.work.judging import judge, skip, undo
 from annotate.work.opening import extend_task
 from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
-from annotate.work.standing import standing
 from corpora.models import Item
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes

@@ -9,6 +9,7 @@ from django.db import transaction
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.figures.personal_progress import progress_in
 from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
 from annotate.quality.qualification import grant
@@ -16,7 +17,6 @@ from annotate.work.eligible import beyond, unjudged
 from annotate.work.judging import judge, skip, undo
 from annotate.work.moving import move
 from annotate.work.permit import permit_of
-from annotate.work.progress import progress_in
 from annotate.work.queue import release, take
 from tests.annotate import attacks
 from tests.annotate.acts import behind_tests, own_progress

@@ -7,6 +7,9 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.core.lots import GOLD_PLACE, checked
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
+from annotate.figures.annotator_statistics import people
+from annotate.figures.personal_progress import why_empty
+from annotate.figures.queue_states import queue_states
 from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, Lease
 from annotate.quality import commitments
@@ -17,11 +20,8 @@ from annotate.work.backlog import backlogs
 from annotate.work.deleting import delete_task
 from annotate.work.judging import judge, skip, undo
 from annotate.work.permit import acting, permit_of
-from annotate.work.progress import why_empty
 from annotate.work.queue import take, take_sheet
-from annotate.work.queue_states import queue_states
 from annotate.work.routing import reroute
-from annotate.work.statistics import people
 from tests.annotate.conftest import DISPUTED
 
 HTMX = {"HX-Request": "true"}

@@ -4,7 +4,7 @@ from math import inf
 
 import pytest
 
-from annotate.core.forecast import ADJUDICATION, Assumed, Queue, Reader, Share, forecast, with_more
+from annotate.figures.finish_simulation import ADJUDICATION, Assumed, Queue, Reader, Share, forecast, with_more
 from tests.benchmarks.forecasts import within
 from tests.benchmarks.forecasts_work import World, run
 

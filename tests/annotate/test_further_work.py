@@ -10,15 +10,14 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.controls.audit import add_audits
 from annotate.controls.rechecks import add_checks
-from annotate.core.further_work import AUDITS, CHECKS, POSTS, SECONDS, narrowing
-from annotate.core.planning import Expected, planned, width
 from annotate.core.refusals import WrongStage
+from annotate.figures.draw_plan import AUDITS, CHECKS, POSTS, SECONDS, further_work, measured, narrowing
+from annotate.figures.interval_width import Expected, planned, width
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality.audits import contested_labels
-from annotate.reports.plans import in_points
+from annotate.reports.numbers import in_points
 from annotate.work.adjudication import to_adjudicate
-from annotate.work.further_work import further_work, measured
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.acts import settle

@@ -9,12 +9,13 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
+from annotate.figures import personal_progress
 from annotate.kinds import Answer
 from annotate.models import Backlog, Judgment, Task
 from annotate.quality import honeypots
 from annotate.quality.honeypots import before
 from annotate.quality.qualification import grant
-from annotate.work import judging, own_work, progress
+from annotate.work import judging
 from annotate.work.judging import undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
@@ -134,7 +135,7 @@ def test_counting_them_costs_the_same_however_many_units_wait(make_records_task,
     task.units.filter(language="de", honeypot=False).update(stage=stages.DISCARDED)
     permit = permit_of(ann, task)
     with django_assert_max_num_queries(7):
-        assert progress.own_progress(permit).waiting == 300 + 8
+        assert personal_progress.own_progress(permit).waiting == 300 + 8
 
 
 def test_where_they_run_out_is_known_beforehand(make_records_task, person):
@@ -225,7 +226,7 @@ def test_a_honeypot_takes_everybody_s_answer_and_gets_no_label(make_records_task
 def test_one_s_own_answers_of_today_count_them_among_the_others(make_records_task, person):
     task, ann = make_records_task("qa_match", 6, gold={"queue": POTS}, gold_share=0.5), person("ann", "en")
     day = whole_day(ann, task)
-    assert own_progress(ann, task)["answered_today"] == own_work.worked(ann).answered_today == len(day)
+    assert own_progress(ann, task)["answered_today"] == personal_progress.worked(ann).answered_today == len(day)
 
 
 def test_pages_of_one_query_come_apart_so_that_a_hidden_one_of_another_does_not_stick_out(db, tmp_path):

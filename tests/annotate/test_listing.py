@@ -16,11 +16,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.figures import task_overview
 from annotate.kinds import Answer
 from annotate.management.commands import serve
 from annotate.models import Job, Pause, Task
 from annotate.reports.terminal import wrapped
-from annotate.work import jobs, standing
+from annotate.work import jobs
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
@@ -241,14 +242,14 @@ def test_who_was_paused_and_seen_by_no_manager_comes_first(make_records_task, pe
 
 def test_a_task_that_is_opened_while_the_others_are_read_is_told_the_next_time(make_task, monkeypatch):
     make_task([DISPUTED])
-    contested = standing.contested_waiting
+    contested = task_overview.contested_waiting
 
     def meanwhile():
         if not Task.objects.filter(name="second").exists():
             make_task([DISPUTED], name="second")
         return contested()
 
-    monkeypatch.setattr(standing, "contested_waiting", meanwhile)
+    monkeypatch.setattr(task_overview, "contested_waiting", meanwhile)
     assert [row["name"] for row in found("tasks")["tasks"]] == ["task"]
     assert {row["name"] for row in found("tasks")["tasks"]} == {"task", "second"}
 

@@ -9,12 +9,12 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotate.figures.personal_progress import is_long, minutes, own_answers, without_pause, worked
 from annotate.kinds import Answer
 from annotate.models import Judgment, Preferences, Task
 from annotate.work import flagging
 from annotate.work.changing import change
 from annotate.work.judging import judge, skip
-from annotate.work.own_work import is_long, minutes, own_answers, without_pause, worked
 from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate.acts import settle
@@ -227,7 +227,7 @@ def test_a_search_reads_no_more_than_the_latest_answers(make_task, ann, monkeypa
     task = make_task([DISPUTED] * 4)
     for _ in range(4):
         answered(ann, task)
-    monkeypatch.setattr("annotate.work.own_work.SEARCHED", 2)
+    monkeypatch.setattr("annotate.figures.personal_progress.SEARCHED", 2)
     assert own_answers(ann, words="text").count() == 2
 
 

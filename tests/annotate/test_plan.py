@@ -10,10 +10,10 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.core.planning import Checks, Draw, Expected, Stream, planned, width
+from annotate.figures import plan_report
+from annotate.figures.draw_plan import Pace, languages_of, plan, stream_of, usual_task
+from annotate.figures.interval_width import Checks, Draw, Expected, Stream, planned, width
 from annotate.models import LanguageRoute, Task
-from annotate.reports import plans
-from annotate.work.plan import Pace, languages_of, plan, stream_of, usual_task
 from corpora.models import Corpus
 from tests.annotate.corpus import NAME, import_posts
 from tests.annotate.test_dry_run import contents
@@ -100,8 +100,10 @@ def test_what_hides_in_common_languages_bounds_the_recall_of_a_rare_one():
     assert 296 < 0.6 * swedish["alone"] < 400
     assert swedish["alone"] > swedish["decoys"] > 100
     assert swedish["needs"]["reading"] > 30 * (swedish["alone"] + swedish["decoys"])
-    assert "For sv, a recall-oriented set takes a tenth of that reading or less." in plans.missing(found, "recall")
-    [sentence] = plans.without_decoys(found)
+    assert "For sv, a recall-oriented set takes a tenth of that reading or less." in plan_report.missing(
+        found, "recall"
+    )
+    [sentence] = plan_report.without_decoys(found)
     two, five = swedish["without_decoys"]
     assert [two["false_yes"], five["false_yes"]] == [0.02, 0.05]
     assert f"recall {100 * two['width']:.1f} points (2%) or {100 * five['width']:.1f} points (5%)" in sentence

@@ -8,10 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core import planning
 from annotate.core.audits import Audit, error, slips_of
 from annotate.core.false_yes import WIDER, AskedSet, false_among, in_precision, in_recall
-from annotate.core.planning import (
+from annotate.evaluation import metrics
+from annotate.evaluation.cells import Cell
+from annotate.evaluation.uniform import Uniform
+from annotate.figures import interval_width
+from annotate.figures.interval_width import (
     NO_CHECKS,
     Checks,
     Draw,
@@ -24,9 +27,6 @@ from annotate.core.planning import (
     reading,
     width,
 )
-from annotate.evaluation import metrics
-from annotate.evaluation.cells import Cell
-from annotate.evaluation.uniform import Uniform
 
 LABELS = ("a", "b", "c")
 EVEN = Stream(dict.fromkeys(LABELS, 4_000), dict.fromkeys(LABELS, 2_000))
@@ -147,11 +147,11 @@ def test_a_rare_language_can_be_stated_once_enough_of_the_others_is_audited():
     def recall(audited):
         return planned("recall", "sv", UNEVEN, audited, Expected())
 
-    assert not planning.is_stated(recall(draw))
-    stated = least_audit(draw, lambda audited: planning.is_stated(recall(audited)))
+    assert not interval_width.is_stated(recall(draw))
+    stated = least_audit(draw, lambda audited: interval_width.is_stated(recall(audited)))
     assert stated.share > 0.02
-    assert planning.is_stated(recall(stated))
-    assert not planning.is_stated(recall(stated._replace(share=stated.share - 0.001)))
+    assert interval_width.is_stated(recall(stated))
+    assert not interval_width.is_stated(recall(stated._replace(share=stated.share - 0.001)))
     assert least_audit(draw, lambda audited: width(recall(audited)) <= 0.001) is None
 
 

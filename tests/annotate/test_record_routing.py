@@ -10,14 +10,13 @@ from django.utils import timezone
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.refusals import NotAllowed, WrongStage
+from annotate.figures.queue_states import queue_states, queue_table
 from annotate.kinds import Answer
 from annotate.models import Qualification
 from annotate.quality.qualification import grant
 from annotate.work import judging
 from annotate.work.judging import undo
-from annotate.work.progress import queue_table
 from annotate.work.queue import take
-from annotate.work.queue_states import queue_states
 from annotate.work.routes import Routes
 from tests.annotate.acts import behind_tests, own_progress, queues_of, states, why_empty
 from tests.annotate.conftest import DISPUTED

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from annotate.core import lottery, stages
 from annotate.core.refusals import NotAllowed, NothingToUndo, Refusal, WrongStage
+from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Pause
 from annotate.quality import checks
@@ -24,7 +25,6 @@ from annotate.work.adjudication import (
     waiting_in,
 )
 from annotate.work.judging import skip
-from annotate.work.progress import undecidable
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 

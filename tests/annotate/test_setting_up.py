@@ -15,13 +15,13 @@ from django.utils import timezone
 from annotate.actions.action import ActionError
 from annotate.actions.named import by_name
 from annotate.core import stages
+from annotate.figures.draw_plan import stream_of
+from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
 from annotate.models import Job
 from annotate.pages import deeds, inbox
-from annotate.work.forecast import forecast_before
 from annotate.work.new_task import imagined_task
 from annotate.work.opening import open_tasks
-from annotate.work.plan import stream_of
 from corpora.manifest import manifest_of
 from tests.together import HANGS, until
 

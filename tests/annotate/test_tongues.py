@@ -9,6 +9,7 @@ from django.core import mail
 from django.test import Client
 from django.utils.translation import get_language, ngettext, override
 
+from annotate.figures.personal_progress import why_empty
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.kind import Named
 from annotate.kinds.labels import label_name
@@ -16,7 +17,6 @@ from annotate.management import catalogs
 from annotate.models import Task
 from annotate.work.judging import judge
 from annotate.work.permit import permit_of
-from annotate.work.progress import why_empty
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
 

@@ -8,12 +8,11 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.core.planning import Expected, Stream, reading
+from annotate.figures import plan_report
+from annotate.figures.draw_plan import AUDITS, CHECKS, POSTS, SECONDS, draw_of, needed, widths
+from annotate.figures.interval_width import Expected, Stream, reading
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
-from annotate.reports import widths as told
-from annotate.work.plan import draw_of
-from annotate.work.widths import AUDITS, CHECKS, POSTS, SECONDS, needed, widths
 from tests.annotate.corpus import NAME
 
 ZIPF = {f"l{rank:02d}": rank**-1.1 for rank in range(1, 51)}
@@ -72,7 +71,7 @@ def test_the_curve_falls_and_has_the_tasks_own_share():
     assert own["hours"] == pytest.approx(with_checks * 12 / 3600)
     [row] = [row for row in found["languages"] if row["language"] == found["typical"]]
     assert (own["recall"], own["precision"]) == (row["recall"], row["precision"])
-    plot = told.curve_plot(found)
+    plot = plan_report.curve_plot(found)
     figures = ("accuracy", "error", "recall", "precision")
     assert plot.count("<circle") == sum(row[figure] is not None for row in curve for figure in figures)
     assert f"{own['audits']:,.0f} audits, {100 * own['accuracy']:.1f} points" in plot
@@ -89,7 +88,7 @@ def test_further_work_narrows_accuracy_and_the_kind_that_does_most_comes_first()
         assert all(row["accuracy"] <= found["accuracy"] + 1e-4 for row in found["next"])
     more = [row["more"] for row in few["next"]]
     assert max(more) < 1.2 * min(more)
-    assert told.next_words(few) == "For as many more posts to read, audits would narrow accuracy most:"
+    assert plan_report.next_words(few) == "For as many more posts to read, audits would narrow accuracy most:"
 
 
 def test_the_share_for_a_wished_width_gives_it_and_a_smaller_one_does_not():

@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core import allocation, planning
+from annotate.core import allocation
 from annotate.core.allocation import further
-from annotate.core.audit_cost import contested
-from annotate.core.planning import Checks, Draw, Expected, Stream
+from annotate.figures import interval_width
+from annotate.figures.interval_width import Checks, Draw, Expected, Stream, contested
 from tests.benchmarks.made_posts import (
     AUDIT_SHARE,
     CHECK_SHARE,
@@ -100,7 +100,8 @@ def by_exponent() -> None:
             allocation.EXPONENT = exponent
             stream, draw = Stream(agreed, disputed), Draw(_POSTS.drawn, audit_share, LEAST_AUDITS, checks)
             widths[exponent] = [
-                planning.width(planning.planned(*figure, stream, draw, Expected(voted=voted))) for figure in figures
+                interval_width.width(interval_width.planned(*figure, stream, draw, Expected(voted=voted)))
+                for figure in figures
             ]
         best = [min(of) for of in zip(*widths.values(), strict=True)]
         rows = [

@@ -1,9 +1,9 @@
 """Simulated campaigns of people who read, skip, come late, stay away and leave, by the moves of core/stages.py.
 
-Nothing here is drawn as core/forecast.py supposes: a reader has days of the week of their own, comes to most of them,
-falls ill for a week, is slow at first, and may leave; single answers take as long as a gamma distribution says; what
-was skipped once is skipped more readily. The queue is that of work/queue.py: whoever is free is given the unit that
-comes first in the draw, of those that wait in their languages and that they have not judged.
+Nothing here is drawn as figures/finish_simulation.py supposes: a reader has days of the week of their own, comes to
+most of them, falls ill for a week, is slow at first, and may leave; single answers take as long as a gamma distribution
+says; what was skipped once is skipped more readily. The queue is that of work/queue.py: whoever is free is given the
+unit that comes first in the draw, of those that wait in their languages and that they have not judged.
 """
 
 import json
@@ -16,8 +16,8 @@ from random import Random
 from typing import NamedTuple
 
 from annotate.core import stages
-from annotate.core.forecast import ADJUDICATION, Assumed, Finish, Queue, Reader, Share, forecast
 from annotate.core.lottery import lot
+from annotate.figures.finish_simulation import ADJUDICATION, Assumed, Finish, Queue, Reader, Share, forecast
 
 LANGUAGES = {"en": 0.3, "de": 0.22, "hr": 0.16, "sr": 0.14, "nl": 0.1, "cs": 0.08}
 HOURS, DAY = 3600.0, 24 * 3600.0

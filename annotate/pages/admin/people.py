@@ -5,9 +5,9 @@ from django.contrib.auth.admin import GroupAdmin, UserAdmin
 from django.contrib.auth.models import Group, User
 from django.utils import timezone
 
+from annotate.figures.overview_report import account_state
 from annotate.models import Annotator, AnnotatorLanguage, Invite
 from annotate.pages.admin.base import ReadOnly
-from annotate.reports.accounts import account_state
 from annotate.work import accounts
 
 

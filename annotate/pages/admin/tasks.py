@@ -12,17 +12,17 @@ from django.urls import reverse
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
+from annotate.figures import overview_report, queue_states, task_overview
+from annotate.figures.figure_cache import BeingCountedError, figures
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.pages.access import may
 from annotate.pages.admin.base import ReadOnly
 from annotate.pages.around import being_counted
 from annotate.pages.desk import all_tasks
-from annotate.pages.keeping import BeingCountedError, figures
 from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
 from annotate.reports import declared_audits as of_declared
 from annotate.reports import filter_audits as of_filter
-from annotate.reports import sentences
 from annotate.reports.audits_and_decoys import (
     NONE,
     audit_plot,
@@ -35,7 +35,6 @@ from annotate.reports.audits_and_decoys import (
 )
 from annotate.reports.checks import NO_SECOND, adjudicator_words, check_table, reader_words
 from annotate.reports.tables import Table
-from annotate.work import progress
 
 # --- What a task's page shows of the checks on its numbers: its audit or its decoys, and those of people.
 
@@ -145,10 +144,10 @@ class TaskList(ChangeList):
 
 def _stands(task: Task) -> dict[str, Any]:
     return {
-        "queues": progress.queues_by_use(task),
-        "stages": progress.stage_counts(task),
+        "queues": queue_states.queues_by_use(task),
+        "stages": task_overview.stage_counts(task),
         "checks": checks_of(task),
-        "undecidable": sentences.undecidable(progress.undecidable(task)),
+        "undecidable": overview_report.undecidable(task_overview.undecidable(task)),
     }
 
 

@@ -8,6 +8,8 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
+from annotate.figures.queue_states import queue_states
+from annotate.figures.task_overview import standing
 from annotate.goldsets.verifying import verify
 from annotate.goldsets.writing import export
 from annotate.kinds import Answer
@@ -16,9 +18,7 @@ from annotate.work.adjudication import settle
 from annotate.work.closing import close, reopen
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
-from annotate.work.queue_states import queue_states
 from annotate.work.routing import reroute
-from annotate.work.standing import standing
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.exporting.acts import with_manifest
 from tests.annotate.exporting.told import card_of, json_lines

@@ -2,9 +2,9 @@
 
 import pytest
 
+from annotate.figures import annotator_statistics
+from annotate.figures.annotator_statistics import MOST_LABELS
 from annotate.models import Judgment
-from annotate.work import statistics
-from annotate.work.statistics import MOST_LABELS
 from corpora.models import Concept
 from tests.annotate.labelling.acts import begun, choose
 
@@ -21,7 +21,7 @@ def concepts(corpus):
 
 
 def labels_of(person, task):
-    return statistics.person(task, person, statistics.labels_said(task))["labels"]
+    return annotator_statistics.person(task, person, annotator_statistics.label_counts(task))["labels"]
 
 
 def test_a_person_is_told_by_the_share_of_answers_that_have_a_concept(task, readers, concepts):

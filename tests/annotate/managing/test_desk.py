@@ -11,13 +11,13 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from annotate.actions.import_judgments import import_judgments
+from annotate.figures.annotator_statistics import at_work_now, everybody, timesheet
+from annotate.figures.finish_forecast import forecast_of
+from annotate.figures.task_statistics import overview
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.everybody import at_work_now, everybody, timesheet
-from annotate.work.forecast import forecast_of
 from annotate.work.judging import judge, skip, undo
 from annotate.work.queue import take
-from annotate.work.statistics import overview
 from tests.annotate.conftest import DISPUTED
 
 pytestmark = pytest.mark.django_db

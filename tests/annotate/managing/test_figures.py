@@ -8,15 +8,15 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
+from annotate.figures import annotator_statistics, task_statistics
+from annotate.figures.queue_states import queue_states
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Qualification, Task
 from annotate.quality.pauses import running
-from annotate.work import statistics
 from annotate.work.closing import close, reopen
 from annotate.work.judging import judge, undo
 from annotate.work.pausing import lift, pause, void
 from annotate.work.queue import release, take
-from annotate.work.queue_states import queue_states
 from tests.annotate.attacks import run_out
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.managing.acts import TESTED, at, by, work
@@ -24,9 +24,18 @@ from tests.annotate.managing.acts import TESTED, at, by, work
 YES, NO = Answer("1"), Answer("0")
 NOW = datetime(2026, 3, 29, 12, 30, tzinfo=UTC)
 
+# Figures of a task, and the statements that each may take.
+FIGURES = {
+    task_statistics.progress: 2,
+    task_statistics.pace: 3,
+    task_statistics.times: 1,
+    annotator_statistics.people: 17,
+    annotator_statistics.pauses: 1,
+}
+
 
 def person_in(task, annotator):
-    return statistics.person(task, annotator, statistics.labels_said(task))
+    return annotator_statistics.person(task, annotator, annotator_statistics.label_counts(task))
 
 
 # --- progress
@@ -37,7 +46,7 @@ def test_units_are_counted_by_language_and_stage_and_the_answers_that_are_missin
     for name in ("ann", "bea", "cem"):
         work(person(name, "en"), task, units=1)
     work(person("dan", "en"), task, units=1)
-    found = statistics.progress(task)
+    found = task_statistics.progress(task)
     english, german = by(found["languages"])["en"], by(found["languages"])["de"]
     assert (english["units"], english["done"], english["LABELLED"], english["QUEUED"]) == (3, 1, 1, 2)
     assert (english["answers"], english["missing"]) == (1, 5)
@@ -49,38 +58,38 @@ def test_hidden_gold_answers_are_no_progress(make_records_task, person):
     task = make_records_task(count=4, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, redundancy=1)
     made = work(person("ann", "en"), task)
     assert len(made) > 4
-    found = statistics.progress(task)["all"]
+    found = task_statistics.progress(task)["all"]
     assert (found["units"], found["done"]) == (4, 4)
-    assert statistics.pace(task)["answers"] == 4
-    assert statistics.people(task)[0]["answers"] == 4
+    assert task_statistics.pace(task)["answers"] == 4
+    assert annotator_statistics.people(task)[0]["answers"] == 4
 
 
 def test_posts_are_counted_under_the_language_on_which_detectors_agree_or_whose_queue_they_are_in(make_task, person):
     entries = [AGREED, AGREED, DISPUTED, {"votes": AGREED, "text": "one text for two posts"}]
     task = make_task([*entries, {"votes": AGREED, "text": "one text for two posts"}])
     work(person("ann", "de"), task, "de")
-    found = by(statistics.progress(task)["languages"])
+    found = by(task_statistics.progress(task)["languages"])
     assert found.keys() == {"de"}
     assert (found["de"]["units"], found["de"]["AGREED"], found["de"]["LABELLED"], found["de"]["COPIED"]) == (5, 3, 1, 1)
 
 
 def test_a_copy_is_done_when_the_unit_is_whose_label_it_takes(make_task, person):
     task = make_task([AGREED, *[{"votes": DISPUTED, "text": "one text for three posts"}] * 3])
-    found = statistics.progress(task)["all"]
+    found = task_statistics.progress(task)["all"]
     assert (found["units"], found["done"], found["QUEUED"], found["waiting_copies"]) == (4, 1, 1, 2)
-    assert [(row["units"], row["done"]) for row in statistics.overview()] == [(4, 1)]
+    assert [(row["units"], row["done"]) for row in task_statistics.overview()] == [(4, 1)]
     assert close(task)["unfinished"] == 3
     reopen(task)
     work(person("ann", "de"), task, "de")
-    found = statistics.progress(task)["all"]
+    found = task_statistics.progress(task)["all"]
     assert (found["done"], found["waiting_copies"]) == (4, 0)
-    assert [(row["units"], row["done"]) for row in statistics.overview()] == [(4, 4)]
+    assert [(row["units"], row["done"]) for row in task_statistics.overview()] == [(4, 4)]
 
 
 def test_a_verification_is_counted_by_the_language_that_is_asked_about(make_task, person):
     task = make_task([DISPUTED] * 3, asked="de")
     work(person("ann", "de"), task, "de", units=2)
-    (row,) = statistics.progress(task)["languages"]
+    (row,) = task_statistics.progress(task)["languages"]
     assert (row["language"], row["units"], row["done"], row["missing"]) == ("de", 3, 2, 1)
 
 
@@ -93,7 +102,7 @@ def test_answers_are_counted_by_the_hour_of_the_last_day_where_the_installation_
     for judgment, ago in zip(made, (0, 31, 50, 23 * 60, 25 * 60), strict=True):
         at(judgment, NOW - timedelta(minutes=ago))
     settings.TIME_ZONE = "Asia/Kolkata"
-    found = statistics.pace(task, NOW)
+    found = task_statistics.pace(task, NOW)
     hours = {f"{row['at']:%d %H:%M}": row["answers"] for row in found["last_day"]}
     # Half past twelve in London's winter is six in the evening there.
     assert len(hours) == 24
@@ -105,8 +114,8 @@ def test_answers_are_counted_by_the_hour_of_the_last_day_where_the_installation_
 def test_an_hour_that_the_clock_skips_or_has_twice_is_an_hour(make_records_task, settings):
     task = make_records_task()
     settings.TIME_ZONE = "Europe/Berlin"
-    spring = [row["at"] for row in statistics.pace(task, NOW)["last_day"]]
-    autumn = [row["at"] for row in statistics.pace(task, datetime(2026, 10, 25, 12, tzinfo=UTC))["last_day"]]
+    spring = [row["at"] for row in task_statistics.pace(task, NOW)["last_day"]]
+    autumn = [row["at"] for row in task_statistics.pace(task, datetime(2026, 10, 25, 12, tzinfo=UTC))["last_day"]]
     assert "02:00" not in {f"{moment:%H:%M}" for moment in spring}
     assert [f"{moment:%H:%M}" for moment in autumn].count("02:00") == 2
     for moments in (spring, autumn):
@@ -119,7 +128,7 @@ def test_the_hour_that_a_clock_has_twice_is_two_columns_since_the_beginning_too(
     for judgment, hour in zip(work(person("ann", "en"), task), (0, 1, 2), strict=True):
         at(judgment, datetime(2026, 10, 25, hour, 10, tzinfo=UTC))
     settings.TIME_ZONE = "Europe/Berlin"
-    since = statistics.pace(task, NOW)["since"]
+    since = task_statistics.pace(task, NOW)["since"]
     assert [(f"{row['at']:%H:%M}", row["answers"]) for row in since] == [("02:00", 1), ("02:00", 1), ("03:00", 1)]
 
 
@@ -130,7 +139,7 @@ def test_since_the_beginning_is_cut_into_hours_days_or_weeks(make_records_task, 
     at(last, NOW)
     at(first, NOW - timedelta(days=days))
     settings.TIME_ZONE = "Europe/Berlin"
-    found = statistics.pace(task, NOW)
+    found = task_statistics.pace(task, NOW)
     assert (found["cut"], len(found["since"])) == (cut, columns)
     assert [row["answers"] for row in (found["since"][0], found["since"][-1])] == [1, 1]
     assert sum(row["answers"] for row in found["since"]) == 2
@@ -141,11 +150,11 @@ def test_what_was_taken_back_or_voided_is_no_answer(make_records_task, person, m
     ann, bea = person("ann", "en"), person("bea", "en")
     work(ann, task, units=2)
     undo(ann, task)
-    assert statistics.pace(task)["answers"] == 1
+    assert task_statistics.pace(task)["answers"] == 1
     void(ann, task, by=manager, reason="sleeps")
-    assert statistics.pace(task)["answers"] == 0
+    assert task_statistics.pace(task)["answers"] == 0
     work(bea, task, units=1)
-    rows = by(statistics.people(task), "name")
+    rows = by(annotator_statistics.people(task), "name")
     assert [rows["ann"][key] for key in ("answers", "taken_back", "voided")] == [0, 1, 1]
     assert rows["bea"]["answers"] == 1
 
@@ -156,11 +165,11 @@ def test_times_are_quartiles_by_language_and_by_annotator(make_records_task, per
     for annotator in (ann, bea):
         for number, judgment in enumerate(work(annotator, task), 1):
             at(judgment, NOW, active_seconds=number if annotator == ann else None)
-    found = statistics.times(task)
+    found = task_statistics.times(task)
     assert found["languages"] == [{"language": "en", "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
     assert found["annotators"] == [{"annotator": ann.pk, "count": 5, "quartiles": [2.0, 3.0, 4.0]}]
     assert found["all"]["count"] == 5
-    assert statistics.times(make_records_task(name="other"))["all"] is None
+    assert task_statistics.times(make_records_task(name="other"))["all"] is None
 
 
 # --- people, pauses, tests, known answers
@@ -172,7 +181,7 @@ def test_each_annotator_is_shown_with_gold_answers_and_where_they_may_work(make_
     work(ann, task)
     work(bea, task, units=2)
     pause(bea, task, by=manager, reason="asks to stop")
-    rows = by(statistics.people(task), "name")
+    rows = by(annotator_statistics.people(task), "name")
     assert rows["ann"]["known"]["accuracy"]["value"] == 1.0
     assert rows["ann"]["known"]["asked"] == 8
     assert (rows["ann"]["may"], rows["bea"]["may"]) == (["de", "en"], [])
@@ -189,7 +198,7 @@ def test_it_is_counted_how_many_units_each_person_let_go_of(make_records_task, p
     run_out(take(bea, task))
     take(bea, task)
     take(cem, task)
-    rows = by(statistics.people(task), "name")
+    rows = by(annotator_statistics.people(task), "name")
     assert {name: (row["given_back"], row["ran_out"]) for name, row in rows.items()} == {"ann": (3, 0), "bea": (0, 1)}
 
 
@@ -199,15 +208,15 @@ def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(ma
     for annotator in people:
         while lease := take(annotator, task):
             judge(annotator, lease.pk, NO if lease.unit.known_answer == "1" else YES)
-    assert statistics.newly_paused() == 3
-    assert statistics.overview()[0]["newly_paused"] == 3
+    assert annotator_statistics.newly_paused() == 3
+    assert task_statistics.overview()[0]["newly_paused"] == 3
     lift(running(people[0], task), by=manager)
-    assert statistics.newly_paused() == 2
+    assert annotator_statistics.newly_paused() == 2
     pause(people[1], task, by=manager, reason="asked him")
-    assert statistics.newly_paused() == 1
+    assert annotator_statistics.newly_paused() == 1
     void(people[2], task, by=manager, reason="random")
-    assert statistics.newly_paused() == 0
-    rows = by(statistics.pauses(task), "name")
+    assert annotator_statistics.newly_paused() == 0
+    rows = by(annotator_statistics.pauses(task), "name")
     assert [(rows[name]["running"], rows[name]["reason"]) for name in ("ann", "bea", "cem")] == [
         (False, ""),
         (True, "asked him"),
@@ -219,13 +228,13 @@ def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(ma
 def test_a_pause_by_a_manager_or_in_a_closed_task_is_no_news(make_records_task, person, manager):
     task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, pause_least=2)
     pause(person("ann", "en"), task, by=manager, reason="a break")
-    assert statistics.newly_paused() == 0
+    assert annotator_statistics.newly_paused() == 0
     bea = person("bea", "en")
     while lease := take(bea, task):
         judge(bea, lease.pk, NO if lease.unit.known_answer == "1" else YES)
-    assert statistics.newly_paused() == 1
+    assert annotator_statistics.newly_paused() == 1
     Task.objects.update(is_open=False)
-    assert statistics.newly_paused() == 0
+    assert annotator_statistics.newly_paused() == 0
 
 
 def test_tests_are_told_by_annotator_and_language(make_records_task, person, manager, tried):
@@ -239,7 +248,7 @@ def test_tests_are_told_by_annotator_and_language(make_records_task, person, man
     Qualification.objects.create(
         annotator=dan, task=task, language="de", major=1, granted_by=manager, at=timezone.now()
     )
-    found = statistics.tests(task)
+    found = task_statistics.tests(task)
     rows = {(row["name"], row["language"]): row for row in found["annotators"]}
     told = ("tries", "right", "asked", "qualified", "granted", "open", "left")
     assert [rows["ann", "en"][key] for key in told] == [2, 5, 5, True, False, False, 0]
@@ -256,7 +265,7 @@ def test_tests_under_earlier_guidelines_are_not_told_of(make_records_task, perso
     task = make_records_task(**TESTED)
     tried(person("ann", "en"), task)
     Guidelines.objects.create(task=task, language="en", major=2, text="Read again.")
-    assert statistics.tests(task)["annotators"] == []
+    assert task_statistics.tests(task)["annotators"] == []
 
 
 def test_a_known_answer_that_everybody_fails_is_doubtful(make_records_task, person, tried):
@@ -266,7 +275,7 @@ def test_a_known_answer_that_everybody_fails_is_doubtful(make_records_task, pers
         tried(annotator, task, right=4)
         while lease := take(annotator, task):
             judge(annotator, lease.pk, YES)
-    rows = statistics.known_answers(task)
+    rows = task_statistics.known_answers(task)
     assert [(row["purpose"], row["label"], row["said"], row["asked"], row["right"]) for row in rows[:2]] == [
         ("test", "1", "0", 3, 0),
         ("queue", "0", "1", 3, 0),
@@ -278,7 +287,7 @@ def test_two_who_fail_a_known_answer_do_not_make_it_doubtful(make_records_task, 
     task = make_records_task(gold={"test": ["1"] * 5}, test_items=5)
     for name in ("ann", "bea"):
         tried(person(name, "en"), task, right=4)
-    assert not any(row["doubtful"] for row in statistics.known_answers(task))
+    assert not any(row["doubtful"] for row in task_statistics.known_answers(task))
 
 
 def test_what_one_person_says_is_told_beside_what_everybody_says(make_records_task, person):
@@ -308,14 +317,14 @@ def test_everything_can_be_written_as_json(make_records_task, make_task, person,
     posts, asking = make_task([DISPUTED, AGREED]), make_task([DISPUTED], name="asking", asked="de")
     for task in (crowd, posts, asking):
         made = {
-            **{each: getattr(statistics, each)(task) for each in ("progress", "pace", "times", "people", "pauses")},
-            "tests": statistics.tests(task),
-            "known": statistics.known_answers(task),
+            **{figures.__name__: figures(task) for figures in FIGURES},
+            "tests": task_statistics.tests(task),
+            "known": task_statistics.known_answers(task),
             "person": person_in(task, ann),
             "states": queue_states(task),
         }
         assert json.loads(json.dumps(made, cls=DjangoJSONEncoder)).keys() == made.keys()
-    assert json.dumps(statistics.overview())
+    assert json.dumps(task_statistics.overview())
 
 
 # --- queries and size
@@ -333,11 +342,10 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_units(
     for unit in task.units.all():
         for annotator in people[: unit.pk % 4]:
             judged(annotator, unit, "1", active_seconds=3.0)
-    reports = {"progress": 2, "pace": 3, "times": 1, "people": 17, "pauses": 1, "tests": 4, "known_answers": 3}
-    for name, most in reports.items():
+    for figures, most in {**FIGURES, task_statistics.tests: 4, task_statistics.known_answers: 3}.items():
         with django_assert_max_num_queries(most):
-            getattr(statistics, name)(task)
+            figures(task)
     with django_assert_max_num_queries(13):
         queue_states(task)
     with django_assert_max_num_queries(5):
-        statistics.overview()
+        task_statistics.overview()

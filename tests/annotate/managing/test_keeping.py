@@ -5,8 +5,9 @@ import threading
 import pytest
 
 from annotate.core.refusals import InvalidAnswer
+from annotate.figures import figure_cache
 from annotate.kinds import Answer
-from annotate.pages import keeping, managers
+from annotate.pages import managers
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
@@ -64,14 +65,14 @@ def test_figures_of_other_tasks_are_those_of_the_moment(read):
 
 @pytest.mark.django_db(transaction=True)
 def test_those_of_a_large_task_are_those_counted_last_and_counted_again_once_they_are_old(read, monkeypatch):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
     assert done(counted(read)) == "0"
     read.answer()
     text = read()
     assert done(text) == "0"
     assert "Counted at" in text
-    monkeypatch.setattr(keeping, "FRESH", 0.0)
-    monkeypatch.setattr(keeping, "SHARE", float("inf"))
+    monkeypatch.setattr(figure_cache, "FRESH", 0.0)
+    monkeypatch.setattr(figure_cache, "SHARE", float("inf"))
     assert done(read()) == "0"
     wait_for_counting()
     assert done(read()) == "1"
@@ -81,7 +82,7 @@ def test_those_of_a_large_task_are_those_counted_last_and_counted_again_once_the
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("page", ["", "people/", "agreement/", "agreement/?show=1", "people/{ann}/"])
 def test_all_that_a_page_shows_can_be_kept(read, page, monkeypatch):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
     read.answer()
     page = page.format(ann=read.ann.pk)
     first = counted(read, page)
@@ -92,7 +93,7 @@ def test_all_that_a_page_shows_can_be_kept(read, page, monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_the_admins_page_of_a_large_task_keeps_its_stages_queues_and_checks(read, monkeypatch):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
 
     def page(_=""):
         return read.client.get(f"/admin/annotate/task/{read.task.pk}/change/").text
@@ -104,7 +105,7 @@ def test_the_admins_page_of_a_large_task_keeps_its_stages_queues_and_checks(read
 
 @pytest.mark.django_db(transaction=True)
 def test_a_manager_sees_at_once_what_they_decided(read, monkeypatch):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
     read.answer()
     assert done(counted(read)) == "1"
     read.client.post(f"/manage/tasks/{read.task.name}/people/{read.ann.pk}/void/", {"reason": "She guessed."})
@@ -113,7 +114,7 @@ def test_a_manager_sees_at_once_what_they_decided(read, monkeypatch):
 
 @pytest.mark.django_db(transaction=True)
 def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(read, monkeypatch):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
     read.answer()
     begun, decided, count = threading.Event(), threading.Event(), managers._progress_of
 
@@ -133,7 +134,7 @@ def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(re
 
 @pytest.mark.django_db(transaction=True)
 def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_task):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
     read.client.get("/manage/")
     wait_for_counting()
     make_task([DISPUTED], name="another")
@@ -144,7 +145,7 @@ def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_tas
 
 @pytest.mark.django_db(transaction=True)
 def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypatch):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
     looked, count = threading.Event(), managers._progress_of
     monkeypatch.setattr(managers, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
     first = read.client.get(f"/manage/tasks/{read.task.name}/")
@@ -157,7 +158,7 @@ def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypa
 
 @pytest.mark.django_db(transaction=True)
 def test_whoever_asks_is_told_that_counting_failed_and_the_next_has_it_counted_again(read, monkeypatch, caplog):
-    monkeypatch.setattr(keeping, "LARGE", 3)
+    monkeypatch.setattr(figure_cache, "LARGE", 3)
 
     def fail(task):
         raise InvalidAnswer("Not today.")

@@ -5,13 +5,13 @@ from datetime import timedelta
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.figures.queue_states import queue_states, queue_states_of
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Task
 from annotate.work.adjudication import settle
 from annotate.work.judging import skip
 from annotate.work.pausing import pause
 from annotate.work.queue import take
-from annotate.work.queue_states import queue_states, queue_states_of
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.managing.acts import TESTED, by, work
 

@@ -1,10 +1,11 @@
-"""How far the work is, how fast it goes, and why it stands still: tables, plots and words for the manager's pages.
+"""The progress and pace of tasks, and why queues are stuck: tables, plots and sentences for the manager's pages.
 
-The figures are those of work/statistics.py and work/queue_states.py. address: of the page of a task, by its name, or of
-a person, by their key.
+The rows are those of task_statistics.py and queue_states.py. address: of the page of a task, by its name, or of a
+person, by their key.
 """
 
 from collections.abc import Callable, Iterable
+from typing import Any
 
 from django.utils.safestring import SafeString
 
@@ -22,11 +23,13 @@ from annotate.reports.tables import (
     language,
     numbered,
     numbers,
+    person,
     ratio,
     table,
     timed,
     when,
 )
+from corpora.core.languages import LANGUAGES
 
 NONE = SafeString("")
 # What stacked bars are made of: stage and its words.
@@ -38,13 +41,6 @@ PARTS = (
     (stages.QUEUED, "waiting for annotators"),
 )
 DONE = Column("done", "done", NUMBER, lambda row: ratio(row["done"], row["units"]))
-
-
-def person(address: Callable[[int], str]) -> Column:
-    """The annotator of a row, with a link to their page."""
-    return Column(
-        "name", "annotator", says=lambda row: Cell(row["name"], row["name"].casefold(), address(row["annotator"]))
-    )
 
 
 # --- all tasks
@@ -179,3 +175,40 @@ def _code_and_name(row: dict, names: dict[int, str]) -> tuple[str, str]:
     if "annotator" in row:
         return names.get(row["annotator"], "?"), ""
     return row["language"] or "–", label_name(row["language"])
+
+
+# --- routes, and the queues to which they lead
+
+
+def routes_table(routes: Iterable[Any], address: Callable[[str], str], asked: str = "") -> Table:
+    """address: of the page on which the route of a language is changed; empty where it may not be."""
+    columns = (
+        Column("language", "language", SHORT, lambda route: _route_language(route.language, address(route.language))),
+        Column("queue", "waits in the queue", SHORT, lambda route: route.queue),
+        Column("extra", "tried after it", SENTENCE, lambda route: " ".join(route.extra_candidates)),
+        Column("never", "the detectors’ agreement", SHORT, lambda route: "never counts" if route.never_agree else ""),
+    )
+    return table("Routes", columns, routes, slug="routes", asked=asked)
+
+
+def _route_language(code: str, url: str) -> Cell:
+    name = LANGUAGES[code].name if code in LANGUAGES else "no language seen"
+    return Cell(code, code, url=url, note=name)
+
+
+def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
+    """Queues of one task, as figures/personal_progress.py has them."""
+    columns = (
+        Column("queue", "queue", SHORT, lambda row: Cell(row.queue, row.queue, mark="stuck" if row.lacking else "")),
+        Column("labels", "labels", SENTENCE, lambda row: " ".join(row.labels)),
+        numbered("waiting", "waiting", lambda row: row.waiting),
+        numbered("leased", "open now", lambda row: row.leased),
+        Column("readers", "readers at this task’s level", SENTENCE, _readers),
+    )
+    return table(caption, columns, rows)
+
+
+def _readers(row: Any) -> Cell:
+    one = row.lacking == 1
+    lack = f"{row.lacking:,} lack{'s' if one else ''} readers: invite some, or reroute {'it' if one else 'them'}"
+    return Cell(", ".join(row.readers) or "nobody", note=lack if row.lacking else "")

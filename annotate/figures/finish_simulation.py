@@ -1,9 +1,9 @@
 """When the work will be done, by queue and in all, with a range: a simulation of what is left and of those who read it.
 
-Numbers in, numbers out: what is left and who is there is read in work/forecast.py, how it is told is in
-reports/forecast.py. What is simulated is no single unit but how much is left in each queue, day by day: a few hundred
-futures side by side, each with paces, days and shares of its own, as far as these are not known. The range is between
-the 5% and the 95% quantile of them; tests/benchmarks/forecasts.py says how often simulated campaigns end within it.
+Numbers in, numbers out: finish_forecast.py reads what is left and who is there. Not single units are simulated but the
+amount left in each queue, day by day: a few hundred futures side by side, each with paces, days and shares of its own,
+as far as these are not known. The range is between the 5% and the 95% quantile of them; tests/benchmarks/forecasts.py
+says how often simulated campaigns end within it.
 
 Not known, and therefore drawn: how fast a reader is and how many hours they work on a day (of few observations drawn
 towards those of all, and these towards what is assumed), on which days they work, when they begin, whether they stay,

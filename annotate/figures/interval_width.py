@@ -1,8 +1,7 @@
-"""What a uniform draw would tell of a predictor, before it is drawn: how wide the intervals, and what is read.
+"""What a uniform draw will tell of a predictor, before it is drawn: how wide the intervals are, and what is read.
 
-Numbers in, numbers out: what is expected of a draw is handed to the estimator of reports, estimation.stratified, so
-that there is no second formula. Which posts the detectors agree on is counted in corpora/agreement.py; the sentences
-are in reports/plans.py.
+Numbers in, numbers out. The expected counts are handed to the estimator of reports, estimation.stratified, so that
+there is no second formula.
 """
 
 from bisect import bisect_left
@@ -12,8 +11,10 @@ from functools import cache, cached_property
 from math import fsum
 from typing import NamedTuple
 
+import scipy
+
 from annotate.core.allocation import by_power
-from annotate.core.audits import Audit, overall_error, slips_of
+from annotate.core.audits import Audit, is_over, overall_error, slips_of
 from annotate.core.estimation import (
     CHECKS,
     LEAST_COUNT,
@@ -470,3 +471,27 @@ def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
 def is_stated(estimate: Estimate) -> bool:
     """Whether the interval tells enough to plan for it."""
     return estimate != UNKNOWN and is_known_enough(estimate.count, LEAST_COUNT)
+
+
+# --- What a limit on the error of agreement costs: the posts that people read since an audit failed by chance.
+
+
+@cache
+def contest_chance(audits: int, wrong: float, limit: float) -> float:
+    """How likely it is that a language in which this share of agreement is wrong is over the limit: by the number of
+    wrong posts among those audited, a binomial one (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions,
+    chapter 3). 0 without audits.
+    """
+    if not audits:
+        return 0.0
+
+    def is_wrong_enough(found: int) -> bool:
+        return is_over(Audit(audits, found, found, audits - found, 0, 0), limit)
+
+    fewest = bisect_left(range(audits + 1), True, key=is_wrong_enough)
+    return float(scipy.special.bdtrc(fewest - 1, audits, wrong)) if fewest else 1.0
+
+
+def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
+    """How many posts are read besides the audits on average, since the language was over the limit."""
+    return contest_chance(audits, wrong, limit) * (posts - audits)

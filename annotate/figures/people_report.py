@@ -1,28 +1,35 @@
-"""The people of a task, what they say, and the pauses: tables, a plot and words for the manager's pages.
+"""The people of a task and of all tasks, their tests, answers and pauses: tables, a plot and sentences.
 
-The figures are those of work/statistics.py. address: of the page of a person, by their key.
+The rows are those of annotator_statistics.py and task_statistics.py. address: of a person's page, by their key.
 """
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from datetime import date
+from typing import Any
 
 from django.utils.safestring import SafeString
 
 from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Rule
 from annotate.core.pause_rule import table as chances
-from annotate.reports.gold_answers import Called, beginning
-from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.kinds.labels import label_name
+from annotate.reports.csv_files import written
+from annotate.reports.numbers import NOT_MEASURED, count, percent
 from annotate.reports.plots import Mark, Row, forest
-from annotate.reports.progress import person
 from annotate.reports.tables import (
     NUMBER,
+    ONE_LANGUAGE,
     SENTENCE,
     SHORT,
+    Called,
     Cell,
     Column,
     Table,
+    beginning,
+    estimated,
     numbered,
     numbers,
+    person,
     share,
     table,
     timed,
@@ -200,3 +207,151 @@ def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, a
         *map(right_in, ACCURACIES),
     )
     return table(words, heads, rules, slug=slug, asked=asked)
+
+
+# --- the people of all tasks, and their timesheet
+
+
+HEADINGS = ("name", "username", "day", "task", "answers", "skips", "decisions", "active hours")
+
+
+def everybody_table(people: Iterable[dict[str, Any]], asked: str) -> Table:
+    heads = (
+        Column("name", "annotator", says=_name),
+        Column("languages", "reads", SENTENCE, _languages),
+        Column("tasks", "tasks", SENTENCE, lambda row: Cell(", ".join(row["tasks"]), len(row["tasks"]))),
+        *numbers({"answers": "answers", "decisions": "decisions"}),
+        *(_hours(key, words) for key, words in (("today", "hours today"), ("week", "in 7 days"), ("all", "in all"))),
+        estimated("right", "right in gold answers"),
+        estimated("same", "same as the label"),
+        Column("paused", "paused in", NUMBER, lambda row: Cell(count(row["paused"]), row["paused"])),
+        timed("last", "last seen"),
+    )
+    return table("Everybody", heads, people, slug="everybody", asked=asked)
+
+
+def _name(row: dict[str, Any]) -> Cell:
+    notes = [row["username"]] if row["username"] != row["name"] else []
+    notes += ["adjudicates"] if row["adjudicates"] else []
+    notes += [] if row["active"] else ["locked out"]
+    return Cell(row["name"], row["name"].casefold(), note=", ".join(notes))
+
+
+def _languages(row: dict[str, Any]) -> Cell:
+    """The best first."""
+    ordered = sorted(row["languages"].items(), key=lambda of: (-of[1], of[0]))
+    return Cell(", ".join(f"{label_name(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
+
+
+def _hours(key: str, words: str) -> Column:
+    def hours(row: dict[str, Any]) -> Cell:
+        return Cell(f"{row['hours'][key]:,.1f}" if row["hours"][key] else "0", round(row["hours"][key], 2))
+
+    return Column(key, words, NUMBER, hours)
+
+
+def timesheet_csv(rows: Iterable[dict[str, Any]]) -> str:
+    """A line a person, day and task; hours to two digits."""
+    return written(
+        HEADINGS,
+        (
+            [
+                *(row[key] for key in ("name", "username")),
+                _day(row["day"]),
+                *(row[key] for key in ("task", "answers", "skips", "decisions")),
+                f"{row['hours']:.2f}",
+            ]
+            for row in rows
+        ),
+    )
+
+
+def _day(day: date) -> str:
+    return day.isoformat()
+
+
+# --- tests and gold answers
+
+TEXT = Column("text", "text", SENTENCE, beginning)
+
+BY_LANGUAGE = (
+    ONE_LANGUAGE,
+    *numbers(
+        {
+            "took": "took it",
+            "passed": "passed",
+            "granted": "let in without it",
+            "failed": "no try left",
+            "tests": "tests",
+        }
+    ),
+    estimated("share", "tests passed, 95% interval"),
+)
+
+
+def tested_table(rows: Iterable[dict], asked: str) -> Table:
+    return table("Tests by language", BY_LANGUAGE, rows, slug="tested", asked=asked)
+
+
+def trials_table(rows: Iterable[dict], asked: str, address: Callable[[int], str] | None = None) -> Table:
+    """A row for each person and language. Without an address, the rows of one person, who is not named."""
+    heads = (
+        *([person(address)] if address else []),
+        ONE_LANGUAGE,
+        numbered("tries", "tries"),
+        Column("score", "best score", NUMBER, _score),
+        timed("last", "last"),
+        Column("state", "now", SHORT, _standing),
+    )
+    return table("Tests by annotator", heads, rows, slug="tests", asked=asked)
+
+
+def _score(row: dict) -> Cell:
+    if row["right"] is None:
+        return Cell(NOT_MEASURED)
+    return Cell(f"{row['right']} of {row['asked']}", row["right"] / max(1, row["asked"]))
+
+
+def _standing(row: dict) -> Cell:
+    if row["qualified"]:
+        return Cell("let in by a manager" if row["granted"] else "passed", 0)
+    if row["open"]:
+        return Cell("taking it", 1)
+    return Cell(f"may try again ({row['left']})", 2) if row["left"] else Cell("no try left", 3)
+
+
+def _agreeing(row: dict) -> Cell:
+    if not row["asked"]:
+        return Cell(NOT_MEASURED)
+    return Cell(f"{row['right']:,} of {row['asked']:,}", row["right"] / row["asked"])
+
+
+def known_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
+    heads = (
+        Column("item", "record"),
+        TEXT,
+        ONE_LANGUAGE,
+        Column("purpose", "for"),
+        Column("label", "known answer", says=lambda row: called(row["label"])),
+        Column("said", "others say", says=lambda row: called(row["said"])),
+        numbered("asked", "asked"),
+        Column("right", "agree with it", NUMBER, _agreeing),
+    )
+    return table("Known answers", heads, rows, slug="known", asked=asked)
+
+
+def given_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
+    """The gold answers that one person was asked for."""
+
+    def said(row: dict) -> Cell:
+        name = called(row["said"])
+        return Cell(name, name, note="voided" if row["voided"] else "")
+
+    heads = (
+        timed("at", "when"),
+        TEXT,
+        Column("label", "known answer", says=lambda row: called(row["label"])),
+        Column("said", "theirs", says=said),
+        Column("right", "right", says=lambda row: Cell("yes" if row["right"] else "no", row["right"])),
+    )
+    return table("Gold answers given", heads, rows, slug="given", asked=asked)

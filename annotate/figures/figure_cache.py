@@ -17,8 +17,8 @@ from django.db import connections
 from django.db.models import Sum
 from django.utils import timezone
 
+from annotate.figures.finish_forecast import forecast_of
 from annotate.models import Task
-from annotate.work.forecast import forecast_of
 from corpora.models import Draw
 
 LARGE = 5_000  # items drawn for a task, or for all that a page is about

@@ -1,25 +1,24 @@
 """What stands, over all tasks: how far each is and what to do next, what waits for whom, what was drawn for what.
 
-Read for all tasks in as many statements as for one. A task by itself is the matter of statistics.py and
+Read for all tasks in as many statements as for one. A task by itself is the matter of task_statistics.py and
 queue_states.py. Reads only.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Count, Exists, OuterRef, QuerySet
 
 from annotate.core import stages
+from annotate.figures import overview_report, task_statistics
+from annotate.figures.queue_states import DONE, UNREAD, queue_states_of
 from annotate.kinds.labels import label_name
-from annotate.models import Job, Task, Unit
+from annotate.models import Job, Judgment, Task, Unit
 from annotate.quality import checks
 from annotate.quality.audits import contested_waiting
-from annotate.reports import sentences
 from annotate.reports.tables import many
-from annotate.work import statistics
 from annotate.work.closing import how_to_go_on
-from annotate.work.queue_states import DONE, UNREAD, queue_states_of
 from corpora.models import Draw
 
 NAMED = 5  # queues that are named in a sentence
@@ -27,9 +26,9 @@ NAMED = 5  # queues that are named in a sentence
 
 @dataclass(frozen=True)
 class Standing:
-    """tasks: rows; waits: rows. Both in the order of statistics.overview: open tasks first, the newest first.
+    """tasks: rows; waits: rows. Both in the order of task_statistics.overview: open tasks first, the newest first.
 
-    A row of tasks: what statistics.overview has, and besides corpora, missing (answers; None of a closed task), stuck
+    A row of tasks: what task_statistics.overview has, and corpora, missing (answers; None of a closed task), stuck
     (queues), contested (languages that failed their audit -> units that people have yet to read for that), unseconded
     (whether it asks for second opinions of adjudicators and there is only one), next (what to do, in a sentence).
     A row of waits: task, queue, name, waiting (units), missing (answers), able (people who may work), stuck, said; of
@@ -53,7 +52,7 @@ def standing() -> Standing:
     read = set(_read_by_people().values_list("name", flat=True))
     rows, waits = [], []
     # A task that was opened since the first statement has its turn the next time.
-    for row in (each for each in statistics.overview() if each["name"] in tasks):
+    for row in (each for each in task_statistics.overview() if each["name"] in tasks):
         task = tasks[row["name"]]
         queues = states[task.pk]["queues"] if task.is_open else []
         whole = {
@@ -105,7 +104,7 @@ def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
     if row["adjudication"] and not adjudicators:
         return f"{_wait(row['adjudication'])} for an adjudicator, and there is none: make somebody one."
     if row["queued"]:
-        return " ".join(filter(None, (_missing(row["missing"]), sentences.contested(row["contested"]))))
+        return " ".join(filter(None, (_missing(row["missing"]), overview_report.contested(row["contested"]))))
     return f"{_wait(row['adjudication'])} for an adjudicator."
 
 
@@ -149,7 +148,8 @@ def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
         return f"Judgments of {_units(left)} are missing, and made elsewhere: import more, or publish what there is."
     return (
-        f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)} {sentences.leave_out(task.name)}"
+        f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)} "
+        f"{overview_report.leave_out(task.name)}"
     )
 
 
@@ -160,7 +160,7 @@ def _stuck(task: Task, stuck: list[dict]) -> str:
     told = f"{_wait(units)} in queues that stand still ({names}{more})"
     if task.kind.waits or any(queue["state"] != UNREAD for queue in stuck):
         why = " ".join(queue["said"] for queue in stuck[:NAMED])
-        return f"{told}. {why} {sentences.leave_out(task.name)}"
+        return f"{told}. {why} {overview_report.leave_out(task.name)}"
     invite = "invite readers with `assay add_annotators FILE`"
     return f"{told}, since nobody reads them: {invite}, or send them on with `assay reroute {task.name}`."
 
@@ -208,3 +208,23 @@ def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
         }
         for draw in found
     ]
+
+
+# --- one task
+
+
+def stage_counts(task: Task) -> dict[str, int]:
+    """Units at each stage, in the order of the machine."""
+    counts = dict(task.units.work().order_by().values_list("stage").annotate(Count("pk")))
+    return {stage: counts.get(stage, 0) for stage in stages.STAGES if stage != stages.NEW}
+
+
+def undecidable(task: Task) -> int:
+    """Units that wait for an adjudicator although every active one has judged them: nobody may decide these."""
+    active = checks.adjudicators()
+    judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
+    by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())
+    number = active.count()
+    if not number:
+        return task.units.filter(stage=stages.ADJUDICATION).count()
+    return sum(by >= number for by in by_unit.values())

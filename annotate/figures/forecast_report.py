@@ -1,4 +1,4 @@
-"""When a task will be done, by queue and in all, in a table and in sentences; in the terms of work/forecast.py."""
+"""When a task will be done, by queue and in all, as tables and sentences; rows as in finish_forecast.py."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from annotate.reports.tables import (
 )
 
 Told = Mapping[str, Any]
-BEYOND = "two years"  # core/forecast.py's horizon
+BEYOND = "two years"  # figures/finish_simulation.py's horizon
 NEVER = "not foreseeable"
 
 

@@ -17,6 +17,7 @@ from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.reports.tables import many
 from annotate.work.routes import Routes, readers_of
+from annotate.work.routing import lacking_readers
 
 # States in which a queue gets no further unless a manager does something.
 UNREAD, UNTESTED, NOT_AGREED, PAUSED = "unread", "untested", "not agreed", "paused"
@@ -351,3 +352,51 @@ def _why_idle(waiting: list[str], unjudged: list[str]) -> str:
     if unjudged:
         return "What is left for them is open with others, or has all its answers on the way."
     return f"They have judged all that waits in {', '.join(map(label_name, waiting))}."
+
+
+# --- the queues of a task by their readers
+
+
+@dataclass(frozen=True)
+class QueueRow:
+    """One queue of a task. readers are names, sorted.
+
+    waiting includes units that are leased, and those that too few people may still judge; lacking counts the latter.
+    """
+
+    queue: str
+    labels: list[str]
+    waiting: int
+    leased: int
+    lacking: int
+    readers: list[str]
+
+
+def queues_by_use(task: Task) -> dict[str, list[QueueRow]]:
+    """The queues in which something waits, and the others, which a page folds."""
+    rows = queue_table(task)
+    return {"busy": [row for row in rows if row.waiting], "idle": [row for row in rows if not row.waiting]}
+
+
+def queue_table(task: Task) -> list[QueueRow]:
+    """Every queue in which something waits or for which somebody reads, fullest first."""
+    routes = Routes.load(task)
+    queued = task.units.work().queued()
+    counts = dict(queued.order_by().values_list("language").annotate(Count("pk")))
+    open_now = Q(closed_at=None, expires_at__gt=timezone.now(), unit__in=queued.order_by())
+    leased = Counter(Lease.objects.filter(open_now).values_list("unit__language", flat=True))
+    readers = routes.readers()
+    lacking = Counter(lacking_readers(task, readers).values())
+    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
+    rows = [
+        QueueRow(
+            queue=queue,
+            labels=routes.labels_of(queue),
+            waiting=counts.get(queue, 0),
+            leased=leased[queue],
+            lacking=lacking[queue],
+            readers=sorted(names[pk] for pk in readers.get(queue, ())),
+        )
+        for queue in counts.keys() | readers.keys()
+    ]
+    return sorted(rows, key=lambda row: (-row.waiting, row.queue))

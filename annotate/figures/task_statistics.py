@@ -1,0 +1,292 @@
+"""A task's work in figures: progress, pace, time an answer, tests and gold answers. Reads only.
+
+All rows can be written as JSON by Django's encoder. Hidden gold answers are no work, and count only in `known_answers`.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from django.db.models import Count, F, Max, Min, Sum, TextField, Value
+from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
+from django.utils import timezone
+
+from annotate.core import stages
+from annotate.core.estimation import proportion
+from annotate.kinds import MADE_ELSEWHERE
+from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
+from annotate.quality import honeypots
+from annotate.quality.guidelines import majors
+
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
+# Up to these lengths, the time since the first answer is cut into hours, then into days; above, into weeks.
+HOURLY, DAILY = 3 * DAY, 120 * DAY
+WAITING_COPIES = "waiting_copies"  # a copy is done when the unit whose label it takes is done
+QUARTILES = (0.25, 0.5, 0.75)
+# A gold answer is doubtful if it has at least so many answers, and at most this share of them agrees with it.
+DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
+
+
+def by_name(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
+    return sorted(rows, key=lambda row: (row["name"].casefold(), *(row[key] for key in keys)))
+
+
+def only(annotator: Annotator | None) -> dict[str, Annotator]:
+    """The filter for one annotator's rows; for all rows without one."""
+    return {} if annotator is None else {"annotator": annotator}
+
+
+def new_pauses():
+    """Pauses by the rule that no manager has looked at: neither lifted nor given a reason."""
+    return Pause.objects.filter(lifted_at=None, by=None, reason="", task__is_open=True)
+
+
+def overview() -> list[dict]:
+    """One row a task, the newest first, open ones before closed ones."""
+    units = Unit.objects.work().order_by()
+    at: dict[int, Counter[str]] = defaultdict(Counter)
+    by_stage = units.values_list("task", "stage").annotate(Count("pk"))
+    copies = units.waiting_copies().values_list("task", Value(WAITING_COPIES)).annotate(Count("pk"))
+    for task, stage, number in by_stage.union(copies, all=True):
+        at[task][stage] = number
+    live = counted_answers().filter(answered_at__gte=timezone.now() - DAY)
+    live = live.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
+    today = dict(live.values_list("unit__task").annotate(Count("pk")))
+    running = Pause.objects.filter(lifted_at=None).order_by().values_list("task")
+    paused, new = dict(running.annotate(Count("pk"))), dict(new_pauses().values_list("task").annotate(Count("pk")))
+    return [
+        {
+            "name": task.name,
+            "title": task.title,
+            "kind": task.kind_slug,
+            "is_open": task.is_open,
+            "units": sum(at[task.pk][stage] for stage in stages.STAGES),
+            "done": sum(at[task.pk][stage] for stage in stages.FINISHED) - at[task.pk][WAITING_COPIES],
+            "discarded": at[task.pk][stages.DISCARDED],
+            "queued": at[task.pk][stages.QUEUED],
+            "adjudication": at[task.pk][stages.ADJUDICATION],
+            "answers_today": today.get(task.pk, 0),
+            "paused": paused.get(task.pk, 0),
+            "newly_paused": new.get(task.pk, 0),
+        }
+        for task in Task.objects.order_by("-is_open", "-pk")
+    ]
+
+
+def counted_answers(task: Task | None = None):
+    """The answers that count, on units that are work; of one task, or of all."""
+    live = Judgment.objects.live().answers().of_work()
+    return live if task is None else live.filter(unit__task=task)
+
+
+def _language(task: Task, unit: str = ""):
+    """The language of a unit: the one asked about, the record's, or that of the queue it was in last.
+
+    unit: the lookup prefix of the unit, such as "unit__".
+    """
+    paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.language_paths)
+    # Language codes are short, but labels, which may be codes too, have any length.
+    return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
+
+
+def progress(task: Task) -> dict:
+    """Units by language and stage, and the answers that they have and still need.
+
+    {"languages": [ROW, ...] by name, "all": ROW}; ROW: language, units, done, answers (on what waits), missing,
+    waiting_copies, and a count for each stage by its name.
+    """
+    units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
+    rows: dict[str, Counter[str]] = defaultdict(Counter)
+    for language, stage, of_original, number, asked in units.annotate(Count("pk"), Sum("redundancy")):
+        rows[language][stage] += number
+        rows[language]["units"] += number
+        rows[language]["done"] += number if (of_original or stage) in stages.FINISHED else 0
+        rows[language][WAITING_COPIES] += number if of_original in stages.WAITING else 0
+        rows[language]["missing"] += asked if stage == stages.QUEUED else 0
+    waiting = counted_answers(task).filter(unit__stage=stages.QUEUED).order_by()
+    waiting = waiting.annotate(of=_language(task, "unit__"))
+    for language, number in waiting.values_list("of").annotate(Count("pk")):
+        rows[language]["answers"] += number
+        rows[language]["missing"] -= number
+    columns = ("units", "done", "answers", "missing", WAITING_COPIES, *stages.STAGES)
+    everything: Counter[str] = sum(rows.values(), Counter())
+    return {
+        "languages": [
+            {"language": language, **{key: row[key] for key in columns}} for language, row in sorted(rows.items())
+        ],
+        "all": {"language": "", **{key: everything[key] for key in columns}},
+    }
+
+
+def pace(task: Task, now: datetime | None = None) -> dict:
+    """Answers an hour in the last 24 hours, and an hour, day or week since the first one, in the installation's time
+    zone. Answers that were taken back or voided do not count.
+
+    {"zone", "answers": in all, "today": in the last 24 hours, "last_day": [MOMENT, ...] of 24, "cut": "hour", ...,
+     "since": [MOMENT, ...]}; MOMENT: at, answers.
+    """
+    first = _hour(now) - timedelta(hours=23)
+    live = counted_answers(task).order_by()
+    hours = _by_hour(live.filter(answered_at__gte=first), first)
+    span = live.aggregate(first=Min("answered_at"), last=Max("answered_at"), answers=Count("pk"))
+    cut, since = _since_first(live, span)
+    return {
+        "zone": settings.TIME_ZONE,
+        "answers": span["answers"],
+        "today": hours.total(),
+        "last_day": _moments(first, hours, 24),
+        "cut": cut,
+        "since": since,
+    }
+
+
+def _since_first(live, span: dict) -> tuple[str, list[dict]]:
+    if not span["answers"]:
+        return "hour", []
+    length = span["last"] - span["first"]
+    if length <= HOURLY:
+        first = _hour(span["first"])
+        hours = _by_hour(live, first)
+        return "hour", _moments(first, hours, max(hours) + 1)
+    cut, trunc, step = ("day", TruncDay, DAY) if length <= DAILY else ("week", TruncWeek, 7 * DAY)
+    truncated = trunc("answered_at", tzinfo=timezone.get_default_timezone())
+    counts = dict(live.annotate(at=truncated).values_list("at").annotate(Count("pk")))
+    moments, at, last = [], min(counts), max(counts)
+    while at <= last:
+        moments.append({"at": at, "answers": counts.get(at, 0)})
+        at += step  # from midnight to midnight, whatever the length of the day
+    return cut, moments
+
+
+def _hour(at: datetime | None) -> datetime:
+    """The start of its hour in the installation's time zone; in UTC, so that hours add up when clocks change."""
+    local = timezone.localtime(at, timezone.get_default_timezone())
+    return local.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
+
+
+def _by_hour(live, first: datetime) -> Counter[int]:
+    return Counter(int((at - first) // HOUR) for at in live.values_list("answered_at", flat=True))
+
+
+def _moments(first: datetime, counts: Counter[int], hours: int) -> list[dict]:
+    zone = timezone.get_default_timezone()
+    return [{"at": (first + hour * HOUR).astimezone(zone), "answers": counts[hour]} for hour in range(hours)]
+
+
+def times(task: Task) -> dict:
+    """Active seconds an answer, without idle time: {"languages": [ROW, ...], "annotators": [ROW, ...], "all": ROW}.
+
+    ROW: language or annotator, count, quartiles (three numbers). Without measured times there is no row.
+    """
+    live = counted_answers(task).filter(active_seconds__isnull=False).order_by()
+    rows = list(live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds"))
+    languages, annotators = defaultdict(list), defaultdict(list)
+    for language, annotator, seconds in rows:
+        languages[language].append(seconds)
+        annotators[annotator].append(seconds)
+    return {
+        "languages": [{"language": key, **_quartiles(of)} for key, of in sorted(languages.items())],
+        "annotators": [{"annotator": key, **_quartiles(of)} for key, of in annotators.items()],
+        "all": _quartiles([seconds for *_, seconds in rows]) if rows else None,
+    }
+
+
+def _quartiles(seconds: list[float]) -> dict:
+    return {"count": len(seconds), "quartiles": [float(value) for value in np.quantile(seconds, QUARTILES)]}
+
+
+# --- tests and gold answers
+
+
+def tests(task: Task) -> dict:
+    """Who took the test, in which language, and the results: {"annotators": [ROW, ...], "languages": [ROW, ...]}.
+
+    The rows of annotators are those of `trials_of`. A row a language: took, passed, granted, failed (no try left),
+    tests, share of tests passed.
+    """
+    rows = trials_of(task)
+    return {"annotators": rows, "languages": [_tested(code, rows) for code in task.languages]}
+
+
+def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
+    """The tests of everybody, or of one annotator, under the current major version of the guidelines, by name.
+
+    A row a person and language: annotator, name, language, tries, right and asked (of the best), last, open (one has
+    begun), qualified, granted (by a manager, without a test), left (further tries).
+    """
+    current = majors(task)
+    rows: dict[tuple[int, str], dict] = {}
+
+    def row_of(annotator: Annotator, language: str) -> dict:
+        row = {"annotator": annotator.pk, "name": str(annotator), "language": language}
+        row |= {"tries": 0, "right": None, "asked": 0, "last": None, "open": False}
+        row |= {"qualified": False, "granted": False, "passed": 0}
+        return rows.setdefault((annotator.pk, language), row)
+
+    trials = task.trials.filter(kind="test", **only(of)).select_related("annotator__user", "guidelines").order_by("pk")
+    for trial in trials.annotate(asked=Count("answers")):
+        if trial.guidelines.major == current.get(trial.language):
+            row = row_of(trial.annotator, trial.language)
+            row["tries"] += 1
+            row["last"] = trial.finished_at or trial.started_at
+            row["open"] |= trial.finished_at is None
+            if trial.finished_at and (row["right"] is None or trial.right > row["right"]):
+                row["right"], row["asked"] = trial.right, trial.asked
+            row["passed"] += bool(trial.passed)
+    for held in task.qualifications.filter(**only(of)).select_related("annotator__user"):
+        if held.major == current.get(held.language):
+            row_of(held.annotator, held.language).update(qualified=True, granted=held.granted_by_id is not None)
+    for row in rows.values():
+        row["left"] = 0 if row["qualified"] else max(0, task.tries - row["tries"])
+    return by_name(rows.values(), "language")
+
+
+def _tested(language: str, rows: list[dict]) -> dict:
+    rows = [row for row in rows if row["language"] == language]
+    finished = sum(row["tries"] - row["open"] for row in rows)
+    return {
+        "language": language,
+        "took": sum(row["tries"] > 0 for row in rows),
+        "passed": sum(row["passed"] > 0 for row in rows),
+        "granted": sum(row["granted"] for row in rows),
+        "failed": sum(not row["qualified"] and not row["left"] and not row["open"] for row in rows),
+        "tests": finished,
+        "share": proportion(sum(row["passed"] for row in rows), finished).as_dict(),
+    }
+
+
+def known_answers(task: Task) -> list[dict]:
+    """The gold answers of test and queue, those that fewest people agree with first.
+
+    A row: item, language, purpose, label, text, asked, right, said (the other answer given most often), doubtful
+    (the gold answer itself may be wrong).
+    """
+    tried = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
+    tried = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))
+    hidden = honeypots.answers(task).order_by().values_list("unit__item", "label").annotate(Count("pk"))
+    said: dict[int, Counter[str]] = defaultdict(Counter)
+    for rows in (tried, hidden):
+        for item, label, number in rows:
+            said[item][label] += number
+    golds = task.gold_answers.exclude(purpose="practice").select_related("item").order_by("pk")
+    made = [_known_answer(task, gold, said[gold.item_id]) for gold in golds]
+    return sorted(made, key=lambda row: (row["right"] / row["asked"] if row["asked"] else 2, -row["asked"]))
+
+
+def _known_answer(task: Task, gold, answers: Counter[str]) -> dict:
+    agrees = {label: task.kind.agrees(label, gold.label) for label in answers}
+    asked, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
+    return {
+        "item": gold.item.key,
+        "language": gold.item.language,
+        "purpose": gold.purpose,
+        "label": gold.label,
+        "text": gold.item.text,
+        "asked": asked,
+        "right": right,
+        "said": next((label for label, _ in answers.most_common() if not agrees[label]), ""),
+        "doubtful": asked >= DOUBTED_FROM and right <= DOUBTED_AT * asked,
+    }
