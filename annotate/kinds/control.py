@@ -45,13 +45,15 @@ class QualityControl:
     """The hooks of a control; each does nothing unless a control overrides it.
 
     name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs: of
-    open_task, the options that only tasks with this control take. look_at: the command that reports on it. tabs:
-    address and name of each page of a task that it adds to the manager's pages.
+    open_task, the options that only tasks with this control take. hides: whether it hides items among what is
+    drawn. look_at: the command that reports on it. tabs: address and name of each page of a task that it adds to the
+    manager's pages.
     """
 
     name: str = ""
     options: Sequence[Option] = ()
     inputs: Sequence[str] = ()
+    hides: bool = False
     look_at: str = ""
     tabs: Sequence[tuple[str, str]] = ()
 
@@ -63,6 +65,9 @@ class QualityControl:
 
     def enter(self, entry: Entry) -> None:
         """Before units are made of what was drawn: it may hide items among them (work/opening.py, Entry)."""
+
+    def gold_stored(self, task: Task, suggested: Mapping[str, Mapping[str, list[str]]]) -> None:
+        """Gold answers were stored, and are not among the units yet. suggested: id -> system -> replies."""
 
     def before_units(self, task: Task) -> Any:
         """What it needs to know in `units_added` of the units that were there before."""

@@ -4,7 +4,7 @@ What a task is before it has units is checked in new_task.py.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import chain
@@ -16,24 +16,22 @@ from annotate.core import stages
 from annotate.kinds import Kind
 from annotate.kinds.compared_draw import REPLIES, Replies, systems_of
 from annotate.kinds.designs import DESIGNS, Design, Wanted
-from annotate.kinds.labels import negative, question_about
+from annotate.kinds.labels import question_about
 from annotate.kinds.predicted_draw import ORDER
-from annotate.kinds.preferences import compared, labels_of
-from annotate.models import Comparison, GoldAnswer, Task, Unit
+from annotate.kinds.preferences import labels_of
+from annotate.models import Task, Unit
 from annotate.quality.audits import unread
-from annotate.quality.decoys import decoys, known_units, mixed, reusable
-from annotate.quality.gold_answers import GoldAnswerError, GoldRow, check_pool, store, without_twins
+from annotate.quality.gold_answers import GoldRow
 from annotate.quality.guidelines import add_first
-from annotate.work.entering import add_units, shuffled, store_orders
+from annotate.work.entering import add_units, store_orders
 from annotate.work.moving import locked
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from annotate.work.suggesting import rankings_of, store_suggestions
 from corpora.core.errors import CorpusError
-from corpora.database.bulk_rows import insert
 from corpora.draw import Sample, sample_uniform
-from corpora.items import items_of, record, record_on_the_way
+from corpora.items import record, record_on_the_way
 from corpora.manifest import manifest_of
-from corpora.models import Corpus
+from corpora.models import Corpus, Item
 
 Progress = Callable[[int], object]  # is told of units as they are made; an exception from it undoes them
 
@@ -55,6 +53,47 @@ class Opened:
     wanted: Counter[str] = field(default_factory=Counter)
     reused: Counter[str] = field(default_factory=Counter)
     contested: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class Entry:
+    """What is about to enter a task; its quality controls may change it.
+
+    items: what was drawn. asked: the language that all of it asks about, empty if any may be answered. gold: records
+    whose answer is known. reuses: whether labels of other tasks are taken. suggested: id -> system -> replies. shared:
+    what controls keep from one entry for the next. known_answers: item -> its answer, if it is hidden among the others;
+    reused: item -> the unit of another task whose label it takes, and that label.
+    """
+
+    opened: Opened
+    corpus: Corpus
+    items: Iterable[Item]
+    asked: str = ""
+    seed: str = ""
+    gold: Sequence[GoldRow] = ()
+    reuses: bool = False
+    suggested: Replies = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)
+    known_answers: Mapping[int, str] = field(default_factory=dict)
+    reused: Mapping[int, tuple[Unit, str]] = field(default_factory=dict)
+
+    @property
+    def task(self) -> Task:
+        return self.opened.task
+
+    def made(self, **how: Any) -> Counter[str]:
+        """Make the units, after the controls had their turn. Returns how many units are at each stage."""
+        for control in self.task.kind.quality_controls:
+            control.enter(self)
+        return add_units(
+            self.task,
+            self.items,
+            asked=self.asked,
+            known_answers=self.known_answers,
+            reuse=self.reused,
+            suggested=self.suggested,
+            **how,
+        )
 
 
 Then = Callable[[Opened], object]  # hears what came of it, before it is kept: it may undo all of it
@@ -140,9 +179,14 @@ def open_tasks(
                     opened.task.save()
                 add_first(opened.task, guidelines or kind.guidelines)
                 if how.asks_each:
-                    known = known_units(corpus)
+                    shared: dict[str, Any] = {}
                     for sample in opened.samples:
-                        progress(_add_asked(opened, sample, known, reuse))
+                        draw, items = record(sample)
+                        opened.task.draws.add(draw)
+                        entry = Entry(opened, corpus, items, asked=sample.language, reuses=reuse, shared=shared)
+                        made_of = entry.made()
+                        opened.stages += made_of
+                        progress(made_of.total())
                 else:
                     progress(_add(opened, corpus, gold, seed))
                 store_suggestions(opened.task, suggested)
@@ -202,11 +246,9 @@ def _take_languages(task: Task, how: Design, samples: list[Sample], *, titled: b
 
 
 def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> int:
-    """Make the units of a question that is the same for all that was drawn, and gold answers among them. Returns how
-    many.
-    """
-    task = opened.task
-    hides = "gold answers" in task.kind.controls
+    """Make the units of a question that is the same for all that was drawn. Returns how many."""
+    task, controls = opened.task, opened.task.kind.quality_controls
+    hides = any(control.hides for control in controls)
     drawn, orders, replies = [], {}, {}
     for sample in opened.samples:
         orders[sample.language] = sample.parameters.pop(ORDER, {})
@@ -217,57 +259,15 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
     predicted: dict[str, str] = {}
     if any(orders.values()):
         predicted = store_orders(task, orders, {key for sample in opened.samples for key in sample.keys})
-    items = chain.from_iterable(drawn)
-    if hides:
-        hidden = store(task, list(gold), items_of(corpus, [row.id for row in gold]))
-        if task.kind.form.SIDED:
-            _compare_known(task, replies)
-        answers = {item.pk: label for item, label in hidden.items()}
-        add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=replies)
-        check_pool(task)
-        items = without_twins(task, shuffled(items, seed))
+    entry = Entry(opened, corpus, chain.from_iterable(drawn), seed=seed, gold=gold, suggested=replies)
     design = DESIGNS[task.draw.design]
-    opened.stages = add_units(task, items, predicted=predicted, suggested=replies, asks_all=design.asks_all)
+    opened.stages = entry.made(predicted=predicted, asks_all=design.asks_all)
     waits = opened.stages[stages.QUEUED] + opened.stages[stages.ADJUDICATION]
     if design.not_extended and not waits:
         # Nobody is asked anything, nor will be, so nobody finds it among their tasks.
         task.is_open = False
         task.save(update_fields=["is_open"])
     return opened.stages.total()
-
-
-def _compare_known(task: Task, replies: Replies) -> None:
-    """What the two systems suggest for the gold answers of a task. GoldAnswerError where that is not known of one."""
-    golds = list(task.gold_answers.select_related("item").order_by("pk"))
-    if golds and len(task.labels) > len(labels_of("ab")):
-        raise GoldAnswerError(
-            "A gold answer names the better of two systems, and the task has more than two; leave --gold out, or open "
-            "a task of two systems."
-        )
-    if lacking := [gold.item.key for gold in golds if gold.item.key not in replies]:
-        raise GoldAnswerError(
-            f"The gold answer of {lacking[0]}: not both systems suggest a reply to its message. Leave it out."
-        )
-    insert(
-        Comparison(gold_answer=gold, **pair._asdict())
-        for gold in golds
-        if gold.purpose != GoldAnswer.QUEUE
-        for pair in compared(replies[gold.item.key])
-    )
-
-
-def _add_asked(opened: Opened, sample: Sample, known: dict[int, list[Unit]], reuse: bool) -> int:
-    """Make the units that ask about one language, with decoys among them. Returns how many."""
-    draw, items = record(sample)
-    task, asked = opened.task, sample.language
-    task.draws.add(draw)
-    labels = reusable(items, asked, known) if reuse else {}
-    hidden, opened.wanted[asked] = decoys(task, asked, items, known, labels)
-    everything = mixed(task, items, hidden, asked)
-    answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
-    opened.stages += add_units(task, everything, asked=asked, known_answers=answers, reuse=labels)
-    opened.decoys[asked], opened.reused[asked] = len(hidden), len(labels)
-    return len(everything)
 
 
 def _check_fields(kind: Kind, corpus: Corpus) -> None:

@@ -1,33 +1,33 @@
 """Handing units out: take, release, and what an annotator has open."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
-from itertools import count, product
+from itertools import count
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
-from django.db.models.functions import Coalesce
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.core.refusals import NotFound
-from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
-from annotate.quality import honeypots
+from annotate.kinds.control import Place
+from annotate.models import Annotator, Backlog, Lease, Task, Unit
 from annotate.work.eligible import (
     BACK_AFTER,
     head_ids,
     in_queues,
     lock_head,
     not_left_to_others,
-    unjudged_by,
     with_free_place,
 )
 from annotate.work.permit import Permit, acting
-from annotate.work.stand_ins import answered_instead, is_over, last_returned, own_returned
+from annotate.work.stand_ins import answered_instead, is_over
 from corpora.database.prepared import insert_one, prepared, update_one
 
+# What is shown at the place of a unit, by all its leases and those of one person among them.
+PlaceOf = Callable[[list[Lease], list[Lease]], Place]
 # As many posts as a person can look over at a time.
 SHEET = 20
 # Lease.is_wanted as a condition.
@@ -140,47 +140,13 @@ def _give_next(permit: Permit) -> Lease | None:
 
 
 def give(unit: Unit, permit: Permit) -> Lease | None:
-    """Lease a unit of work that the caller has locked, or a gold answer instead of it, if one is due; None if the last
-    place was taken meanwhile.
+    """Lease a unit of work that the caller has locked, or what a control has put in its place; None if the last place
+    was taken meanwhile.
 
-    The statements are the same in either case, so that no timing tells a gold answer from work.
+    The statements are the same in either case, so that no timing tells what was put there from work.
     """
-    if not permit.task.gold_share:
-        return lease_locked(unit, permit)
-    annotator = permit.annotator
-    pots_of = _pots[annotator.adjudicates, annotator.takes_disturbing]
-    pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
-    met = {pk: bool(number) for pk, *_, number in pots}
-    hidden = honeypots.in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
-    # As long as there are such, one that nobody has met who has not answered the unit: so a gold answer has no more
-    # readers than the unit, and a colleague to whom it comes if it is given back can be given it.
-    hidden.sort(key=met.__getitem__)
-    turn = honeypots.turn_in(permit, unit.language)
-    due = hidden if honeypots.is_due(permit, unit.language, turn) else []
-    return lease_locked(unit, permit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
-
-
-def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
-    @prepared
-    def pots(task, annotator, language, work) -> QuerySet[Unit]:
-        """The gold answers of a language that a person can be given: unit, id of its item, whether they have it or gave
-        it back, and to how many others it was shown who have not answered a unit of work.
-        """
-        answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
-        met = Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
-        given = Lease.objects.filter(unit=OuterRef("pk"), annotator=annotator, instead_of__isnull=False)
-        given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
-        hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
-        left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
-        # Counted, and not asked whether there is one: PostgreSQL would make a join of that.
-        number = met.order_by().values("unit").annotate(number=Count("pk")).values("number")
-        left = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
-        return left.values_list("pk", "item__key", "given", "met")
-
-    return pots
-
-
-_pots = {own: _of_pots(*own) for own in product((False, True), repeat=2)}
+    places = [place for control in permit.task.controls if (place := control.place(unit, permit))]
+    return lease_locked(unit, permit, place=places[0] if places else None)
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
@@ -212,19 +178,10 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     return open_sheet(annotator, task, permit.queues)
 
 
-def lease_locked(
-    unit: Unit,
-    permit: Permit,
-    *,
-    sheet: bool = False,
-    due: Sequence[int] = (),
-    pots: Collection[int] | None = None,
-    turn: honeypots.Turn | None = None,
-) -> Lease | None:
+def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False, place: PlaceOf | None = None) -> Lease | None:
     """Lease a unit whose row the caller has just locked; None if its last place was taken meanwhile.
 
-    due: if a gold answer is due, those from which it is taken, in their order; pots: all gold answers that the
-    annotator can be given, None if the task has none; turn: where their lot stands.
+    place: what is shown at the place of the unit, by all its leases and the annotator's own among them.
 
     Places are counted in a separate statement: under READ COMMITTED the statement that locked the row may have counted
     before another transaction, for which it waited, took the place.
@@ -239,49 +196,22 @@ def lease_locked(
         if lease.closed_at is None and lease.expires_at > now:
             # They hold it already in the other mode (on a sheet, or one by one); in this mode it is handed out anew.
             _give_back([lease], "released")
-    place = free_place(unit, leases)
-    if place is None:
+    number = free_place(unit, leases)
+    if number is None:
         return None
-    shown, how = unit, {"turn": turn}
-    if pots is not None:
-        key, how = _what_comes(unit, leases, own, due=due, pots=pots, turn=turn)
-        # Read in any case, so that a gold answer takes no statement more.
-        [shown] = _shown(key)
-        shown.task = permit.task
-    how |= {"round": unit.round, "queue": unit.language, "sheet": sheet}
-    return _open(shown, unit, permit, place, times=len(own), **how)
+    how = {"round": unit.round, "queue": unit.language, "sheet": sheet}
+    if place is None:
+        return _open(unit, unit, permit, number, times=len(own), **how)
+    found = place(leases, own)
+    # Read in any case, so that what stands in place of work takes no statement more.
+    [shown] = _shown(found.shown)
+    shown.task = permit.task
+    return _open(shown, unit, permit, number, times=len(own), **how, **found.how)
 
 
 @prepared
 def _shown(key) -> QuerySet[Unit]:
     return Unit.objects.filter(pk=key).select_related("item").order_by()
-
-
-def _what_comes(
-    unit: Unit,
-    leases: list[Lease],
-    own: list[Lease],
-    *,
-    due: Sequence[int],
-    pots: Collection[int],
-    turn: honeypots.Turn | None,
-) -> tuple[int, dict[str, Any]]:
-    """What the annotator is shown at the place of a unit of work, and how that is kept with the lease.
-
-    First comes what they gave back there themselves, which no lot decides; then the gold answer that is due; then one
-    that somebody else gave back there, which takes the place of the unit and is work to the lot; then the unit itself.
-    """
-    stood = {lease.unit_id for lease in leases}.intersection(pots)
-    waiting = {pk for pk in stood if free_place(unit, leases, stand_in=pk) is not None}
-    back = own_returned(unit, own)
-    if back and (back.unit_id == unit.pk or back.unit_id in waiting):
-        return back.unit_id, {"turn": None, "in_place": back.in_place}
-    if due:
-        # One that has not stood there before, if there is such: what others said to that one would count.
-        return min(due, key=lambda pk: pk in stood), {"turn": turn}
-    if theirs := last_returned(leases, waiting):
-        return theirs.unit_id, {"turn": turn, "in_place": True}
-    return unit.pk, {"turn": turn}
 
 
 def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **how: Any) -> Lease:

@@ -5,7 +5,7 @@ out, it takes the place of that unit for everybody else: the next person who com
 not asked about the unit. It waits there as long as the unit itself would, had its answers been given to the unit.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable
 
 from annotate.models import Lease, Unit
 
@@ -29,14 +29,3 @@ def answered_instead(unit: Unit, gold: int, leases: Iterable[Lease]) -> int:
 
 def _who_answered(leases: Iterable[Lease]) -> set[int]:
     return {each.annotator_id for each in leases if each.outcome == "answered"}
-
-
-def last_returned(leases: Iterable[Lease], golds: Collection[int]) -> Lease | None:
-    """The lease of a gold answer that was given back last; golds: those that may be handed out."""
-    found = [each for each in leases if each.outcome in Lease.RETURNED and each.unit_id in golds]
-    return max(found, key=lambda each: each.pk, default=None)
-
-
-def own_returned(unit: Unit, own: Sequence[Lease]) -> Lease | None:
-    """The lease that a person gave back last, of the unit or of a gold answer that stood for it."""
-    return max((each for each in own if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)

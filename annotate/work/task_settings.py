@@ -14,14 +14,11 @@ from annotate.core.refusals import InvalidAnswer, WrongStage
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
-from annotate.quality.gold_answers import GoldAnswerError, check_pool
 from annotate.work.languages import is_language, language_named, unknown_code
 from annotate.work.moving import locked
 
 TITLE, LABELS = "title", "labels"
-LONGEST = 200  # characters of a title, as many as the database keeps
-# What decides whether the gold answers suffice for a test, or for another try.
-OF_POOL = {"test_items", "tries"}
+LONGEST = 200
 
 
 def changeable(task: Task) -> list[Option]:
@@ -65,12 +62,8 @@ def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] = Mappin
     for name, value in given.items():
         setattr(found, name, _checked(found, name, value))
     changed = [name for name in given if getattr(found, name) != before[name]]
-    if "test" in found.kind.controls and OF_POOL & set(changed):
-        try:
-            # Refused here, and not to the person who takes it.
-            check_pool(found)
-        except GoldAnswerError as error:
-            raise InvalidAnswer(str(error)) from error
+    for control in found.kind.quality_controls:
+        control.check_change(found, changed)
     if changed:
         found.save(update_fields=[TITLE, LABELS, "options"])
     return changed
