@@ -173,10 +173,6 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
     kind = kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     check_design(kind, design, values)
-    if values["blind_share"] and not values["suggest_from"]:
-        raise ActionError(
-            "--blind-share hides suggestions, and there are none; name ranked predictors with --suggest-from."
-        )
     chosen = {name: values[name] for name in design.options if values[name] is not None}
     languages = chosen.pop("languages", None)
     return open_tasks(

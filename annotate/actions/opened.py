@@ -6,7 +6,7 @@ from typing import Any
 from django.db.models import Count
 
 from annotate.actions.action import Outcome
-from annotate.core import stages
+from annotate.core import pause_rule, stages
 from annotate.core.aggregation import at_first
 from annotate.core.false_yes import ASSUMED, AskedSet
 from annotate.figures import forecast_report, plan_report
@@ -17,6 +17,7 @@ from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_st
 from annotate.kinds import concepts
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
+from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Task
 from annotate.quality import decoys, honeypots
 from annotate.quality.classes import standing
@@ -102,7 +103,7 @@ def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[st
 def _widths(task: Task) -> dict[str, Any] | None:
     if "audit" not in task.kind.controls or not DESIGNS[task.draw.design].of_stream:
         return None
-    return widths(task, stream_of(task.draw.corpus.name, task), task.draw.size, Expected())
+    return widths(task, stream_of(task.draw.corpus.name, task), task.draw.size, Expected(), task.kind.seconds)
 
 
 def _told_widths(found: dict[str, Any] | None) -> list[str]:
@@ -191,7 +192,7 @@ def _agreement(task: Task, counting: int, audited: int) -> str:
     read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
     return (
         f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
-        f"{many(task.least_letters, 'letter')}, nor in the languages of --never-agree.{read}"
+        f"{many(LEAST_LETTERS, 'letter')}, nor in the languages of --never-agree.{read}"
     )
 
 
@@ -417,8 +418,7 @@ def _hidden(task: Task) -> list[str]:
     for language, number in honeypots.out_of_reach(task).items():
         notes.append(
             f"Note: somebody who labels all of {language} meets {many(number, 'hidden gold answer')}, and the rule "
-            f"pauses from the {task.pause_least}th on: it can pause nobody there. Set --gold-share higher or "
-            "--pause-least lower."
+            f"pauses from the {pause_rule.LEAST}th on: it can pause nobody there. Set --gold-share higher."
         )
     for language, (pool, units) in honeypots.too_few(task).items():
         notes.append(

@@ -9,6 +9,7 @@ from annotate.core.option import Option, codes, flag, points, share, whole_numbe
 from annotate.figures import draw_plan, plan_report
 from annotate.figures.finish_forecast import HOURS_A_WEEK
 from annotate.figures.interval_width import MEASURES, Expected, Stream
+from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
 from annotate.models import Task
 from annotate.reports.numbers import in_points
@@ -62,7 +63,15 @@ OPTIONS = (
     ),
     Option("false_yes", share, 0.0, most=0.5, help="the share of decoys to which readers say Yes", group=EXPECTED),
     Option("voted", flag, False, help="the predictor is one of the detectors", group=EXPECTED),
-    replace(OPTIONS_OF_TASKS["seconds"], help="how long a person takes for a post, in seconds", group=PEOPLE),
+    Option(
+        "seconds",
+        whole_number,
+        Kind.seconds,
+        help="how long a person takes for a post, in seconds",
+        group=PEOPLE,
+        least=1,
+        most=3600,
+    ),
     Option("weekly", whole_number, HOURS_A_WEEK, least=1, most=168, help="a reader's hours in a week", group=PEOPLE),
 )
 
@@ -74,7 +83,7 @@ def run(values, progress) -> Outcome:
             f"Corpus {name} holds records, which detectors do not label, so there is no agreement of theirs to plan "
             f"for; `assay open_task TASK --corpus {name} … --dry-run` says what people would have to read."
         )
-    task = draw_plan.usual_task(audit_share=values["audit_share"], seconds=values["seconds"])
+    task = draw_plan.usual_task(audit_share=values["audit_share"])
     stream = draw_plan.stream_of(name, task)
     there = draw_plan.languages_of(stream)
     if strange := [code for code in values["languages"] if code not in there]:
@@ -84,7 +93,7 @@ def run(values, progress) -> Outcome:
         )
     expected = Expected(values["accuracy"], values["wrong"], values["voted"], values["others"], values["false_yes"])
     if values["size"]:
-        return _of_draw(name, task, stream, values["size"], wished, expected)
+        return _of_draw(name, task, stream, values["size"], wished, expected, values["seconds"])
     measures = list(dict.fromkeys(values["measure"] or BOTH))
     languages = [code for code in there if code in values["languages"]] or there
     progress.begin(sum(1 if measure == "accuracy" else len(languages) for measure in measures), "figure")
@@ -113,10 +122,12 @@ def run(values, progress) -> Outcome:
     )
 
 
-def _of_draw(name: str, task: Task, stream: Stream, asked: int, wished: float, expected: Expected) -> Outcome:
+def _of_draw(
+    name: str, task: Task, stream: Stream, asked: int, wished: float, expected: Expected, seconds: int
+) -> Outcome:
     size = min(asked, stream.posts)
-    found = draw_plan.widths(task, stream, size, expected)
-    needed = draw_plan.needed(task, stream, size, wished, expected)
+    found = draw_plan.widths(task, stream, size, expected, seconds)
+    needed = draw_plan.needed(task, stream, size, wished, expected, seconds)
     if found["accuracy"] is None:
         raise ActionError(f"A draw of {many(size, 'post')} is too small for any interval of accuracy. Raise --size.")
     said = [as_lines(plan_report.language_table(found)), "", wrapped(plan_report.width_words(found)), ""]

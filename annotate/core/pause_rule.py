@@ -31,6 +31,10 @@ ASKED = (10, 20, 40)
 # A mean is not given where more than this share would go on after so many gold answers.
 HORIZON = 1_000
 LEFT = 1e-4
+# How certain a pause must be, and after how many gold answers it may come first: with these, few good annotators are
+# paused, and somebody who guesses is paused soon (docs/explanation/pausing.md).
+CONFIDENCE = 0.95
+LEAST = 8
 
 
 @dataclass(frozen=True)
@@ -38,8 +42,8 @@ class Rule:
     """below: the accuracy that is asked for, 0 for no pauses; confidence: of being below it; least: gold answers."""
 
     below: float = 0.7
-    confidence: float = 0.95
-    least: int = 8
+    confidence: float = CONFIDENCE
+    least: int = LEAST
 
     def __post_init__(self) -> None:
         if not 0 <= self.below <= 1:

@@ -75,8 +75,8 @@ class InvalidAnswer(Refusal):
 
 
 class LeaseExpired(Refusal):
-    """The unit was open for longer than the task keeps it (`--lease-minutes`), and somebody else has its place now, or
-    the time in which a late answer still counts (`--grace-minutes`) is over too.
+    """The unit was open for longer than it stays reserved (ten minutes or more), and somebody else has its place now,
+    or the two hours in which a late answer still counts are over too.
 
     Take the next unit; the answer was not saved.
     """
@@ -121,7 +121,7 @@ class NothingToUndo(Refusal):
 
 
 class TooLateToUndo(Refusal):
-    """The answer or skip is older than the task lets people take it back (`--undo-minutes`).
+    """The answer or skip is older than the ten minutes in which people can take it back.
 
     Change it on the page *Your answers*, as long as the task is open.
     """

@@ -278,7 +278,7 @@ def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
     if uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells):
         told.append(
             f"How often the adjudicators of the gold set {gold.name} slip is not known, since no second one has "
-            "decided what the first had (open_task --second-share, and two adjudicators at least)."
+            "decided what the first had (open_task --check-share, and two adjudicators at least)."
         )
     return told
 

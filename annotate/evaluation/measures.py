@@ -66,7 +66,7 @@ NARROWS = {
     CHECKS: "more checks: assay audit TASK --add N --checks",
     RECHECKS: "more audited posts, some of which are checked: assay audit TASK --add N; in a new task --audit-recheck",
     UNRESOLVED: "fewer unresolved audits, or a narrower range of --missing-rate",
-    SECONDS: "more second opinions: open_task --second-share",
+    SECONDS: "more second opinions: open_task --check-share",
 }
 
 

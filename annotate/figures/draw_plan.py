@@ -29,6 +29,7 @@ from annotate.figures.interval_width import (
 )
 from annotate.kinds import KINDS
 from annotate.kinds.designs import DESIGNS
+from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Judgment, Task, Unit
 from annotate.quality import audits, checks
 from annotate.work.new_task import imagined_task
@@ -151,7 +152,7 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
     routes = Routes.load(task)
     agreed: Counter[str] = Counter()
     disputed: Counter[str] = Counter()
-    for votes, letters, posts in first_votes(corpus_name, task.least_letters):
+    for votes, letters, posts in first_votes(corpus_name, LEAST_LETTERS):
         item = Item(votes=votes, letters=letters)
         if label := task.kind.agreed(item, task):
             agreed[label] += posts
@@ -162,8 +163,9 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
 
 def draw_of(task: Task, size: int) -> Draw:
     """A uniform draw of so many posts, audited and checked as the task's options say."""
-    checks = Checks(task.check_share, task.check_least, task.audit_recheck, task.second_share)
-    return Draw(size, task.audit_share, task.audit_least, checks)
+    least = checks.CHECK_LEAST if task.check_share else 0
+    chosen = Checks(task.check_share, least, task.audit_recheck, task.check_share)
+    return Draw(size, task.audit_share, task.audit_least, chosen)
 
 
 def languages_of(stream: Stream) -> list[str]:
@@ -362,7 +364,7 @@ def _counts(units: QuerySet[Unit], field: str) -> Counter[str]:
 def _seconds(task: Task) -> float:
     """How long a person takes for an answer in the task, on average; what is supposed before any was timed."""
     timed = Judgment.objects.live().answers().filter(unit__task=task, active_seconds__isnull=False)
-    return timed.aggregate(mean=Avg("active_seconds"))["mean"] or task.seconds
+    return timed.aggregate(mean=Avg("active_seconds"))["mean"] or task.kind.seconds
 
 
 # --- How wide the intervals of a uniform draw will be, and what more or fewer audits would change. Reads only.
@@ -377,7 +379,7 @@ ENLARGED_BY = 0.1
 LABEL_MEASURES = ("recall", "precision", ERROR)
 
 
-def widths(task: Task, stream: Stream, size: int, expected: Expected) -> dict[str, Any]:
+def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: int) -> dict[str, Any]:
     """{"expected", "share", "accuracy", "error", "languages": [...], "typical", "curve": [...], "next": [...]}.
 
     languages: those of which FEWEST posts or more are drawn, the commonest first, each with its posts, audits, and the
@@ -401,7 +403,7 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected) -> dict[st
             "share": each.share,
             "audits": read.audits,
             "read": read.all,
-            "hours": read.work * task.seconds / 3600,
+            "hours": read.work * seconds / 3600,
             "accuracy": width_of("accuracy", "", each),
             "error": width_of(ERROR, "", each),
             "recall": width_of("recall", typical, each) if typical else None,
@@ -464,7 +466,9 @@ def _distinct(curve: Sequence[dict[str, Any]], own: float) -> list[dict[str, Any
     return list(by_audits.values())
 
 
-def needed(task: Task, stream: Stream, size: int, wished: float, expected: Expected) -> list[dict[str, Any]]:
+def needed(
+    task: Task, stream: Stream, size: int, wished: float, expected: Expected, seconds: int
+) -> list[dict[str, Any]]:
     """For accuracy, the error in all, and each of LABEL_MEASURES: {"measure", "share", "audits", "read", "hours"} of
     the smallest share of audits by which the interval is as narrow as wished; of LABEL_MEASURES, in most of the
     languages of which FEWEST posts are drawn. share is None if not even auditing all is enough.
@@ -488,7 +492,7 @@ def needed(task: Task, stream: Stream, size: int, wished: float, expected: Expec
                 "share": least and least.share,
                 "audits": read and read.audits,
                 "read": read and read.all,
-                "hours": read and read.work * task.seconds / 3600,
+                "hours": read and read.work * seconds / 3600,
             }
         )
     return found

@@ -1,6 +1,6 @@
 """What work waits in a task, who is there for it, and when it will be done, by queue and in all. Reads only.
 
-Before a task has answers, its own pace (`seconds`) and the usual hours are assumed; later, each person's own days in
+Before a task has answers, the kind's pace (`seconds`) and the usual hours are assumed; later, each person's own days in
 the task count, those of the last WINDOW. finish_simulation.py computes the dates.
 """
 
@@ -105,7 +105,7 @@ def _audit(task: Task) -> dict[str, Any] | None:
         "chosen": chosen,
         "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
         "limit": task.audit_limit,
-        "hours": chosen * task.seconds / 3600,
+        "hours": chosen * task.kind.seconds / 3600,
         "contested": sum(of["contested"] for of in languages.values()),
         "languages": languages,
     }
@@ -205,7 +205,7 @@ def _told(
     now: datetime,
 ) -> dict[str, Any]:
     """missing: answers of the queues that are told of; queues: all, that of the adjudicators last."""
-    readers, usual = _readers(task, able, now), Assumed(task.seconds, HOURS_A_WEEK)
+    readers, usual = _readers(task, able, now), Assumed(task.kind.seconds, HOURS_A_WEEK)
 
     def asked(of: Sequence[Reader]) -> Forecast:
         return forecast(queues, of, usual, **rates, weekday=now.weekday(), seed=seed)
@@ -271,7 +271,7 @@ def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]])
     onward = _onward(task, able) if not task.kind.waits else {}
     # Hidden gold answers take people's time too, and some cases a second adjudicator's.
     hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
-    twice = 1 + (task.second_share or 0)
+    twice = 1 + task.check_share
     found = [
         Queue(
             row["queue"],

@@ -205,8 +205,8 @@ def why_empty(permit: Permit) -> str:
             "%(number)s minute.",
             "What is left in your languages is open with other readers. What they leave comes back within "
             "%(number)s minutes.",
-            task.lease_minutes,
-        ) % {"number": task.lease_minutes}
+            task.kind.lease_minutes,
+        ) % {"number": task.kind.lease_minutes}
     queued = task.units.work().queued()
     if queued.filter(language__in=list(permit.queues)).exists():
         return _(

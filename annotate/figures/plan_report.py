@@ -179,7 +179,7 @@ COMMANDS = {
     AUDITS: "assay audit {task} --add {amount}",
     CHECKS: "assay audit {task} --add {amount} --checks",
     POSTS: "assay open_task {task} --extend --size {amount}",
-    SECONDS: "only in a new task: open_task --second-share",
+    SECONDS: "only in a new task: open_task --check-share",
 }
 
 

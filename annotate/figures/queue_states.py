@@ -295,7 +295,7 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
             "Another person is needed."
         )
     if state == LEASED:
-        return f"What is left ({units}) is open with somebody now, for {task.lease_minutes} minutes at most."
+        return f"What is left ({units}) is open with somebody now, for {task.kind.lease_minutes} minutes at most."
     if state == LACKING:
         of = "All " if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the "
         need = "needs" if counts["lacking"] == 1 else "need"

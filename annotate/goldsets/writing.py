@@ -293,6 +293,7 @@ def _task(task: Task) -> dict[str, Any]:
         "languages": task.languages,
         "added_languages": tables_of(task.kind.languages.values()),
         **{name: getattr(task, name) for name in task.kind.options},
+        **task.kind.constants,
     }
 
 

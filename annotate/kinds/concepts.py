@@ -11,18 +11,20 @@ from annotate.core import stages
 from annotate.kinds.forms import labels
 from annotate.kinds.kind import ASK, REFUSE, Answer, Thesaurus, Unsure
 from annotate.kinds.languages import SEARCHES, searches
-from annotate.kinds.options import ASKED, OF_GOLD, OF_SUGGESTIONS, OF_TEST
+from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
 from corpora.models import Concept, Vocabulary
 from corpora.vocabularies import concepts_of, names_in, nested
 
 FORM: ModuleType = labels
+# The share of people and documents for which suggestions are hidden. A fifth is enough to compare with, and leaves most
+# people the help.
+BLIND_SHARE = 0.2
 # A document of which no concept has two votes goes to an adjudicator, who sees which ones have one.
 DEFAULTS: Mapping[str, Any] = {
     "on_conflict": stages.ADJUDICATION,
     "redundancy": 3,
     "rounds": 1,
     "skip_limit": 5,
-    "lease_minutes": 60,
     "test_items": 0,
     "gold_share": 0.0,
 }
@@ -46,7 +48,7 @@ COLUMNS = (
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
-OPTIONS = (*ASKED, "aggregation", "keep_declared", *OF_SUGGESTIONS, *OF_TEST, *OF_GOLD)
+OPTIONS = (*ASKED, "aggregation", "keep_declared", *OF_TEST, *OF_GOLD)
 
 
 def version_of(task) -> Vocabulary:
@@ -152,6 +154,7 @@ def values(thesaurus: Thesaurus) -> dict[str, Any]:
         "columns": COLUMNS,
         "tallies": ("by_language", "by_split", "by_source", "by_votes"),
         "sections": SECTIONS,
+        "constants": {"blind_share": BLIND_SHARE},
         "card": "annotate/card_concepts.md",
         "offered": lambda unit: [],
         "check_label": check_label,

@@ -31,6 +31,7 @@ MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verif
 HERE = Path(__file__).parent
 # Units that may hurt, in a day, where a kind's file does not say; and the most that it may say.
 A_DAY, MOST_A_DAY = 50, 1_000
+MOST_SECONDS = 3_600
 KEYS = (
     "title",
     "form",
@@ -45,12 +46,13 @@ KEYS = (
     "filtered",
     "vocabulary",
     "sensitive",
+    "seconds",
     "options",
     "guidelines",
     "publishes",
     "languages",
 )
-KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "options", "guidelines", "languages")
+KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
 # Key of the table [vocabulary] -> what it says, for the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
@@ -85,6 +87,8 @@ ABOUT: Mapping[str, str] = {
     "apart": "fields whose equal values a split never separates",
     "kept": "fields that people do not see, and that the exported set has besides",
     "split": "the field that names the split of each record (train, dev or test), in place of splits by lot",
+    "seconds": "how many seconds an answer takes, for forecasts made before people have answered; "
+    f"{Kind.seconds} if it is left out",
     "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
     "guidelines": "language = a Markdown file beside this one, or the text itself, of several lines",
     "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields; `mldoc = "documents"`, for '
@@ -181,6 +185,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         kind,
         defaults=parts.options(top.table("options"), kind),
         languages=added,
+        seconds=_seconds(top, kind),
         sensitive=sensitive,
         # A sheet would show twenty texts at once.
         sheet="" if sensitive else kind.sheet,
@@ -337,6 +342,13 @@ def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
     if not 1 <= a_day <= MOST_A_DAY:
         raise table.fault("a_day", f"a_day is {a_day}; give a person 1 to {MOST_A_DAY:,} units on a day.")
     return Sensitive(parts.by_language(table, "warning", MOST_WARNING, known), a_day)
+
+
+def _seconds(top: Table, kind: Kind) -> int:
+    seconds = top.take("seconds", int, kind.seconds)
+    if not 1 <= seconds <= MOST_SECONDS:
+        raise top.fault("seconds", f"seconds is {seconds}; an answer takes 1 to {MOST_SECONDS:,} seconds.")
+    return seconds
 
 
 def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:

@@ -122,6 +122,9 @@ class Key(NamedTuple):
 VEIL, FLAG = Key("KeyV", "V", "V"), Key("KeyF", "F", "F")
 SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
+# A unit stays reserved for twenty times as long as an answer takes, and for ten minutes at least: who takes longer has
+# most likely gone away, and others wait for the unit.
+LEASE_ANSWERS, LEAST_LEASE = 20, 10
 # The style of a text that is longer than a window.
 DOCUMENT = "document"
 # How a block of fields looks, and what it is for.
@@ -215,6 +218,10 @@ class Kind:
     splits: bool = False
     tells_why: bool = False
     card: str = ""
+    # Figures that are the same in all of its tasks, and that its manifest states.
+    constants: Mapping[str, Any] = field(default_factory=dict)
+    # How many seconds an answer takes, for forecasts made before people have answered.
+    seconds: int = 12
     # Languages that a task's file adds to the list, by code.
     languages: Mapping[str, Language] = field(default_factory=dict)
     # Whether the default title of a task names the languages that it asks about.
@@ -288,6 +295,11 @@ class Kind:
     @property
     def quality_controls(self) -> tuple[QualityControl, ...]:
         return controls_of((*self.controls, *self.form.CONTROLS))
+
+    @property
+    def lease_minutes(self) -> int:
+        """How long a unit stays reserved for the person who has it open."""
+        return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
 
     @property
     def answered_here(self) -> bool:

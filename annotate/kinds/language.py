@@ -12,6 +12,9 @@ from corpora.core.languages import UND
 from corpora.core.voting import agreed_label, rank_candidates
 from corpora.models import votes_of
 
+# Detectors are often wrong about shorter texts, so people read these even if the detectors agree.
+LEAST_LETTERS = 20
+
 
 def candidates(unit, routes):
     """Languages by the detectors' summed reciprocal rank, if the task has a label for them."""
@@ -28,7 +31,7 @@ def agreed(item, task):
         item.letters,
         labels=task.labels,
         never_agree=task.never_agree,
-        least_letters=task.least_letters,
+        least_letters=LEAST_LETTERS,
     )
     # Detectors that say pt may mean pt-BR, which none of them can name.
     return None if label and set(task.kind.finer(label)).intersection(task.labels) else label
@@ -85,6 +88,7 @@ KIND = languages.about_languages(
     controls=("checks", "audit"),
     language_paths=("language", "agreed_label", "copy_of__language", "copy_of__agreed_label"),
     card="annotate/card_language.md",
+    constants={"least_letters": LEAST_LETTERS},
     candidates=candidates,
     agreed=agreed,
     named=lambda label: "" if label == UND else label,

@@ -84,16 +84,6 @@ _EVERY = (
         fixed=True,
     ),
     Option(
-        "blind_share",
-        share,
-        default=0.2,
-        off=0.0,
-        help="the share of people and documents, by lot, for which no suggestions are shown",
-        group=SUGGESTIONS,
-        most=1,
-        fixed=True,
-    ),
-    Option(
         "on_conflict",
         str,
         default="ADJUDICATION",
@@ -130,44 +120,6 @@ _EVERY = (
         help="the least reading level, 0 to 5: people who read a language less well are not given its units",
         group=ROUTING,
         most=5,
-    ),
-    Option(
-        "lease_minutes",
-        whole_number,
-        default=10,
-        off=10,
-        help="how many minutes a unit stays reserved for the person who has it open",
-        group=ROUTING,
-        least=1,
-        most=1440,
-    ),
-    Option(
-        "grace_minutes",
-        whole_number,
-        default=120,
-        off=120,
-        help="for how many minutes after that an answer still counts, if nobody else has the unit by then",
-        group=ROUTING,
-        most=1440,
-    ),
-    Option(
-        "undo_minutes",
-        whole_number,
-        default=10,
-        off=10,
-        help="for how many minutes people can take an answer or a skip back",
-        group=ROUTING,
-        least=1,
-        most=60,
-    ),
-    Option(
-        "least_letters",
-        whole_number,
-        default=20,
-        off=0,
-        help="texts with fewer letters go to people even if the detectors agree",
-        group=AGREEMENT,
-        fixed=True,
     ),
     Option(
         "never_agree",
@@ -224,27 +176,8 @@ _EVERY = (
         share,
         default=0.1,
         off=0.0,
-        help="the share of all units decided by one person alone that an adjudicator decides again, blind; they are "
-        "spread over languages as audits are",
-        group=CHECKS,
-        most=1,
-        fixed=True,
-    ),
-    Option(
-        "check_least",
-        whole_number,
-        default=2,
-        off=0,
-        help="the least number of units so checked in each language, if there are so many",
-        group=CHECKS,
-        fixed=True,
-    ),
-    Option(
-        "second_share",
-        share,
-        default=0.1,
-        off=0.0,
-        help="the share of what an adjudicator settles that another adjudicator decides too, blind",
+        help="the share of all that one person decides alone that an adjudicator decides again, blind: of what readers "
+        "decide, spread over languages as audits are, and of what adjudicators settle",
         group=CHECKS,
         most=1,
         fixed=True,
@@ -306,36 +239,6 @@ _EVERY = (
         group=GOLD,
         most=1,
     ),
-    Option(
-        "pause_confidence",
-        share,
-        default=0.95,
-        off=0.95,
-        help="how certain that must be before a person is paused",
-        group=GOLD,
-        least=0.5,
-        most=0.999,
-    ),
-    Option(
-        "pause_least",
-        whole_number,
-        default=8,
-        off=8,
-        help="how many gold answers a person must have given before a pause",
-        group=GOLD,
-        least=1,
-        most=99,
-    ),
-    Option(
-        "seconds",
-        whole_number,
-        default=12,
-        off=12,
-        help="how many seconds an answer takes, for forecasts made before people have answered",
-        group=FORECAST,
-        least=1,
-        most=3600,
-    ),
 )
 OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _EVERY})
 
@@ -346,15 +249,10 @@ ASKED = (
     "rounds",
     "skip_limit",
     "least_level",
-    "lease_minutes",
-    "grace_minutes",
-    "undo_minutes",
-    "seconds",
 )
-OF_AUDIT = ("least_letters", "never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
+OF_AUDIT = ("never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
 OF_DECLARED_AUDIT = ("audit_share", "audit_least")
-OF_CHECKS = ("check_share", "check_least", "second_share")
-OF_SUGGESTIONS = ("blind_share",)
+OF_CHECKS = ("check_share",)
 OF_CROWDS = ("stop_early", "extra_answers", "aggregation")
 OF_TEST = ("test_items", "pass_mark", "tries")
-OF_GOLD = ("gold_share", "pause_below", "pause_confidence", "pause_least")
+OF_GOLD = ("gold_share", "pause_below")

@@ -142,7 +142,7 @@ def _watched(kind: Kind) -> Iterator[str]:
 
 def _pace(kind: Kind) -> Iterator[str]:
     if kind.answered_here:
-        yield f"Until people have answered, forecasts suppose {value(kind, 'seconds')} seconds an answer."
+        yield f"Until people have answered, forecasts suppose {kind.seconds} seconds an answer."
 
 
 def _kept(kind: Kind) -> Iterator[str]:

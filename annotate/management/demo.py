@@ -79,12 +79,11 @@ def set_up(port: int) -> str:
     accounts(PEOPLE, password)
     if not Task.objects.filter(name=NAME).exists():
         # So small a sample has too few posts of most languages to audit and check them as one would.
-        few = {"audit_least": 2, "audit_limit": 1.0, "check_least": 1}
+        few = {"audit_least": 2, "audit_limit": 1.0}
         call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, **few)
         begin(Task.objects.get(name=NAME), material() / "demo_truth.tsv")
     if not Task.objects.filter(name=VERIFY).exists():
         options = {"design": "precision", "predictor": "majority", "languages": VERIFIED, "size": VERIFY_SIZE}
-        options["check_least"] = 1
         call_command("open_task", VERIFY, corpus=NAME, seed=SEED, **options)
     for name, kind in CROWD.items():
         crowd(name, kind, sorted((material() / "records").glob(f"{kind}.*.jsonl")))

@@ -149,7 +149,7 @@ def forecast(request, _):
     except (ActionError, CorpusError, TaskError) as error:
         refusal = deeds.in_words_of_page(str(error), by_name()["open_task"])
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
-    wide = widths(task, stream, min(size, stream.posts), Expected())
+    wide = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
     context = {
         "drawn": forecast_report.drawn_table(told),

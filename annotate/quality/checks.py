@@ -19,6 +19,9 @@ from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality import lots
 from corpora.database.bulk_rows import listed
 
+# How many units at least are checked in each language, if there are so many: with none checked, nothing would be known.
+CHECK_LEAST = 2
+
 
 def asked_of_one(task: Task) -> QuerySet[Unit]:
     """The units that came to people and asked for one answer, among which checks are chosen: without the audit's own,
@@ -127,11 +130,11 @@ def _further(task: Task, before: Mapping[str, tuple[int, int]], added: Mapping[s
     for queue, number in added.items():
         units, chosen = counts.get(queue, (0, 0))
         counts[queue] = units + number, chosen
-    return further(counts, task.check_share, task.check_least)
+    return further(counts, task.check_share, CHECK_LEAST)
 
 
 def has_checks(task: Task) -> bool:
-    return task.redundancy == 1 and bool(task.check_share or task.check_least)
+    return task.redundancy == 1 and task.check_share > 0
 
 
 def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
@@ -141,7 +144,7 @@ def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
 
 def is_seconded(task: Task, key: str) -> bool:
     """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it. key: of its item."""
-    return bool(task.second_share) and lottery.hit(task.second_share, lots=task.lots, purpose=SECOND, key=key)
+    return task.check_share > 0 and lottery.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
 
 
 def nobody_else(unit: Unit) -> None:
@@ -156,7 +159,7 @@ def adjudicators() -> QuerySet[Annotator]:
 
 def unseconded(task: Task, able: int) -> bool:
     """Whether a task asks for second opinions that cannot be had; able: how many adjudicators may log in."""
-    return bool(task.second_share) and able == 1
+    return task.check_share > 0 and able == 1
 
 
 def slips(task: Task) -> Estimate | None:
@@ -194,8 +197,8 @@ def report(task: Task) -> dict[str, Any]:
         rows[queue]["waiting"] += number
     return {
         "share": task.check_share,
-        "least": task.check_least,
-        "second_share": task.second_share,
+        "least": CHECK_LEAST,
+        "second_share": task.check_share,
         "overall": _row(sum(rows.values(), Counter())),
         "languages": [{"language": queue, **_row(row)} for queue, row in rows.items()],
         "adjudicators": _adjudicators(task),

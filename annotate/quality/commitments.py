@@ -98,7 +98,7 @@ def lines(task: Task) -> Iterator[Line]:
     """
     for lot in Lot.objects.filter(task=task).exclude(purpose=NOBODY).iterator(chunk_size=100):
         yield _line(lot.purpose, lot.of, lot.how, lot.frame, lot.drawn)
-    if task.second_share:
+    if task.check_share:
         yield from _seconds(task)
     if task.gold_share:
         yield from _gold_places(task)
@@ -116,7 +116,7 @@ def _seconds(task: Task) -> Iterator[Line]:
     in_vain = [key for frame in _frames(task, NOBODY) for key in frame]
     frame = list(dict.fromkeys(keys.filter(pk__in=settled)))
     if frame:
-        how = {"share": task.second_share, "in_vain": list(dict.fromkeys(in_vain))}
+        how = {"share": task.check_share, "in_vain": list(dict.fromkeys(in_vain))}
         yield _line(SECOND, [], how, frame, list(dict.fromkeys(keys.filter(pk__in=asked))))
 
 

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery, Value
 from django.db.models.functions import Coalesce
 
+from annotate.core import pause_rule
 from annotate.core.estimation import proportion
 from annotate.core.lots import gold_order, gold_places, scheduled
 from annotate.models import Judgment, Lease, Pause, Task, Unit
@@ -216,4 +217,4 @@ def out_of_reach(task: Task) -> dict[str, int]:
     work meets.
     """
     met = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
-    return {code: number for code, number in met.items() if task.pause_below and number < task.pause_least}
+    return {code: number for code, number in met.items() if task.pause_below and number < pause_rule.LEAST}

@@ -8,6 +8,7 @@ from collections import Counter
 from django.utils import timezone
 from django.utils.translation import gettext_noop
 
+from annotate.core import pause_rule
 from annotate.core.pause_rule import Rule, pauses
 from annotate.models import Annotator, Pause, Task
 
@@ -17,7 +18,7 @@ PAUSED = gettext_noop(
 
 
 def rule(task: Task) -> Rule:
-    return Rule(task.pause_below, task.pause_confidence, task.pause_least)
+    return Rule(task.pause_below, pause_rule.CONFIDENCE, pause_rule.LEAST)
 
 
 def running(annotator: Annotator, task: Task) -> Pause | None:

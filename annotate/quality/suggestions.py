@@ -1,11 +1,12 @@
 """Which concepts are suggested to whom.
 
 What several systems suggest is joined by summed 1/rank. By lot, for a share of people and documents nothing is shown
-(`blind_share`), so that what people choose with suggestions can be held against what they choose without.
+(BLIND_SHARE), so that what people choose with suggestions can be held against what they choose without.
 """
 
 from annotate.core.lots import BLIND
 from annotate.core.lottery import hit
+from annotate.kinds.concepts import BLIND_SHARE
 from annotate.models import Annotator, Suggestion, Task, Unit
 from corpora.core.rankings import joined
 
@@ -36,4 +37,4 @@ def is_blind(pseudonym: str, task: Task, key: str) -> bool:
     """By person and document, so that neither of them is blind always, nor differs when it is opened again. key: the
     id of the document.
     """
-    return hit(task.blind_share, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")
+    return hit(BLIND_SHARE, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")

@@ -44,6 +44,11 @@ COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
 GONE_ON = gettext_noop("This one has gone on without your answer, so it was not counted. Please take the next.")
 
+# For how long an answer still counts after its time has run out, if nobody else has the unit by then: it is work done.
+GRACE_MINUTES = 120
+# For how long people can take an answer or a skip back: as long as they remember it. Later they can change it.
+UNDO_MINUTES = 10
+
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
     """Answer the unit of a lease. A retry with the same answer changes nothing and returns the first judgment.
@@ -286,7 +291,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
         return
     if not task.is_open:
         raise WrongStage(_("This task was closed before you answered, and your time had run out. It was not counted."))
-    if now > lease.expires_at + timedelta(minutes=task.grace_minutes):
+    if now > lease.expires_at + timedelta(minutes=GRACE_MINUTES):
         opened = timezone.localtime(lease.opened_at)
         raise LeaseExpired(
             _(
@@ -334,13 +339,13 @@ def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
     """Whether it is as new as the task asks. What has become of its unit decides nothing here, so that nobody learns
     from it what that was.
     """
-    return timezone.now() <= judgment.answered_at + timedelta(minutes=task.undo_minutes)
+    return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
 
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Take back an answer or a skip, the last one if none is named, and open its unit again.
 
-    This is possible for the task's `undo_minutes`, and while the annotator may work in the language of the unit. If
+    This is possible for UNDO_MINUTES, and while the annotator may work in the language of the unit. If
     others have judged it meanwhile, what they said stays, and it is decided anew with the new answer; what an
     adjudicator or a manager decided stands. The unit that they had open goes back to its queue.
     """
@@ -378,9 +383,9 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
             ngettext(
                 "You said that more than %(number)s minute ago, so it stands.",
                 "You said that more than %(number)s minutes ago, so it stands.",
-                task.undo_minutes,
+                UNDO_MINUTES,
             )
-            % {"number": intcomma(task.undo_minutes)}
+            % {"number": intcomma(UNDO_MINUTES)}
         )
     judgment.voided_at = timezone.now()
     judgment.save(update_fields=["voided_at"])

@@ -230,7 +230,7 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
         place=place if is_work else None,
         back_after=least + int(lot, 16) % (most - least + 1),
         opened_at=opened,
-        expires_at=opened + timedelta(minutes=permit.task.lease_minutes),
+        expires_at=opened + timedelta(minutes=permit.task.kind.lease_minutes),
         **how,
     )
     insert_one(lease)

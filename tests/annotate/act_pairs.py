@@ -439,7 +439,7 @@ def _posts(units: int, way: str, **how: object) -> Population:
     """Disputed and audited posts, some of which are checked, and cases, some of which two adjudicators decide."""
     chance = random.Random(units)
     entries = chance.choices([DISPUTED, DISPUTED, AGREED], k=4 * units)
-    lots = {"audit_least": 4 * units, "audit_recheck": 0.5, "check_share": 0.5, "second_share": 0.5}
+    lots = {"audit_least": 4 * units, "audit_recheck": 0.5, "check_share": 0.5}
     task = task_maker()(entries, audit_limit=0.99, rounds=1, **lots)
     ann = make_person("ann", "de", pseudonym="annotator-ann", adjudicates=True)
     bea = make_person("bea", "de en", pseudonym="annotator-bea")

@@ -9,7 +9,7 @@ from annotate.work import adjudication, eligible, judging, opening, queue
 from annotate.work.permit import acting, permit_of
 
 # So that a reader's and an adjudicator's word counts at once, unless a test says otherwise.
-NO_CHECKS = {"check_share": 0.0, "check_least": 0, "second_share": 0.0}
+NO_CHECKS = {"check_share": 0.0}
 
 
 def begin(annotator, task, language, kind):

@@ -22,6 +22,8 @@ from tests.annotate.test_adding_audits import exported
 from tests.together import at_once, until_others_wait_or_end
 
 FRENCH = ("fr en", "en fr", "fr")
+# So small a share that only the least number of each language is checked.
+FEW = 1e-9
 
 
 @pytest.fixture
@@ -44,8 +46,9 @@ def first(task, number):
     return set(lottery.drawn(keys, number, lots=task.lots, purpose="check"))
 
 
-def test_draws_of_checks_continue_where_the_first_ended(make_task):
-    task = make_task([DISPUTED] * 30, check_least=5)
+def test_draws_of_checks_continue_where_the_first_ended(make_task, monkeypatch):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 5)
+    task = make_task([DISPUTED] * 30, check_share=FEW)
     assert checked(task) == first(task, 5)
     assert add_checks(task, 4) == {"de": 4}
     assert checked(task) == checked(task, stage=stages.QUEUED) == first(task, 9)
@@ -93,8 +96,9 @@ def test_what_somebody_else_has_decided_is_drawn_in_its_turn_and_does_not_count(
     assert (8 / 20, False) in columns
 
 
-def test_queues_share_added_checks_by_size_and_by_how_often_readers_were_wrong(make_task, ann, ada):
-    task = make_task([DISPUTED] * 20 + [FRENCH] * 20, check_least=4)
+def test_queues_share_added_checks_by_size_and_by_how_often_readers_were_wrong(make_task, ann, ada, monkeypatch):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 4)
+    task = make_task([DISPUTED] * 20 + [FRENCH] * 20, check_share=FEW)
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer(lease.queue))
     french = task.units.filter(language="fr", stage=stages.ADJUDICATION)
@@ -136,7 +140,7 @@ def test_adding_checks_asks_the_database_no_more_often_for_more_units(make_task,
 
 
 def test_a_set_with_added_checks_shows_that_its_lots_are_those_of_the_secret(make_task, ann, ada, tmp_path, capsys):
-    task = make_task([DISPUTED] * 12, check_least=2)
+    task = make_task([DISPUTED] * 12, check_share=FEW)
     for _ in range(6):
         say(ann, task, "de")
     add_checks(task, 5)

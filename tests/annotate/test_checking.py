@@ -21,6 +21,8 @@ from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes
 
 FRENCH = ("fr en", "en fr", "fr")
 ALL = {"check_share": 1.0}
+# So small a share that only the least number of each language is checked.
+FEW = 1e-9
 
 
 @pytest.fixture
@@ -44,18 +46,21 @@ def row_of(task, language):
 # --- who is checked
 
 
-def test_a_share_of_all_is_checked_by_power_allocation_and_the_least_number_of_each_queue(make_task):
-    task = make_task([DISPUTED] * 50 + [FRENCH] * 8, check_share=0.2, check_least=4)
+def test_a_share_of_all_is_checked_by_power_allocation_and_the_least_number_of_each_queue(make_task, monkeypatch):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 4)
+    task = make_task([DISPUTED] * 50 + [FRENCH] * 8, check_share=0.2)
     assert chosen(task) == {"de": 8, "fr": 4}
 
 
-def test_a_queue_with_fewer_units_than_the_least_number_is_checked_whole(make_task):
-    task = make_task([DISPUTED] * 12 + [FRENCH] * 3, check_share=0.02, check_least=10)
+def test_a_queue_with_fewer_units_than_the_least_number_is_checked_whole(make_task, monkeypatch):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 10)
+    task = make_task([DISPUTED] * 12 + [FRENCH] * 3, check_share=0.02)
     assert chosen(task) == {"de": 10, "fr": 3}
 
 
-def test_the_lot_is_one_that_anybody_can_draw_again(make_task):
-    task = make_task([DISPUTED] * 30, check_least=5)
+def test_the_lot_is_one_that_anybody_can_draw_again(make_task, monkeypatch):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 5)
+    task = make_task([DISPUTED] * 30, check_share=FEW)
     keys = list(task.units.values_list("item__key", flat=True))
     assert set(task.units.filter(recheck=True).values_list("item__key", flat=True)) == set(
         lottery.drawn(keys, 5, lots=task.lots, purpose="check")
@@ -80,8 +85,9 @@ def test_hidden_posts_copies_and_the_audits_own_are_not_checked(make_task):
     assert not audited.units.filter(recheck=True).exists()
 
 
-def test_a_task_that_is_extended_keeps_its_checks_and_chooses_among_what_is_added(make_task):
-    task = make_task([DISPUTED] * 20, check_share=0.2, check_least=8)
+def test_a_task_that_is_extended_keeps_its_checks_and_chooses_among_what_is_added(make_task, monkeypatch):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 8)
+    task = make_task([DISPUTED] * 20, check_share=0.2)
     before = set(task.units.filter(recheck=True).values_list("pk", flat=True))
     items = Item.objects.bulk_create(
         Item(corpus=task.draw.corpus, key=f"new {n}", text=LONG.format(f"new {n}"), letters=40, votes=votes(*DISPUTED))
@@ -94,7 +100,7 @@ def test_a_task_that_is_extended_keeps_its_checks_and_chooses_among_what_is_adde
 
 
 def test_of_a_language_that_is_contested_a_share_is_checked_with_what_was_disputed_before(make_task):
-    task = make_task([DISPUTED] * 10 + [AGREED] * 30, check_share=0.1, check_least=2)
+    task = make_task([DISPUTED] * 10 + [AGREED] * 30, check_share=0.1)
     assert task.units.filter(recheck=True).count() == 2
     contest(task, "de")
     assert task.units.filter(recheck=True, agreed_label="").count() == 2
@@ -204,7 +210,7 @@ def test_a_checked_unit_whose_answer_is_voided_is_read_and_checked_anew(make_tas
 
 
 def test_languages_are_those_of_the_first_queue_and_in_all_they_are_added_up(make_task, ann, ada):
-    task = make_task([DISPUTED] * 4 + [FRENCH] * 3, check_least=2)
+    task = make_task([DISPUTED] * 4 + [FRENCH] * 3, check_share=FEW)
     for queue in task.units.order_by("position").values_list("language", flat=True):
         unit = say(ann, task, queue)
         if unit.stage == stages.ADJUDICATION and row_of(task, "de")["checked"] < 1:
@@ -228,7 +234,7 @@ def test_a_second_reader_who_cannot_be_had_leaves_a_unit_that_one_person_decided
 
 def test_an_audit_of_a_language_waits_for_the_second_adjudicator(make_task, ann, ada, person, monkeypatch):
     eve = person("eve", adjudicates=True)
-    task = make_task([AGREED] * 8, audit_least=6, audit_recheck=1, audit_limit=0.01, second_share=1.0)
+    task = make_task([AGREED] * 8, audit_least=6, audit_recheck=1, audit_limit=0.01, check_share=1.0)
     for _ in range(6):
         unit = say(ann, task, "fr")
         settle(ada, unit, "fr")

@@ -61,7 +61,7 @@ def rows_of(task, folder):
 @pytest.fixture
 def checked(make_task, ann, ada):
     """Of 8 posts that one reader called German, 2 were checked, and one of these is English."""
-    task = make_task([AGREED, *[DISPUTED] * 8], check_share=0.25, rounds=1, second_share=1.0)
+    task = make_task([AGREED, *[DISPUTED] * 8], check_share=0.25, rounds=1)
     read_all(task, ann)
     for unit, label in zip(to_adjudicate(task, ada), ("en", "de"), strict=True):
         settle(ada, unit.pk, Answer(label, "I read it"))
@@ -124,7 +124,10 @@ def test_a_copy_has_what_is_said_of_the_post_it_is_a_copy_of(make_task, ann, ada
     assert found["a"] == found["b"] == ("en", "adjudicator", 1.0, True, "de")
 
 
-def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked_here(make_task, ann, ada, gold):
+def test_a_label_of_another_task_says_who_gave_it_there_and_could_not_be_checked_here(
+    make_task, ann, ada, gold, monkeypatch
+):
+    monkeypatch.setattr(checks, "CHECK_LEAST", 0)
     first = make_task([DISPUTED] * 3, name="first", check_share=0.3)
     read_all(first, ann)
     for unit in to_adjudicate(first, ada):
@@ -224,7 +227,7 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
 
 def test_second_opinions_are_told_with_how_many_differed(make_task, person, ada, capsys):
     eve, reader = person("eve", adjudicates=True), person("reader", "de")
-    task = make_task([DISPUTED] * 4, rounds=1, second_share=1.0)
+    task = make_task([DISPUTED] * 4, rounds=1, check_share=1.0)
     while lease := take(reader, task):
         skip(reader, lease.pk)
     first, *others = to_adjudicate(task, ada)
@@ -251,7 +254,7 @@ def test_the_tasks_page_shows_the_checks_beside_the_audit(client, manager, check
 
 
 def test_status_names_the_tasks_whose_second_opinions_cannot_be_had(make_task, ada, person, capsys):
-    make_task([DISPUTED], name="asks", second_share=0.1)
+    make_task([DISPUTED], name="asks", check_share=0.1)
     make_task([DISPUTED], name="does-not")
     call_command("status")
     told = capsys.readouterr().out
@@ -279,7 +282,7 @@ def test_a_new_task_has_checks_and_a_dry_run_says_how_many(demo_corpus, person):
     # Of which decisions there are two nobody foresees, a dry run neither.
     assert foretold | {"seconds": real["seconds"]} == real
     task = Task.objects.get()
-    assert (task.check_share, task.check_least, task.second_share) == (0.1, 2, 0.1)
+    assert task.check_share == 0.1
     chosen = task.units.filter(recheck=True).exclude(transitions__event="audited")
     assert real["chosen"] == chosen.count() > 0
     for queue, of in real["languages"].items():

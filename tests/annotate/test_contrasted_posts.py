@@ -81,7 +81,7 @@ def accuracy_of(labels):
 def test_the_difference_that_is_measured_is_that_of_the_whole_corpus(demo_corpus, person, tmp_path, capsys):
     import_predictor(tmp_path, "good", 60)
     import_predictor(tmp_path, "poor", 25)
-    task = open_compared("good@1", "poor@1", size="100", check_share="0", check_least="0")
+    task = open_compared("good@1", "poor@1", size="100", check_share="0")
     answer_all(task, person)
     gold = tmp_path / "gold"
     call_command("export_gold", "duel", out=gold, verbosity=0)
@@ -180,7 +180,7 @@ def test_the_draw_is_not_enlarged_and_has_no_preferences(demo_corpus):
 
 
 def test_a_set_with_posts_that_wait_is_no_fair_look(demo_corpus, person, tmp_path, capsys):
-    task = open_compared("langid", "cld2", size="20", check_share="0", check_least="0")
+    task = open_compared("langid", "cld2", size="20", check_share="0")
     reader = person("ann", " ".join(f"{code}:5" for code in LANGUAGES))
     for _ in range(12):
         lease = take(reader, task)

@@ -32,7 +32,7 @@ FRENCH = ("fr", "fr", "fr")
 def task(make_task, person):
     """A task of 200 posts, of which 15 of 150 audits and 6 of 50 checks are chosen, that people have worked through."""
     options = {"audit_share": 0.1, "audit_least": 2, "audit_recheck": 0.2, "audit_limit": 1}
-    options |= {"check_share": 0.1, "check_least": 6, "second_share": 0.5}
+    options |= {"check_share": 0.12}
     task = make_task([AGREED] * 90 + [FRENCH] * 60 + [DISPUTED] * 50, **options)
     ann, ada, eve = person("ann", "de fr"), person("ada", adjudicates=True), person("eve", adjudicates=True)
     while lease := take(ann, task):
@@ -100,7 +100,7 @@ def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task,
     world.said = {f"post-{n}": "fr" if n < 200 else "de" for n in range(340)} | truth
     world.said |= {f"post-{n}": "nl" for n in range(0, 340, 20)}
     options = {"audit_share": 0.3, "audit_least": 5, "audit_recheck": 0.2, "audit_limit": 0.15}
-    task = make_task(entries, **options, check_share=0.3, check_least=5)
+    task = make_task(entries, **options, check_share=0.3)
     people = person("ann", "de fr"), person("ada", adjudicates=True)
     read_all(task, truth, *people)
     assert contested_labels(task) == {"de"}
@@ -115,7 +115,7 @@ def test_the_width_is_that_of_evaluate_after_a_language_was_contested(make_task,
 
 def test_checks_that_would_be_refused_are_not_proposed(make_task, person):
     """The reader named another queue's language in some posts, so a second one confirms them instead of a check."""
-    task = make_task([AGREED] * 40 + [DISPUTED] * 20, check_share=0.1, check_least=2, audit_share=0.2, second_share=0.5)
+    task = make_task([AGREED] * 40 + [DISPUTED] * 20, check_share=0.1, audit_share=0.2)
     ann, bob = person("ann", "de en"), person("bob", "de en")
     disputed = 0
     while lease := take(ann, task):

@@ -6,11 +6,12 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
-from annotate.core import stages
+from annotate.core import pause_rule, stages
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Lease
 from annotate.quality.pauses import PAUSED
 from annotate.quality.qualification import grant
+from annotate.work import judging
 from annotate.work.closing import close
 from annotate.work.judging import judge
 from annotate.work.pausing import pause
@@ -243,8 +244,9 @@ def test_who_still_could_answers_in_time_and_for_a_while_after(held, ann, client
     assert Judgment.objects.get().lease == lease
 
 
-def test_a_sheet_says_how_many_of_its_answers_came_too_late(make_task, person, client):
-    task, ann = make_task([DISPUTED] * 3, asked="de", grace_minutes=5), person("ann", "de")
+def test_a_sheet_says_how_many_of_its_answers_came_too_late(make_task, person, client, monkeypatch):
+    monkeypatch.setattr(judging, "GRACE_MINUTES", 5)
+    task, ann = make_task([DISPUTED] * 3, asked="de"), person("ann", "de")
     leases = take_sheet(ann, task)
     then = timezone.now() - timezone.timedelta(minutes=6)
     Lease.objects.filter(pk=leases[0].pk).update(opened_at=then - timezone.timedelta(minutes=10), expires_at=then)
@@ -367,10 +369,10 @@ def test_a_comment_outlives_a_reload_and_the_log_in_after_a_session_that_ended(a
 
 
 @in_browser
-def test_the_answer_that_pauses_is_saved_and_the_queue_says_so(at_work, make_records_task, ann, new_page):
-    task = make_records_task(
-        "qa_match", 9, gold={"queue": ["1"] * 5 + ["0"] * 3}, gold_share=0.5, pause_least=3, pause_confidence=0.5
-    )
+def test_the_answer_that_pauses_is_saved_and_the_queue_says_so(at_work, make_records_task, ann, new_page, monkeypatch):
+    monkeypatch.setattr(pause_rule, "LEAST", 3)
+    monkeypatch.setattr(pause_rule, "CONFIDENCE", 0.5)
+    task = make_records_task("qa_match", 9, gold={"queue": ["1"] * 5 + ["0"] * 3}, gold_share=0.5)
     hands = at_work(task, ann)
     answered = 0
     while "paused" not in hands.page.inner_text("#work"):

@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
+from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Pause, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality.guidelines import current
@@ -26,15 +27,15 @@ PAGES = ("", "people/", "comments/", "tests/", "agreement/", "agreement/?show=1"
 
 
 @pytest.fixture
-def crowd(make_records_task, person, judged):
+def crowd(make_records_task, person, judged, monkeypatch):
     """A task in two languages in the middle of its work: three people, of whom one is always wrong and was paused."""
+    monkeypatch.setattr(pause_rule, "LEAST", 3)
     task = make_records_task(
         count=10,
         languages=("en", "de"),
         gold={"queue": ["1", "0"] * 3, "test": ["1", "0"] * 3},
         gold_share=0.25,
         test_items=5,
-        pause_least=3,
     )
     people = [person(name, "en de") for name in ("ann", "bea", "max")]
     for annotator in people:

@@ -9,6 +9,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
+from annotate.kinds import language
 from annotate.kinds.files import read_kind
 from annotate.models import Annotator, LanguageRoute, Task
 from annotate.work.entering import add_units
@@ -271,9 +272,10 @@ def predicted(corpus, which, tmp_path):
 
 
 @pytest.fixture
-def labelled(predicted, which, person, client):
+def labelled(predicted, which, person, client, monkeypatch):
     """All posts labelled by two readers of all four, in a task of the file: one confirms what the other names."""
-    options = {"least_letters": 1000, **NO_CHECKS, "corpus": "naija", "seed": "1", "verbosity": 0}
+    monkeypatch.setattr(language, "LEAST_LETTERS", 1000)
+    options = {**NO_CHECKS, "corpus": "naija", "seed": "1", "verbosity": 0}
     call_command("open_task", "which", kind=str(which), size=6, **options)
     for reader in [person(name, "en pcm pt-BR pt-PT") for name in ("amaka", "bola")]:
         label_all(client, reader, "which")

@@ -97,7 +97,7 @@ def test_without_options_the_task_is_the_articles(open_task):
     assert len(task.labels) == 70
     assert (task.title, current(task).text) == (KIND.title, KIND.guidelines["en"])
     assert current(task).version == "1.0"
-    assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (1, 2, 1, 4, 20)
+    assert (task.redundancy, task.rounds, task.skip_limit, task.least_level) == (1, 2, 1, 4)
     assert task.never_agree == ["bs", "hr", "sr"]
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.15, 5, 0.3, 0.15)
 
@@ -110,12 +110,12 @@ def test_an_audit_too_small_to_test_the_limit_is_opened(open_task):
 def test_every_knob_can_be_set(open_task, tmp_path):
     guidelines = tmp_path / "guidelines.md"
     guidelines.write_text("# Só isto\n", encoding="utf-8")
-    numbers = ["--redundancy=3", "--rounds=4", "--skip-limit=2", "--least-level=3", "--least-letters=30"]
+    numbers = ["--redundancy=3", "--rounds=4", "--skip-limit=2", "--least-level=3"]
     texts = ["--labels", "pt es, de pt", "--never-agree", "pt", "--title", "Which?", "--guidelines", str(guidelines)]
     audit = ["--audit-share=1/8", "--audit-least=2", "--audit-recheck=25%", "--audit-limit", "0.7"]
     open_task("t", 20, *numbers, *texts, *audit, audit=True)
     task = Task.objects.get()
-    assert (task.redundancy, task.rounds, task.skip_limit, task.least_level, task.least_letters) == (3, 4, 2, 3, 30)
+    assert (task.redundancy, task.rounds, task.skip_limit, task.least_level) == (3, 4, 2, 3)
     assert (task.labels, task.title, current(task).text) == (["de", "es", "pt"], "Which?", "# Só isto\n")
     assert "pt" in task.never_agree
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.125, 2, 0.25, 0.7)
@@ -353,7 +353,6 @@ def refused(run, *arguments, **options):
         ("t", 10, ["--rounds", "100"], "--rounds is 100; it must be 1 to 99."),
         ("t", 10, ["--skip-limit", "0"], "--skip-limit is 0; it must be 1 to 99."),
         ("t", 10, ["--least-level", "6"], "--least-level is 6; it must be 0 to 5."),
-        ("t", 10, ["--least-letters", "-1"], "--least-letters is -1; it must be 0 or more."),
         ("t", 10, ["--audit-limit", "2"], "--audit-limit is 2; it must be 0 to 1."),
         (
             "t",

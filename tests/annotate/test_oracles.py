@@ -7,8 +7,10 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Backlog, Task
+from annotate.work import adjudication
 from annotate.work.flagging import take_disturbing
 from annotate.work.judging import judge, undo
 from annotate.work.queue import open_lease, release, take
@@ -135,8 +137,10 @@ def test_answers_can_be_taken_back_whatever_others_did_meanwhile(crowd, name):
     assert {each.scores["undo: status"] for each in found} == {200}
 
 
-def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd):
-    task, (ann, *_) = crowd(count=20, pause_below=0.7, pause_least=3, pause_confidence=0.5)
+def test_the_first_answer_to_a_gold_answer_counts_though_it_was_taken_back(crowd, monkeypatch):
+    monkeypatch.setattr(pause_rule, "LEAST", 3)
+    monkeypatch.setattr(pause_rule, "CONFIDENCE", 0.5)
+    task, (ann, *_) = crowd(count=20, pause_below=0.7)
     way = attacks.Way("api", ann, task)
     wrong = {"1": "0", "0": "1"}
     while lease := way.take()[1]:
@@ -295,9 +299,10 @@ def test_audited_checked_and_doubly_read_units_and_decoys_run_the_same_statement
 
 @pytest.mark.parametrize("name", ["page", "api"])
 def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_and_checked_posts(
-    make_task, person, client, name
+    make_task, person, client, name, monkeypatch
 ):
-    task = make_task([DISPUTED, AGREED] * 10, audit_least=9, audit_recheck=0.6, check_share=0.6, second_share=0.0)
+    monkeypatch.setattr(adjudication, "is_seconded", lambda task, key: False)
+    task = make_task([DISPUTED, AGREED] * 10, audit_least=9, audit_recheck=0.6, check_share=0.6)
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))

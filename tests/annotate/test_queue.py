@@ -240,11 +240,11 @@ def test_why_empty_a_language_of_the_task_that_is_read_too_little(make_task, per
 
 
 def test_why_empty_the_last_are_open_at_others(make_task, person):
-    task, ann, bea = make_task([DISPUTED], lease_minutes=7), person("ann", "de"), person("bea", "de")
+    task, ann, bea = make_task([DISPUTED]), person("ann", "de"), person("bea", "de")
     take(ann, task)
     assert take(bea, task) is None
     assert why_empty(bea, task) == (
-        "What is left in your languages is open with other readers. What they leave comes back within 7 minutes."
+        "What is left in your languages is open with other readers. What they leave comes back within 10 minutes."
     )
 
 

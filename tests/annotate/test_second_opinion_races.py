@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.postgres_only
 @pytest.fixture
 def waiting(make_task, person):
     """A unit that waits for an adjudicator."""
-    task, reader = make_task([DISPUTED], rounds=1, second_share=1.0), person("reader", "de")
+    task, reader = make_task([DISPUTED], rounds=1, check_share=1.0), person("reader", "de")
     skip(reader, take(reader, task).pk)
     return task.units.get()
 

@@ -69,7 +69,7 @@ def skipped(make_task, person):
     reader = person("reader", "de")
 
     def make(units=1, **fields):
-        task = make_task([DISPUTED] * units, rounds=1, **{"second_share": 1.0, **fields})
+        task = make_task([DISPUTED] * units, rounds=1, **{"check_share": 1.0, **fields})
         for _ in range(units):
             skip(reader, take(reader, task).pk)
         return task, list(task.units.all())
@@ -82,7 +82,7 @@ WAITS = (stages.ADJUDICATION, "")
 
 
 def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(skipped, ada, eve):
-    task, units = skipped(30, second_share=0.3)
+    task, units = skipped(30, check_share=0.3)
     found = {unit.item.key: say(ada, unit, "de") for unit in units}
     by_lot = {key for key in found if lottery.hit(0.3, lots=task.lots, purpose="second", key=key)}
     assert 0 < len(by_lot) < 30
@@ -176,7 +176,7 @@ def test_the_first_is_not_shown_it_again_and_the_second_is_not_shown_the_first(s
 
 @pytest.mark.parametrize("name", ["page", "api"])
 def test_the_first_is_shown_the_same_whether_or_not_another_is_asked_too(skipped, ada, eve, client, name):
-    task, units = skipped(16, second_share=0.5)
+    task, units = skipped(16, check_share=0.5)
     client.force_login(ada.user)
     address = "/api/v1/tasks/task/adjudication/" if name == "api" else "/tasks/task/adjudication/"
     seen = {True: set(), False: set()}
@@ -217,7 +217,7 @@ def test_a_decision_that_waits_for_another_can_be_taken_back_and_made_anew(skipp
 
 
 def test_who_sees_that_a_second_is_asked_and_mends_their_word_is_counted_by_the_first(skipped, ada, eve):
-    task, units = skipped(30, second_share=0.5)
+    task, units = skipped(30, check_share=0.5)
     for unit in units:
         say(ada, unit, "fr")
         if for_others(task, ada):  # it waits for another, so it was chosen

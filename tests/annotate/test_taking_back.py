@@ -9,6 +9,7 @@ from annotate.core import stages
 from annotate.core.refusals import NothingToUndo, TooLateToUndo, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
+from annotate.work import judging
 from annotate.work.judging import judge, skip, undo
 from annotate.work.queue import open_lease, take
 from annotate.work.routing import reroute
@@ -263,8 +264,9 @@ def test_what_was_said_in_another_task_is_not_taken_back(make_task, person):
         undo(ann, two, judgment.pk)
 
 
-def test_an_answer_can_be_taken_back_for_as_many_minutes_as_the_task_says(make_task, person):
-    task, ann = make_task([DISPUTED], undo_minutes=3), person("ann", "de")
+def test_an_answer_can_be_taken_back_for_some_minutes(make_task, person, monkeypatch):
+    monkeypatch.setattr(judging, "UNDO_MINUTES", 3)
+    task, ann = make_task([DISPUTED]), person("ann", "de")
     judgment = answer(ann, task)
     long_ago(judgment, minutes=4)
     with pytest.raises(TooLateToUndo, match="You said that more than 3 minutes ago, so it stands"):

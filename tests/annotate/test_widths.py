@@ -20,16 +20,16 @@ STREAM = Stream(
     {label: round(170_000 * part) for label, part in ZIPF.items()},
     {label: round(56_000 * part) for label, part in ZIPF.items()},
 )
-CHECKED = {"audit_recheck": 0.2, "check_share": 0.1, "check_least": 2, "second_share": 0.1}
+CHECKED = {"audit_recheck": 0.2, "check_share": 0.1}
 
 
 def task(**options):
-    return Task(options={"audit_share": 0.2, "audit_least": 5, "seconds": 12, **CHECKED, **options})
+    return Task(options={"audit_share": 0.2, "audit_least": 5, **CHECKED, **options})
 
 
 def test_as_many_audits_as_before_make_most_recalls_half_as_wide():
     """Before, 2% and at least 30 of each label were 1,498 audits, and the recall of the labels shown was this wide."""
-    found = widths(task(), STREAM, 10_000, Expected(voted=True))
+    found = widths(task(), STREAM, 10_000, Expected(voted=True), 12)
     of = {row["language"]: row["recall"] for row in found["languages"]}
     assert next(row for row in found["curve"] if row["share"] == 0.2)["audits"] == pytest.approx(1_505, abs=3)
     for label, before in {"l05": 0.161, "l10": 0.275, "l20": 0.437, "l40": 1.0}.items():
@@ -42,7 +42,7 @@ def test_a_check_of_confirmations_narrows_more_than_as_many_further_audits():
     """By default 30% of confirmed audits are checked, not 20%: as many posts are read if fewer are audited."""
     draws = ((0.2, 0.2), (0.185, OPTIONS["audit_recheck"].default))
     further, checked = (
-        widths(task(audit_share=share, audit_recheck=recheck), STREAM, 10_000, Expected(voted=True))
+        widths(task(audit_share=share, audit_recheck=recheck), STREAM, 10_000, Expected(voted=True), 12)
         for share, recheck in draws
     )
     first, second = (
@@ -58,7 +58,7 @@ def test_a_check_of_confirmations_narrows_more_than_as_many_further_audits():
 
 
 def test_the_curve_falls_and_has_the_tasks_own_share():
-    found = widths(task(audit_share=0.12), STREAM, 10_000, Expected())
+    found = widths(task(audit_share=0.12), STREAM, 10_000, Expected(), 12)
     curve = found["curve"]
     assert [row["share"] for row in curve] == [0.02, 0.05, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5]
     for measure in ("accuracy", "error", "recall", "precision"):
@@ -79,7 +79,7 @@ def test_the_curve_falls_and_has_the_tasks_own_share():
 
 def test_further_work_narrows_accuracy_and_the_kind_that_does_most_comes_first():
     """Where few are audited, audits do most; where all are, what people decide alone is what is not known."""
-    few, all_read = (widths(task(audit_share=share), STREAM, 10_000, Expected()) for share in (0.05, 1.0))
+    few, all_read = (widths(task(audit_share=share), STREAM, 10_000, Expected(), 12) for share in (0.05, 1.0))
     assert few["next"][0]["work"] == AUDITS
     assert {row["work"] for row in few["next"]} == {AUDITS, CHECKS, SECONDS, POSTS}
     assert AUDITS not in {row["work"] for row in all_read["next"]}
@@ -92,11 +92,11 @@ def test_further_work_narrows_accuracy_and_the_kind_that_does_most_comes_first()
 
 
 def test_the_share_for_a_wished_width_gives_it_and_a_smaller_one_does_not():
-    rows = {row["measure"]: row for row in needed(task(), STREAM, 10_000, 0.2, Expected())}
+    rows = {row["measure"]: row for row in needed(task(), STREAM, 10_000, 0.2, Expected(), 12)}
     assert list(rows) == ["accuracy", "error in all", "recall", "precision", "error"]
 
     def narrow(share):
-        languages = widths(task(audit_share=share), STREAM, 10_000, Expected())["languages"]
+        languages = widths(task(audit_share=share), STREAM, 10_000, Expected(), 12)["languages"]
         return sum(row["recall"] is not None and row["recall"] <= 0.2 for row in languages) > len(languages) / 2
 
     share = rows["recall"]["share"]
@@ -107,7 +107,7 @@ def test_the_share_for_a_wished_width_gives_it_and_a_smaller_one_does_not():
 
 
 def test_no_share_gives_a_width_for_which_too_few_posts_are_drawn():
-    rows = {row["measure"]: row for row in needed(task(), STREAM, 400, 0.01, Expected())}
+    rows = {row["measure"]: row for row in needed(task(), STREAM, 400, 0.01, Expected(), 12)}
     assert rows["recall"] == {"measure": "recall", "share": None, "audits": None, "read": None, "hours": None}
 
 

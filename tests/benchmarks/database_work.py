@@ -31,7 +31,7 @@ def make_task() -> Task:
     draw = Draw.objects.create(
         corpus=corpus, design="uniform", seed="1", size=UNITS, parts=1, frame_size=UNITS, frame_digest="0" * 64
     )
-    options = {"least_letters": 20, "redundancy": 1, "rounds": 2, "skip_limit": 1, "least_level": 4}
+    options = {"redundancy": 1, "rounds": 2, "skip_limit": 1, "least_level": 4}
     task = Task.objects.create(name="bench", kind_slug="language", labels=["de", "en"], options=options)
     task.draws.add(draw)
     add_units(task, items)

@@ -26,7 +26,7 @@ def crowd(units: int, redundancy: int) -> Task:
     """A task in which one in two units has a known answer, so that areas are told closely."""
     gold = {"queue": ["1", "0"] * (units // 2)}
     # The rule of the pause is worked out after every answer, and pauses nobody.
-    how = {"redundancy": redundancy, "gold_share": 0.5, "pause_below": 0.01, "pause_confidence": 0.999}
+    how = {"redundancy": redundancy, "gold_share": 0.5, "pause_below": 0.01}
     return records_task_maker()("qa_match", PER_UNIT * units, gold=gold, **how)
 
 

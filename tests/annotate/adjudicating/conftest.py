@@ -3,6 +3,7 @@
 import pytest
 
 from annotate.kinds import Answer
+from annotate.work import adjudication
 from annotate.work.adjudication import UNANSWERED, settle, to_adjudicate
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
@@ -33,12 +34,14 @@ def two_say(make_task, person):
 
 
 @pytest.fixture
-def checked(make_task, person, ada):
+def checked(make_task, person, ada, monkeypatch):
     """A task with blind cases of each origin (doubted audits, rechecked audits, checks of readers, second opinions) and
     with cases that are not blind; and another adjudicator, whom second opinions come to.
     """
+    # Of all that ada settles, so that some of the few cases are sure to be second opinions.
+    monkeypatch.setattr(adjudication, "is_seconded", lambda task, key: True)
     entries = [DISPUTED, AGREED] * 12
-    task = make_task(entries, audit_least=10, audit_recheck=0.5, check_share=0.4, second_share=1.0, rounds=1)
+    task = make_task(entries, audit_least=10, audit_recheck=0.5, check_share=0.4, rounds=1)
     ann, eve = person("ann", "de"), person("eve", adjudicates=True)
     number = 0
     while lease := take(ann, task):

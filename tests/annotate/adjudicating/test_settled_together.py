@@ -11,7 +11,6 @@ from annotate.work.adjudication import AGREEING, BLIND, settle, to_adjudicate
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from annotate.work.together import agreed, settle_together
-from tests.annotate.acts import NO_CHECKS
 from tests.annotate.adjudicating.acts import LIST, positions, where
 from tests.annotate.conftest import DISPUTED
 
@@ -57,7 +56,7 @@ def test_what_has_changed_meanwhile_is_told_and_the_others_are_settled(two_say, 
 
 
 def test_a_case_that_has_become_blind_meanwhile_is_not_settled_with_others_and_nobody_is_told_why(two_say, ada, person):
-    task = two_say("de -", **{**NO_CHECKS, "second_share": 1.0})
+    task = two_say("de -", **{"check_share": 1.0})
     eve, unit = person("eve", adjudicates=True), task.units.get()
     chosen = agreed(to_adjudicate(task, ada), ada)
     assert chosen == {unit.pk: "de"}

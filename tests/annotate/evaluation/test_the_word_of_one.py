@@ -185,7 +185,7 @@ def test_the_options_are_named_by_which_such_labels_would_be_checked(
 ):
     audit = {"audit_share": 1.0, "audit_least": 0, "audit_recheck": audit_recheck, "audit_limit": 1.0}
     entries = [{"votes": votes, "key": f"post-{n}"} for n, votes in enumerate([AGREED, DISPUTED] * 5)]
-    task = make_task(entries, **audit, check_share=check_share, check_least=0)
+    task = make_task(entries, **audit, check_share=check_share)
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("de"))
@@ -209,10 +209,10 @@ def test_a_report_warns_of_labels_that_nobody_checked_and_carries_the_checks_tha
         world.said |= {f"{name}-{n}": "nl" if n == 0 else "de" for n in range(40)}
         return run(world.subject(), world.export(task))
 
-    unsure = report("unchecked", check_share=0.0, check_least=0)
+    unsure = report("unchecked", check_share=0.0)
     assert unsure["warnings"][0].startswith("40 labels of the gold set unchecked are the word of one reader")
     assert "accuracy could be 1 point lower or higher" in unsure["warnings"][0]
-    found = report("checked", check_share=0.5, second_share=1.0)
+    found = report("checked", check_share=0.5)
     assert found["warnings"] == []
     assert accuracy_in(found)["low"] < accuracy_in(unsure)["low"]
     # All 40 posts were read, so nothing of the width is that of unread ones.

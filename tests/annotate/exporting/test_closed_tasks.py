@@ -173,7 +173,7 @@ def test_an_unconfirmed_label_is_no_known_one_for_other_tasks(unconfirmed):
 
 
 def test_a_unit_that_waits_for_a_second_adjudicator_has_the_first_decision_when_it_is_left_out(make_task, person):
-    task = make_task([DISPUTED], second_share=1.0)
+    task = make_task([DISPUTED], check_share=1.0)
     ada, ann = person("ada", adjudicates=True), person("ann", "de")
     person("eve", adjudicates=True)
     say(ann, task, None)

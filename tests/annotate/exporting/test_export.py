@@ -20,7 +20,7 @@ from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.manifest_sections import SECTIONS
 from annotate.goldsets.rows import Rows
 from annotate.goldsets.writing import TALLIES, Counts, export
-from annotate.kinds import KINDS, Answer
+from annotate.kinds import KINDS, Answer, language
 from annotate.models import Unit
 from annotate.work.adjudication import settle
 from annotate.work.closing import close
@@ -218,8 +218,9 @@ def test_what_waits_is_told_once_the_task_is_closed_so_that_nobody_at_work_finds
     assert {row["stage"] for row in left_out} <= {"QUEUED", "ADJUDICATION"}
 
 
-def test_a_set_in_which_nothing_has_a_label_yet_is_still_well_formed(corpus, out):
-    task = open_task("gold", corpus, 60, "7", least_letters=10**6).task
+def test_a_set_in_which_nothing_has_a_label_yet_is_still_well_formed(corpus, out, monkeypatch):
+    monkeypatch.setattr(language, "LEAST_LETTERS", 10**6)
+    task = open_task("gold", corpus, 60, "7").task
     export(task, out)
     header, _ = card_of(out)
     assert "language" not in header

@@ -45,8 +45,8 @@ WRONG = [
     (
         mood("apart", "wholly"),
         "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, kept, split, "
-        "layout, fields, answers, answers_from, filtered, vocabulary, sensitive, options, guidelines, publishes, "
-        "languages.",
+        "layout, fields, answers, answers_from, filtered, vocabulary, sensitive, seconds, options, guidelines, "
+        "publishes, languages.",
     ),
     # what may hurt
     (mood("apart", "sensitive = true\napart"), "line 4: sensitive is true; it must be a table."),
@@ -87,9 +87,9 @@ WRONG = [
     (mood('["product"]', '"product"'), "line 4: apart is 'product'; it must be a list in brackets."),
     (mood("[options]", "[[options]]"), "line 24: options is [{'gold_share': 0}]; it must be a table."),
     (mood("gold_share = 0", "gold_share = nan"), "line 25: gold_share is nan; it must be 0 to 0.5."),
-    (mood("gold_share = 0", "seconds = 0"), "line 25: seconds is 0; it must be 1 to 3600."),
-    (mood("gold_share = 0", "seconds = 7200"), "line 25: seconds is 7200; it must be 1 to 3600."),
-    (mood("gold_share = 0", 'seconds = "long"'), "line 25: seconds is 'long'; it must be a whole number."),
+    (mood("apart", "seconds = 0\napart"), "line 4: seconds is 0; an answer takes 1 to 3,600 seconds."),
+    (mood("apart", "seconds = 7200\napart"), "line 4: seconds is 7200; an answer takes 1 to 3,600 seconds."),
+    (mood("apart", 'seconds = "long"\napart'), "line 4: seconds is 'long'; it must be a number."),
     (mood("gold_share = 0", 'stop_early = "yes"'), "line 25: stop_early is 'yes'; it must be true or false."),
     (mood('"Annoyed"', '"Content"'), "line 22: - would be called Content, like +; give one of them another name."),
     (
@@ -469,7 +469,7 @@ def test_where_f_gives_an_answer_or_finds_concepts_a_unit_is_flagged_by_shift_an
 
 
 def test_every_kind_that_comes_with_assay_states_its_pace():
-    paces = {slug: kind.defaults.get("seconds", 12) for slug, kind in KINDS.items() if kind.answered_here}
+    paces = {slug: kind.seconds for slug, kind in KINDS.items() if kind.answered_here}
     assert paces == {
         "language": 12,
         "verify": 12,

@@ -4,6 +4,7 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
+from annotate.quality import suggestions
 from corpora import models
 from tests.annotate.labelling import acts
 
@@ -42,6 +43,12 @@ def corpus(begin, data_dir, db):
 def task(corpus):
     """That which the module begins with."""
     return corpus
+
+
+@pytest.fixture
+def suggestions_for_all(monkeypatch):
+    """Nobody is blind: suggestions are shown to everybody."""
+    monkeypatch.setattr(suggestions, "BLIND_SHARE", 0.0)
 
 
 @pytest.fixture

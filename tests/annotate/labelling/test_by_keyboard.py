@@ -16,7 +16,7 @@ DESK = {"viewport": {"width": 1280, "height": 800}}
 PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 FRESH_MEAT, AWARD, PIP_FRUIT, CITRUS = "4689", "20", "1118", "693"
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("eurovoc")]
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("eurovoc", "suggestions_for_all")]
 
 
 def long_act():
@@ -37,7 +37,7 @@ def task(tmp_path):
     file = tmp_path / "train.jsonl"
     file.write_text(json.dumps(long_act()) + "\n", encoding="utf-8")
     import_acts(files=[file])
-    task = task_of(blind_share="0")
+    task = task_of()
     unit = task.units.get()
     Suggestion.objects.create(unit=unit, system="a@1", ranked=[PIP_FRUIT, CITRUS, FRESH_MEAT])
     return task

@@ -13,7 +13,7 @@ from annotate.models import Change, Judgment
 from annotate.work.changing import change
 from tests.annotate.labelling.acts import choose, task_of
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = pytest.mark.usefixtures("corpus", "suggestions_for_all")
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def values_of(html, name):
 
 
 def test_the_page_begins_with_what_was_chosen_and_what_is_sent_stands_with_what_led_to_it(ann, client, plain):
-    task = task_of(redundancy="3", blind_share="0")
+    task = task_of(redundancy="3")
     one, two, three = plain[:3]
     first = choose(ann, task, one, two, ways={one: "browsed"})
     long_ago()

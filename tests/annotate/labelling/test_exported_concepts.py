@@ -238,9 +238,10 @@ def test_the_card_counts_labels_by_split_and_bucket_and_names_the_most_frequent_
 # --- what people chose
 
 
+@pytest.mark.usefixtures("suggestions_for_all")
 def test_rows_say_who_chose_which_concept_and_what_led_to_it(readers, person, concepts, out):
     one, two, three, four = concepts
-    task = task_of(blind_share=0.0)
+    task = task_of()
     lease = take(readers[0], task)
     Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
     ways = {one: "searched", two: "suggested"}

@@ -183,15 +183,17 @@ def test_a_gold_answer_is_corrected_by_its_ids_and_what_was_answered_counts_by_t
 
 
 @pytest.mark.parametrize("name", ["page", "api"])
+@pytest.mark.usefixtures("suggestions_for_all")
 def test_a_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, name):
     # Nobody is blind, who would be shown no suggestions, whatever the document.
-    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", blind_share="0")
+    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0")
     way = attacks.Way(name, ann, task, labels=plain[:3])
     attacks.assert_same_statements(attacks.Attacker(way, None, {"taken back": 1}).work(8), attacks.is_gold)
 
 
+@pytest.mark.usefixtures("suggestions_for_all")
 def test_a_changed_hidden_document_runs_the_same_statements_as_work(gold_file, known, plain, ann, client):
-    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", blind_share="0", redundancy="3")
+    task = task_of(gold=gold_file(known), gold_share="50%", test_items="0", redundancy="3")
     client.force_login(ann.user)
     client.get("/docs/")  # the first page of a session reads what the person has set
     seen = {True: set(), False: set()}

@@ -1,21 +1,21 @@
 """The panel in which concepts are chosen, as a browser without JavaScript sends and shows it."""
 
 import re
-from functools import partial
 from html import unescape
 
 import pytest
 
 from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
+from annotate.quality import suggestions
 from annotate.work.judging import undo
 from annotate.work.queue import take
 from corpora.models import Concept, Label
 from tests.annotate.labelling.acts import begun, choose
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = pytest.mark.usefixtures("corpus", "suggestions_for_all")
 
 
-BEGUN = partial(begun, blind_share="0")
+BEGUN = begun
 
 
 @pytest.fixture
@@ -111,11 +111,10 @@ def test_a_place_that_there_is_not_is_the_beginning(page):
         assert buttons(page(f"open {place}"), "open")
 
 
-def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_who_is_blind(page, task, reader):
+def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_who_is_blind(page, task, reader, monkeypatch):
     Suggestion.objects.create(unit=page.lease.unit, system="a@1", ranked=["4689", "1309"])
     assert buttons(page(), "add") == ["add 4689 suggested", "add 1309 suggested"]
-    task.blind_share = 1.0
-    task.save()
+    monkeypatch.setattr(suggestions, "BLIND_SHARE", 1.0)
     shown = page("show suggestions")
     assert "show suggestions" not in shown
     assert not buttons(shown, "add")

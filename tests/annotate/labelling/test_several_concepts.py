@@ -58,10 +58,9 @@ def test_a_document_whose_concepts_nobody_shares_goes_to_an_adjudicator_who_sett
     assert {each.concept.key for each in decided.chosen.all()} == set(concepts[:2])
 
 
+@pytest.mark.usefixtures("suggestions_for_all")
 def test_what_led_to_each_concept_is_stored_with_the_rank_that_the_suggestion_had(task, readers, concepts):
     one, two, three, four = concepts
-    task.options = task.options | {"blind_share": 0.0}
-    task.save()
     lease = take(readers[0], task)
     Suggestion.objects.create(unit=lease.unit, system="a@1", ranked=[four, two])
     ways = {one: "searched", two: "suggested", three: "suggested"}

@@ -7,6 +7,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.models import Judgment, Suggestion, Task
+from annotate.quality import suggestions
 from annotate.quality.suggestions import suggested
 from annotate.work.suggesting import DEPTH
 from corpora.models import Concept
@@ -78,7 +79,6 @@ def test_a_label_that_the_vocabulary_of_the_task_has_not_is_refused_and_no_task_
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"blind_share": "0.2"}, "--blind-share hides suggestions, and there are none; name ranked predictors with"),
         ({"suggest_from": ["mine"]}, "There is no predictor 'mine' for corpus acts"),
         (
             {"suggest_from": ["mine"], "kind": "topic", "classes": "a b", "test": 2},
@@ -97,10 +97,13 @@ def test_a_predictor_that_is_given_twice_is_refused(tmp_path):
         opened("acts", suggest_from=["mine", "mine"])
 
 
-def test_a_program_is_told_what_the_pages_would_suggest_and_an_export_says_to_whom(tmp_path, client, readers):
+def test_a_program_is_told_what_the_pages_would_suggest_and_an_export_says_to_whom(
+    tmp_path, client, readers, monkeypatch
+):
+    monkeypatch.setattr(suggestions, "BLIND_SHARE", 0.5)
     concepts = list(Concept.objects.filter(broader=None).order_by("key").values_list("key", flat=True)[:3])
     import_run(tmp_path, [(key, label, -rank) for key in documents_there() for rank, label in enumerate(concepts)])
-    task = task_of(suggest_from=["mine"], blind_share=0.5, redundancy=1)
+    task = task_of(suggest_from=["mine"], redundancy=1)
     client.force_login(readers[0].user)
     told = {}
     for _ in range(12):

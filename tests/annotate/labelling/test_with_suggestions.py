@@ -6,23 +6,29 @@ import random
 import pytest
 
 from annotate.kinds import Answer
+from annotate.quality import suggestions
 from annotate.quality.suggestions import shown_to, suggested
 from annotate.quality.with_suggestions import FIRST, report
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.labelling.acts import command, import_acts, import_eurovoc, task_of
 
-pytestmark = pytest.mark.usefixtures("corpus")
+pytestmark = pytest.mark.usefixtures("corpus", "blind_share_of_two_fifths")
 
 
 def begun():
     import_eurovoc()
     import_acts()
     command("suggest", "acts", vocabulary="eurovoc")
-    return task_of(size=24, suggest_from=["nearest", "label-match"], blind_share=0.4)
+    return task_of(size=24, suggest_from=["nearest", "label-match"])
 
 
 BEGUN = begun
+
+
+@pytest.fixture
+def blind_share_of_two_fifths(monkeypatch):
+    monkeypatch.setattr(suggestions, "BLIND_SHARE", 0.4)
 
 
 def honest(lots, unit, shown):

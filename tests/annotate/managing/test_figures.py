@@ -8,6 +8,7 @@ import pytest
 from django.core.serializers.json import DjangoJSONEncoder
 from django.utils import timezone
 
+from annotate.core import pause_rule
 from annotate.figures import annotator_statistics, task_statistics
 from annotate.figures.queue_states import queue_states
 from annotate.kinds import Answer
@@ -202,8 +203,11 @@ def test_it_is_counted_how_many_units_each_person_let_go_of(make_records_task, p
     assert {name: (row["given_back"], row["ran_out"]) for name, row in rows.items()} == {"ann": (3, 0), "bea": (0, 1)}
 
 
-def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(make_records_task, person, manager):
-    task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, pause_least=2)
+def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(
+    make_records_task, person, manager, monkeypatch
+):
+    monkeypatch.setattr(pause_rule, "LEAST", 2)
+    task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5)
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
     for annotator in people:
         while lease := take(annotator, task):
@@ -225,8 +229,9 @@ def test_a_pause_is_new_until_it_is_lifted_or_a_manager_has_said_why_it_stays(ma
     assert (rows["ann"]["right"], rows["ann"]["asked"], rows["ann"]["lifted_by"]) == (0, 2, "manager")
 
 
-def test_a_pause_by_a_manager_or_in_a_closed_task_is_no_news(make_records_task, person, manager):
-    task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5, pause_least=2)
+def test_a_pause_by_a_manager_or_in_a_closed_task_is_no_news(make_records_task, person, manager, monkeypatch):
+    monkeypatch.setattr(pause_rule, "LEAST", 2)
+    task = make_records_task(count=8, gold={"queue": ["1", "0"] * 2}, gold_share=0.5)
     pause(person("ann", "en"), task, by=manager, reason="a break")
     assert annotator_statistics.newly_paused() == 0
     bea = person("bea", "en")

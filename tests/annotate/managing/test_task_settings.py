@@ -32,13 +32,11 @@ def change(desk, task, **changes):
 
 def test_what_may_be_changed_is_and_what_was_fixed_at_its_opening_stays(desk, make_task):
     task = make_task([DISPUTED])
-    page = change(
-        desk, task, title="New", rounds="3", labels="fr de, en de", redundancy="9", least_letters="1", name="x"
-    )
+    page = change(desk, task, title="New", rounds="3", labels="fr de, en de", redundancy="9", audit_least="1", name="x")
     assert "Changed: title, rounds, labels." in words(page)
     task = Task.objects.get()
     assert (task.title, task.rounds, task.labels) == ("New", 3, ["de", "en", "fr"])
-    assert (task.redundancy, task.least_letters, task.name) == (1, 20, "task")
+    assert (task.redundancy, task.audit_least, task.name) == (1, 0, "task")
     assert LogEntry.objects.get().get_change_message() == "Changed title, rounds, labels."
 
 
@@ -51,21 +49,21 @@ def test_the_form_as_it_stands_changes_nothing(desk, make_task):
 
 
 def test_what_two_managers_change_at_once_is_both_kept_and_of_one_setting_the_second_is_told(desk, make_task):
-    task = make_task([DISPUTED], undo_minutes=10, lease_minutes=10)
+    task = make_task([DISPUTED], skip_limit=10, least_level=2)
     shown = dict(re.findall(r'name="(was-[a-z_]+)" value="([^"]*)"', desk.get(page_of(task)).text))
-    assert shown["was-undo_minutes"] == "10"
-    assert "Changed: undo minutes." in words(change(desk, task, undo_minutes="1"))
-    said = change(desk, task, **shown, undo_minutes="10", lease_minutes="20")
-    assert "Changed: lease minutes." in words(said)
+    assert shown["was-skip_limit"] == "10"
+    assert "Changed: skip limit." in words(change(desk, task, skip_limit="1"))
+    said = change(desk, task, **shown, skip_limit="10", least_level="3")
+    assert "Changed: least level." in words(said)
     task = Task.objects.get()
-    assert (task.undo_minutes, task.lease_minutes) == (1, 20)
-    refused = change(desk, task, **shown, undo_minutes="5", lease_minutes="10")
+    assert (task.skip_limit, task.least_level) == (1, 3)
+    refused = change(desk, task, **shown, skip_limit="5", least_level="2")
     assert refused.status_code == 409
-    assert "Somebody has changed undo minutes (1) since you opened this page" in words(refused)
-    assert re.search(r'name="undo_minutes"[^>]* value="5"', refused.text)
-    assert (Task.objects.get().undo_minutes, Task.objects.get().lease_minutes) == (1, 20)
+    assert "Somebody has changed skip limit (1) since you opened this page" in words(refused)
+    assert re.search(r'name="skip_limit"[^>]* value="5"', refused.text)
+    assert (Task.objects.get().skip_limit, Task.objects.get().least_level) == (1, 3)
     again = dict(re.findall(r'name="(was-[a-z_]+)" value="([^"]*)"', refused.text))
-    assert "Changed: undo minutes." in words(change(desk, task, **again, undo_minutes="5"))
+    assert "Changed: skip limit." in words(change(desk, task, **again, skip_limit="5"))
 
 
 def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, make_records_task):
@@ -89,7 +87,6 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
         ({"rounds": "0"}, "“Rounds” is 0; it must be 1 to 99."),
         ({"rounds": ""}, "“Rounds”: '' is not a whole number."),
         ({"skip_limit": "0"}, "“Skip limit” is 0; it must be 1 to 99."),
-        ({"lease_minutes": "0"}, "“Lease minutes” is 0; it must be 1 to 1440."),
         ({"least_level": "6"}, "“Least level” is 6; it must be 0 to 5."),
         ({"audit_limit": "many"}, "“Audit limit”: 'many' is not a share; write it as 0.1, 10% or 1/10."),
         ({"on_conflict": "QUEUED"}, "“On conflict” is 'QUEUED'; it is one of ADJUDICATION, DISCARDED."),
@@ -98,10 +95,10 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
 def test_a_wrong_setting_is_refused_and_what_was_typed_stays(desk, make_task, changes, told):
     task = make_task([AGREED])
     before = Task.objects.values().get()
-    page = change(desk, task, **{"undo_minutes": "7", **changes})
+    page = change(desk, task, **{"title": "7", **changes})
     assert page.status_code == 400
     assert told in words(page)
-    assert re.search(r'name="undo_minutes"[^>]*value="7"', page.text)
+    assert "title" in changes or re.search(r'name="title"[^>]*value="7"', page.text)
     assert Task.objects.values().get() == before
 
 

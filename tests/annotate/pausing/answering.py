@@ -5,7 +5,7 @@ from annotate.models import Judgment
 from annotate.work.judging import judge
 from annotate.work.queue import take
 
-WATCHED = {"gold_share": 0.5, "pause_least": 3, "redundancy": 3}
+WATCHED = {"gold_share": 0.5, "redundancy": 3}
 KNOWN = {"queue": ["1", "0"] * 4}
 YES, NO = Answer("1"), Answer("0")
 

@@ -2,7 +2,14 @@
 
 import pytest
 
+from annotate.core import pause_rule
 from tests.annotate.pausing.answering import KNOWN, WATCHED, work
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch):
+    """The rule pauses from the third gold answer on."""
+    monkeypatch.setattr(pause_rule, "LEAST", 3)
 
 
 @pytest.fixture
