@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.voting import DETECTOR_NAMES, Votes
 from corpora.engines import asking, full_disk_explained
-from corpora.manifest import check_posts, manifest_of
+from corpora.storage.layout import check_posts, manifest_of
 
 
 class Voted(NamedTuple):

@@ -2,7 +2,7 @@
 
 Nothing here depends on the clock or on chance, so an import that was killed and is run again ends with the
 very bytes that it would have had. Rows are read by sources/readers.py, judged by core/records.py and written by
-staging.py.
+storage/intake.py.
 """
 
 from collections import Counter
@@ -11,8 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from corpora.core.errors import CorpusError
-from corpora.core.licences import is_free
+from corpora.core import CorpusError
 from corpora.core.records import (
     DECLARED,
     FIELD_NAME,
@@ -23,11 +22,8 @@ from corpora.core.records import (
     needed_of,
     read_language,
 )
-from corpora.core.values import is_missing, is_removed
+from corpora.core.values import is_free, is_missing, is_removed
 from corpora.engines import full_disk_explained
-from corpora.folders import digest_of, name_of, reject_name, size_of, sync
-from corpora.locks import changing
-from corpora.manifest import Manifest, Source, read_manifest, with_source, write_manifest
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.documents import DOCUMENTS, read_any
@@ -35,7 +31,20 @@ from corpora.sources.headers import Columns
 from corpora.sources.readers import Row
 from corpora.sources.rejects import Rejected, TooManyRejected, check_rejects, encoding_hint
 from corpora.sources.text import MAX_LINE
-from corpora.staging import RejectLog, deduplicate, stage
+from corpora.storage.intake import RejectLog, deduplicate, stage
+from corpora.storage.layout import (
+    Manifest,
+    Source,
+    digest_of,
+    name_of,
+    read_manifest,
+    reject_name,
+    size_of,
+    sync,
+    with_source,
+    write_manifest,
+)
+from corpora.storage.locks import changing
 
 
 @dataclass(frozen=True)

@@ -11,17 +11,16 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.core.errors import NAMED, CorpusError, listed
+from corpora.core import NAMED, CorpusError, listed
 from corpora.core.predictions import EVERY_LABEL, Mapped, Prediction, classes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.folders import digest_of, sync
-from corpora.locks import changing
-from corpora.manifest import Manifest, Predictions, manifest_of, write_manifest
 from corpora.prediction_files import Told, read_lines, repeat_told, repeats_told
 from corpora.predictors import check_name, fresh_name
 from corpora.schemas import PREDICTIONS_SCHEMA
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import header_of
+from corpora.storage.layout import Manifest, Predictions, digest_of, manifest_of, sync, write_manifest
+from corpora.storage.locks import changing
 
 _BATCH_ROWS = 10_000
 _STAGED = pa.schema([pa.field("line", pa.int64(), nullable=False), *PREDICTIONS_SCHEMA])

@@ -7,15 +7,15 @@ have no ranked labels. trec_run.py says what a run is.
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.engines import asking, full_disk_explained
-from corpora.locks import changing
-from corpora.manifest import Predictions, check_records, manifest_of, write_manifest
 from corpora.predictors import check_name
 from corpora.ranked import with_rankings
 from corpora.sources.compression import Progress
+from corpora.storage.layout import Predictions, check_records, manifest_of, write_manifest
+from corpora.storage.locks import changing
 from corpora.trec_run import read_run
-from corpora.vocabularies import vocabulary_named
+from corpora.vocabulary.concept_index import vocabulary_named
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,6 @@
 """What the database knows of corpora: their names, what was drawn from them, and the drawn posts.
 
-The posts themselves stay in Parquet parts on disk (folders.py); only what was drawn becomes rows here.
+The posts themselves stay in Parquet parts on disk (storage/layout.py); only what was drawn becomes rows here.
 """
 
 import json
@@ -119,7 +119,7 @@ class Item(models.Model):
 
 
 def votes_of(item: Any) -> Votes:
-    """The votes on an item, also where it is a plain row (items.py), which has them as they are written."""
+    """The votes on an item, also where it is a plain row (draws/items.py), which has them as they are written."""
     votes: Votes = json.loads(item.votes) if isinstance(item.votes, str) else item.votes
     return votes
 
@@ -234,7 +234,7 @@ class Label(models.Model):
     text = models.CharField(max_length=500)
     is_preferred = models.BooleanField()
     # Bytes, so that SQLite and every collation of PostgreSQL order and compare them alike.
-    plain = models.BinaryField(help_text="its words as core/words.py has them, a space between, UTF-8")
+    plain = models.BinaryField(help_text="its words as `words_of` has them, a space between, UTF-8")
 
     class Meta:
         ordering = ["pk"]
@@ -252,11 +252,11 @@ class Label(models.Model):
 
 
 class LabelWord(models.Model):
-    """A word of a label, for searches by beginnings of words (vocabulary_search.py)."""
+    """A word of a label, for searches by beginnings of words (vocabulary/concept_index.py)."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="+", db_index=False)
     label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="words", db_index=False)
-    word = models.BinaryField(help_text="as core/words.py has it, UTF-8; bytes, as Label.plain")
+    word = models.BinaryField(help_text="as `words_of` has it, UTF-8; bytes, as Label.plain")
 
     class Meta:
         indexes = [

@@ -9,7 +9,7 @@ from collections.abc import Collection, Container, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from corpora.core.errors import NAMED, CorpusError, listed
+from corpora.core import NAMED, CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import (
     FIELDS,

@@ -14,13 +14,12 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from corpora.core.errors import CorpusError, listed
+from corpora.core import CorpusError, listed
 from corpora.core.languages import COVERAGE, LANGUAGES, finer
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.folders import corpus_dir, part_name
-from corpora.manifest import Manifest, Predictions, manifest_of
 from corpora.schemas import PREDICTIONS_SCHEMA
+from corpora.storage.layout import Manifest, Predictions, corpus_dir, manifest_of, part_name
 
 MAJORITY = "majority"  # the language that at least two of the three name first, else und
 BUILT_IN = (*DETECTOR_NAMES, MAJORITY)

@@ -26,13 +26,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from corpora import system
+from corpora.core import CorpusError
 from corpora.core.detectors import detector_versions
-from corpora.core.errors import CorpusError
 from corpora.engines import full_disk_explained, spread
-from corpora.folders import digest_of, part_name, sync
-from corpora.locks import changing
-from corpora.manifest import Manifest, Part, VotesPart, manifest_of, write_manifest
 from corpora.schemas import VOTES_SCHEMA
+from corpora.storage.layout import Manifest, Part, VotesPart, digest_of, manifest_of, part_name, sync, write_manifest
+from corpora.storage.locks import changing
 from corpora.voting_worker import COUNTED_SCHEMA, Chunk, vote_on, vote_on_all
 
 # --- The votes on a part that is not done yet, kept in pieces, so that a run that is stopped loses one piece at most.

@@ -11,13 +11,12 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from corpora.core.errors import CorpusError, listed
+from corpora.core import CorpusError, listed
 from corpora.core.rankings import ranked
 from corpora.engines import asking, full_disk_explained
-from corpora.folders import corpus_dir, digest_of, sync
-from corpora.manifest import Manifest, Predictions
 from corpora.predictors import check_name, find_imported, fresh_name
 from corpora.schemas import RANKED_SCHEMA
+from corpora.storage.layout import Manifest, Predictions, corpus_dir, digest_of, sync
 
 Scores = Mapping[str, float]  # label -> score
 

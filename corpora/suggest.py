@@ -18,17 +18,17 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.rankings import ranked
-from corpora.core.words import words_of
-from corpora.declared import declared_records
 from corpora.engines import full_disk_explained
-from corpora.locks import changing
-from corpora.manifest import Manifest, Predictions, check_records, manifest_of, write_manifest
 from corpora.models import Label, Vocabulary
 from corpora.ranked import Scores, with_rankings
 from corpora.sources.compression import Progress
-from corpora.vocabularies import languages_for, vocabulary_named
+from corpora.storage.inventory import declared_records
+from corpora.storage.layout import Manifest, Predictions, check_records, manifest_of, write_manifest
+from corpora.storage.locks import changing
+from corpora.vocabulary.concept_index import languages_for, vocabulary_named
+from corpora.vocabulary.thesaurus import words_of
 
 # --- Labels that two plain systems rank for documents: by the words of the labels, and by labelled documents like them.
 #
@@ -50,7 +50,7 @@ _CELLS = 1 << 22  # similarities that are in memory at a time: 32 MiB
 
 
 def terms_of(text: str) -> list[str]:
-    """The words of a text as they are compared: as core/words.py has them, a final s cut off, by which English and
+    """The words of a text as they are compared: as `words_of` has them, a final s cut off, by which English and
     French plurals differ from singulars."""
     return [word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word for word in words_of(text)]
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.rankings import ranked
-from corpora.core.thesaurus import VocabularyError, read_key
 from corpora.sources.compression import Progress, check_file, damage_explained
 from corpora.sources.text import MAX_LINE, Fault, lines_of
+from corpora.vocabulary.thesaurus import VocabularyError, read_key
 
 CELLS = ("document", "Q0", "label", "rank", "score", "system")
 SHOWN = 40  # characters of a faulty cell that a sentence shows

@@ -30,8 +30,8 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.db import connection, transaction
 from django.test import Client, TransactionTestCase, override_settings
 
-from corpora import vocabularies
 from corpora.core.languages import LANGUAGES
+from corpora.vocabulary import concept_index
 from deploy.sqlite import base as sqlite_base
 from tests import running
 from tests.browsers import BROWSER_ARGUMENTS, BROWSERS
@@ -226,9 +226,9 @@ def _ends_as_migrated(_migrated, monkeypatch):
 @pytest.fixture(autouse=True)
 def _no_vocabulary_known():
     """What a process keeps of vocabularies: with what a test rolls back, primary keys are used again."""
-    vocabularies.vocabulary_of.cache_clear()
-    vocabularies.names_in.cache_clear()
-    vocabularies.tree_of.cache_clear()
+    concept_index.vocabulary_of.cache_clear()
+    concept_index.names_in.cache_clear()
+    concept_index.tree_of.cache_clear()
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -17,8 +17,7 @@ from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import of_dicts
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
-from corpora.folders import corpus_dir
-from corpora.manifest import read_manifest
+from corpora.storage.layout import corpus_dir, read_manifest
 from tests.annotate.conftest import AGREED, DISPUTED, make_task, person  # noqa: F401 - fixtures
 from tests.annotate.corpus import NAME, demo_corpus, prelabelled  # noqa: F401 - fixtures
 from tests.annotate.evaluation.figures import figures, interval

@@ -12,7 +12,7 @@ from typing import Any
 from annotate.core.option import Option, OptionError
 from annotate.core.refusals import Refusal
 from annotate.models import Task
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 
 Values = Mapping[str, Any]
 

@@ -13,7 +13,7 @@ from annotate.models import Annotator
 from annotate.reports.tables import many
 from annotate.work.accounts import INVITE_DAYS, add_annotators, invite, without_password
 from annotate.work.people_file import BadTable, read_table
-from corpora.added_languages import add_languages
+from corpora.core.language_codes import add_languages
 
 OPTIONS = (
     FILE,

@@ -26,9 +26,9 @@ from annotate.work import adjudication
 from annotate.work.importing import Rejects
 from corpora.core.language_codes import code_of
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.folders import digest_of
 from corpora.sources.headers import named_columns
 from corpora.sources.rejects import REJECTED
+from corpora.storage.layout import digest_of
 
 # What stands in place of a label for a unit that is to be left out of the gold set.
 DISCARD = "discard"

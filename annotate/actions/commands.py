@@ -19,7 +19,7 @@ from annotate.actions.action import Action, ActionError, Progress
 from annotate.actions.calling import NEEDED, Command
 from annotate.actions.database import prepare_new
 from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, whole_number, words
-from corpora.folders import corpora_on_disk
+from corpora.storage.layout import corpora_on_disk
 
 PROGRAM = "assay"
 # How an option's value is read -> what stands for it in the help.

@@ -5,7 +5,7 @@ from typing import Any
 from annotate.actions.action import Action, Outcome
 from annotate.figures import overview_report
 from annotate.reports.terminal import as_lines
-from corpora.listing import POSTS, corpora_there
+from corpora.storage.inventory import POSTS, corpora_there
 
 NONE = "There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME FILE --licence LICENCE`."
 

@@ -14,11 +14,11 @@ from annotate.actions.action import ActionError
 from annotate.work.importing import Rejects
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
-from corpora.folders import write_whole
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
 from corpora.sources.text import Fault
+from corpora.storage.layout import write_whole
 
 # asked: the language that the question is about, where an item is asked about in several.
 # sure: that labels are meant of which the task asks whether they are.

@@ -7,7 +7,7 @@ from annotate.actions.action import Action, ActionError, Outcome, task_named
 from annotate.core.option import Option
 from annotate.reports.tables import many
 from annotate.work.deleting import delete_task, task_to_delete
-from corpora import deleting
+from corpora.storage import inventory
 
 OPTIONS = (
     Option("task", default="", argument=True, help="the name of the task to delete; left out with --corpus"),
@@ -45,10 +45,10 @@ def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str
         return lambda: task_to_delete(found), lambda: delete_task(found)
     if predictor:
         return (
-            lambda: deleting.predictions_to_delete(corpus, predictor),
-            lambda: deleting.delete_predictions(corpus, predictor),
+            lambda: inventory.predictions_to_delete(corpus, predictor),
+            lambda: inventory.delete_predictions(corpus, predictor),
         )
-    return lambda: deleting.corpus_to_delete(corpus), lambda: deleting.delete_corpus(corpus)
+    return lambda: inventory.corpus_to_delete(corpus), lambda: inventory.delete_corpus(corpus)
 
 
 def _of(gone: dict[str, Any]) -> str:

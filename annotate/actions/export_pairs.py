@@ -7,7 +7,7 @@ from annotate.actions.options import CORPUS
 from annotate.core.option import Option, sizes, whole_number
 from annotate.goldsets.pairs import PairsError, Responses, Struck, export_pairs, read_struck
 from annotate.reports.tables import many
-from corpora.pair_sets import SHARES, SPLITS, Plan
+from corpora.threads.pair_sets import SHARES, SPLITS, Plan
 
 RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
 OPTIONS = (

@@ -23,15 +23,15 @@ from annotate.kinds.files import TAKEN
 from annotate.reports.numbers import percent
 from annotate.reports.tables import NUMBER, Column, many, table
 from annotate.reports.terminal import as_lines
-from corpora.added_languages import add_languages
+from corpora.core.language_codes import add_languages
 from corpora.core.records import FORMULA, RESERVED, columns_of
-from corpora.declared import Declared, declared_counts
 from corpora.import_corpus import Outcome as Imported
 from corpora.import_corpus import import_files
-from corpora.manifest import manifest_of, read_manifest
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
 from corpora.sources.headers import named_columns
+from corpora.storage.inventory import Declared, declared_counts
+from corpora.storage.layout import manifest_of, read_manifest
 
 SHOWN = 12  # labels that are named with their numbers
 SHOWN_BY_LANGUAGE = 6  # labels that have a column

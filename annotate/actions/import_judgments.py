@@ -36,12 +36,12 @@ from annotate.work.imported_task import imported_task, systems_of
 from annotate.work.importing import Imported, Rejects, Row, add_judgments
 from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
-from corpora.added_languages import add_languages
+from corpora.core.language_codes import add_languages
 from corpora.core.values import Respelled
-from corpora.folders import digest_of
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import named_columns
 from corpora.sources.rejects import Rejected, check_rejects
+from corpora.storage.layout import digest_of
 
 JUDGMENTS = "What becomes of the judgments"
 OPTIONS = (

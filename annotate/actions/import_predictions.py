@@ -4,14 +4,14 @@ from annotate.actions.action import Action, ActionError, Outcome
 from annotate.actions.options import CORPUS, FILE, FORMAT, LANGUAGES, MAP, column, size_of
 from annotate.core.option import Option, flag
 from annotate.reports.tables import many
-from corpora.added_languages import add_languages
-from corpora.core.errors import listed
+from corpora.core import listed
+from corpora.core.language_codes import add_languages
 from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
 from corpora.import_predictions import import_predictions
 from corpora.import_ranked import import_ranked
-from corpora.manifest import Predictions
 from corpora.sources.headers import named_columns
+from corpora.storage.layout import Predictions
 
 RANKED = "Ranked labels"
 # How a file is read that gives each post one label.

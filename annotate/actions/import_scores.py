@@ -6,9 +6,9 @@ from annotate.actions.action import Action, Outcome
 from annotate.actions.options import CORPUS, FILE, FORMAT, column, size_of
 from annotate.core.option import Option, share
 from annotate.reports.tables import are, many
-from corpora.core.errors import listed
-from corpora.import_scores import FIELDS, MESSAGE, SIDES, import_scores
+from corpora.core import listed
 from corpora.sources.headers import named_columns
+from corpora.threads.scorers import FIELDS, MESSAGE, SIDES, import_scores
 
 OPTIONS = (
     CORPUS,

@@ -18,9 +18,9 @@ from annotate.core.option import Option, share
 from annotate.reports import pairs as told
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
-from corpora.core.pairs import LEAST_CERTAINTY, MESSAGE, TURNS
-from corpora.import_threads import import_threads, told_of
 from corpora.sources.headers import named_columns
+from corpora.threads.messages import LEAST_CERTAINTY, MESSAGE, TURNS
+from corpora.threads.thread_import import import_threads, told_of
 
 FIELDS = tuple(dict.fromkeys((*MESSAGE, *TURNS)))
 OPTIONS = (

@@ -8,9 +8,9 @@ from annotate.actions.action import Action, Outcome
 from annotate.actions.options import THE_FILE, size_of
 from annotate.core.option import Option, flag
 from annotate.reports.tables import are, many
-from corpora.core.errors import NAMED, listed
-from corpora.import_vocabulary import Imported, import_vocabulary
-from corpora.vocabulary_files import FORMATS
+from corpora.core import NAMED, listed
+from corpora.vocabulary.vocabulary_files import FORMATS
+from corpora.vocabulary.vocabulary_import import Imported, import_vocabulary
 
 NOT_KEPT = "This was a dry run: nothing was kept of it."
 OPTIONS = (

@@ -21,7 +21,7 @@ from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
 from corpora.sources.rejects import TooManyRejected, encoding_hint
 from corpora.sources.text import MAX_LINE, Fault
-from corpora.staging import RejectLog
+from corpora.storage.intake import RejectLog
 
 COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]

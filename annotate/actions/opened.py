@@ -28,9 +28,8 @@ from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
 from annotate.work.closing import how_to_go_on
 from annotate.work.opening import Opened
-from corpora.declared import declared_counts
-from corpora.draw_contrasted import AGREE, DIFFER, SYSTEMS
-from corpora.draw_parts import DRAWN, FRAME, totals
+from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, totals
+from corpora.storage.inventory import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
 ROUNDED = 0.03  # 0.33 is one of three

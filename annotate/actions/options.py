@@ -6,11 +6,11 @@ from pathlib import Path
 from django.conf import settings
 
 from annotate.core.option import Option, OptionError, flag, share, whole_number
-from corpora import folders
-from corpora.core.licences import FREE_LICENCES
+from corpora.core.values import FREE_LICENCES
 from corpora.sources.compression import FORMATS
 from corpora.sources.rejects import MOST
 from corpora.sources.text import MAX_LINE
+from corpora.storage import layout
 
 THE_FILE = "How the file is read"
 LEAVING = "Where the texts come from, and whether they may leave"
@@ -88,4 +88,4 @@ def assumed() -> str:
 
 def size_of(files: Collection[Path]) -> int:
     """Bytes in all, for a bar; missing files count nothing, and are refused when they are read."""
-    return sum(map(folders.size_of, files))
+    return sum(map(layout.size_of, files))

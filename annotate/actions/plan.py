@@ -15,7 +15,7 @@ from annotate.models import Task
 from annotate.reports.numbers import in_points
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines, wrapped
-from corpora.manifest import manifest_of
+from corpora.storage.layout import manifest_of
 
 BOTH = ("precision", "recall")
 WISHED, EXPECTED, PEOPLE = "What is wished", "What is expected", "People"

@@ -4,7 +4,7 @@ from annotate.actions.action import Action, Outcome
 from annotate.core.option import Option
 from annotate.figures import overview_report
 from annotate.reports.terminal import as_lines
-from corpora.listing import predictors_there
+from corpora.storage.inventory import predictors_there
 
 OPTIONS = (Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),)
 NONE = (

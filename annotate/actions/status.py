@@ -24,7 +24,7 @@ from annotate.reports.checks import NO_SECOND
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers
-from corpora.listing import corpora_there
+from corpora.storage.inventory import corpora_there
 
 SHOWN = 20  # rows of what waits; --json has all
 UNITS = ("B", "kB", "MB", "GB", "TB")

@@ -4,8 +4,8 @@ from annotate.actions.action import Action, Outcome
 from annotate.actions.options import CORPUS
 from annotate.core.option import Option, whole_number
 from annotate.reports.tables import many
-from corpora.core.errors import NAMED
-from corpora.manifest import manifest_of
+from corpora.core import NAMED
+from corpora.storage.layout import manifest_of
 from corpora.suggest import NEAREST, Suggested, suggest
 
 OPTIONS = (

@@ -3,7 +3,7 @@
 from annotate.actions.action import Action, Outcome
 from annotate.figures import overview_report
 from annotate.reports.terminal import as_lines
-from corpora.vocabularies import vocabularies_there
+from corpora.vocabulary.concept_index import vocabularies_there
 
 NONE = "There is no vocabulary yet. Take one in: `assay import_vocabulary NAME FILE`."
 

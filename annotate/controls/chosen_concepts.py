@@ -5,7 +5,7 @@ from annotate.kinds.control import QualityControl, register
 from annotate.kinds.kind import SUGGESTED, WAYS
 from annotate.models import ChosenConcept, Judgment, Task
 from annotate.quality.suggestions import shown_to, suggested
-from corpora.vocabularies import concepts_of
+from corpora.vocabulary.concept_index import concepts_of
 
 
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:

@@ -20,7 +20,7 @@ from annotate.work.pausing import pause_if_failing
 from annotate.work.permit import Permit
 from annotate.work.queue import PlaceOf, free_place
 from corpora.database.prepared import prepared
-from corpora.items import items_of
+from corpora.draws.items import items_of
 
 # What the pool of gold answers must suffice for.
 OF_POOL = {"test_items", "tries"}

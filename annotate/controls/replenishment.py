@@ -13,7 +13,7 @@ from annotate.models import Task, Unit
 from annotate.quality.classes import standing
 from annotate.work.entering import add_units, shuffled
 from annotate.work.moving import locked
-from corpora.items import items_of
+from corpora.draws.items import items_of
 
 # More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would
 # otherwise see after each answer whether it was what the predictor had said. Nobody is left without work for that.

@@ -24,8 +24,8 @@ from annotate.kinds.forms import FORMS
 from annotate.reports import writing
 from annotate.reports.evaluation_report import KIND
 from annotate.reports.measure_names import MEASURES
-from corpora.folders import digest_of
 from corpora.sources.compression import format_of
+from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 
 POSTS, UNITS, RANKED, PUBLISHED = (

@@ -26,8 +26,7 @@ from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_table import REFUSED, Predictions
 from annotate.evaluation.units import Units, answers_of
 from annotate.reports.evaluation_report import section
-from corpora.folders import corpus_dir
-from corpora.manifest import read_manifest
+from corpora.storage.layout import corpus_dir, read_manifest
 
 HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 SHARED = "judge with people, where two answered"

@@ -13,7 +13,7 @@ from typing import Any
 
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.reports.tables import are
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.predictions import FIELDS
 from corpora.core.records import RecordError, read_id
 from corpora.ranked import ranked_for

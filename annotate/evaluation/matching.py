@@ -17,10 +17,10 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import is_negative, negative
 from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.predictions import folding
-from corpora.draw import within_reach
+from corpora.draws.samples import within_reach
 
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
 # all where there are fewer: of each label that the detectors agreed on, and in all.

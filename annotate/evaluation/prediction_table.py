@@ -16,7 +16,7 @@ import numpy as np
 from annotate.core.answers import Floats
 from annotate.evaluation.given import NAMED, EvaluationError, first_of
 from annotate.reports.tables import many
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.predictions import Mapped
 from corpora.core.records import RecordError, read_id

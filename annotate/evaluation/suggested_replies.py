@@ -23,8 +23,8 @@ from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.pairs import RESPONSES
 from annotate.reports.evaluation_report import section
 from annotate.reports.tables import many
-from corpora.core.pairs import compared
-from corpora.suggested import MOST, OF_LANGUAGE, examples
+from corpora.threads.messages import compared
+from corpora.threads.reply_files import MOST, OF_LANGUAGE, examples
 
 Pair = tuple[str, str]  # message, reference reply
 # Language -> its examples, one for each test pair that is measured, in the order of the set.

@@ -13,7 +13,7 @@ from annotate.evaluation.given import Subject, of_corpus
 from annotate.evaluation.matching import Joined
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.predictors import find_predictor, labels_where, triggers
 
 Left = list[tuple[GoldSet, list[GoldRow]]]

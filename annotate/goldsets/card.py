@@ -24,7 +24,7 @@ from annotate.reports.numbers import estimate
 from annotate.reports.suggestions import suggestion_table
 from annotate.reports.tables import beside
 from corpora.core.languages import UND
-from corpora.core.licences import licence_key
+from corpora.core.values import licence_key
 
 # Licences whose identifier on Hugging Face's cards is their name in lower case, and those with another identifier.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0

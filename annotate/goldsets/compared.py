@@ -12,7 +12,7 @@ from annotate.goldsets.arrays import each
 from annotate.goldsets.export import Export, Source
 from annotate.goldsets.records import live
 from annotate.models import Judgment
-from corpora.core.pairs import compared
+from corpora.threads.messages import compared
 
 REPLIES = pa.struct([("system", pa.string()), ("replies", pa.list_(pa.string()))])
 PREFERRED = pa.struct([("label", pa.string()), ("votes", pa.int32())])

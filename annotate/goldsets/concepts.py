@@ -19,7 +19,7 @@ from annotate.models import Judgment
 from annotate.quality.suggestions import is_blind
 from corpora.models import Vocabulary
 from corpora.sources.eurlex import MOST_CONCEPTS
-from corpora.vocabularies import descriptors, names_in
+from corpora.vocabulary.concept_index import descriptors, names_in
 
 SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])
 CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from annotate.goldsets.manifest import RESTORE, GoldSetError, summed
-from corpora.folders import digest_of
+from corpora.storage.layout import digest_of
 
 DIGESTS = ".digests.txt"  # of gold.jsonl or gold.unfinished.jsonl, in place of .jsonl
 NAMED = 5  # lines that an error names

@@ -30,9 +30,9 @@ from annotate.quality import agreement
 from annotate.quality.audits import Stratum, audit_counts, contested_labels
 from annotate.quality.checks import check_counts
 from annotate.quality.suggestions import all_suggested
-from corpora import draw_parts
-from corpora.manifest import manifest_of
+from corpora.draws import part_draws
 from corpora.models import Draw
+from corpora.storage.layout import manifest_of
 
 CHUNK = 2000  # units read at a time
 
@@ -205,7 +205,7 @@ class Export:
     def chances_by_id(self) -> dict[str, float]:
         """Id -> the chance of being drawn, where the parts of a draw have chances of their own."""
         draws = self.task.draws.all()
-        return {key: chance for draw in draws for key, chance in draw_parts.chances(draw.parameters).items()}
+        return {key: chance for draw in draws for key, chance in part_draws.chances(draw.parameters).items()}
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:

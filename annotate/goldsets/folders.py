@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from annotate.goldsets.manifest import summed
-from corpora.folders import sync
+from corpora.storage.layout import sync
 from corpora.system import release
 
 # Kind of folder -> the section of its manifest.json that says whose it is.

@@ -24,15 +24,14 @@ from annotate.goldsets.manifest import FORMAT, GoldSetError, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import is_negative, negative
 from annotate.reports.markdown import in_yaml
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, UND
-from corpora.core.licences import licence_key
 from corpora.core.records import MAX_ID
-from corpora.core.values import is_missing, is_respelled, tidy
-from corpora.folders import digest_of
+from corpora.core.values import is_missing, is_respelled, licence_key, tidy
 from corpora.sources.compression import check_file
 from corpora.sources.rejects import TooManyRejected, encoding_hint, too_many
 from corpora.sources.text import text_of
+from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 
 REJECTS = "rejects.jsonl"

@@ -9,8 +9,8 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from corpora.core.added_languages import learn
-from corpora.folders import digest_of
+from corpora.core.language_codes import learn
+from corpora.storage.layout import digest_of
 
 FORMAT = 2
 # A file with the digests of others in and below its folder, as sha256sum writes and checks it: of thousands of files

@@ -18,9 +18,9 @@ from annotate.reports import filter_audits as of_filter
 from annotate.reports import markdown
 from annotate.reports import pairs as told
 from annotate.reports.tables import LANGUAGE, Table, numbers, table
-from corpora.core.licences import licence_key
-from corpora.draw_filtered import PARTS
-from corpora.pair_sets import SPLITS
+from corpora.core.values import licence_key
+from corpora.draws.part_draws import SIDES
+from corpora.threads.pair_sets import SPLITS
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def _filter_audits(corpus_name: str) -> Section | None:
 
 
 def _is_read(audit: Mapping[str, Any]) -> bool:
-    return any(audit[part]["read"] for part in PARTS)
+    return any(audit[part]["read"] for part in SIDES)
 
 
 # Name in the manifest -> the section of a corpus, None where there is nothing to tell.

@@ -33,14 +33,13 @@ from annotate.goldsets import folders, pair_card
 from annotate.goldsets.manifest import FORMAT, SUMS, write_with_card
 from annotate.goldsets.parquet import parquet_rows
 from corpora.core.languages import LANGUAGES
-from corpora.core.pairs import cell
 from corpora.engines import Store
-from corpora.folders import digest_of
-from corpora.import_threads import told_of
-from corpora.manifest import Manifest, manifest_of
-from corpora.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
-from corpora.scores import filter_counts, filter_digest
+from corpora.storage.layout import Manifest, digest_of, manifest_of
 from corpora.system import VERSION
+from corpora.threads.messages import cell
+from corpora.threads.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
+from corpora.threads.scorers import filter_counts, filter_digest
+from corpora.threads.thread_import import told_of
 
 MADE_BY = "export_pairs"
 GMR_VALID = "gmr_valid"

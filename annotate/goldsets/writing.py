@@ -39,9 +39,9 @@ from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Job, Task
 from annotate.quality import commitments
-from corpora import draw_parts
-from corpora.core.added_languages import tables_of
+from corpora.core.language_codes import tables_of
 from corpora.core.masking import MASK
+from corpora.draws import part_draws
 from corpora.models import Draw
 from corpora.system import VERSION
 
@@ -272,7 +272,7 @@ def _manifest(export: Export, counts: Counts, published: Mapping[str, Any]) -> d
 def _draw(draw: Draw) -> dict[str, Any]:
     """Without the ids, which the rows have."""
     told = {field: getattr(draw, field) for field in DRAW}
-    ids = (IDS, JOINT, draw_parts.IDS)
+    ids = (IDS, JOINT, part_draws.IDS)
     return told | {"parameters": {name: value for name, value in draw.parameters.items() if name not in ids}}
 
 

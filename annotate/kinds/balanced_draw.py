@@ -14,11 +14,11 @@ from typing import Any, NamedTuple
 from annotate.core import balanced as balancing
 from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each, place_of
 from annotate.core.splits import DEV, TEST, TRAIN, equal_key
-from corpora.core.errors import CorpusError, listed
+from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES
-from corpora.declared import check_declared, declared_records
-from corpora.draw import Sample, sample_chosen
+from corpora.draws.samples import Sample, sample_chosen
 from corpora.models import Corpus
+from corpora.storage.inventory import check_declared, declared_records
 
 # What a draw's parameters call the ids of its sets.
 IDS = "ids"

@@ -12,13 +12,13 @@ from pathlib import Path
 
 from annotate.core.lottery import by_seed, drawn
 from annotate.kinds.forms import pair
-from corpora.core.errors import CorpusError
-from corpora.core.pairs import compared
-from corpora.declared import declared_records
-from corpora.draw import Sample, sample_chosen
+from corpora.core import CorpusError
+from corpora.draws.samples import Sample, sample_chosen
 from corpora.models import Corpus
 from corpora.sources.compression import unpacked
-from corpora.suggested import Key, Suggested, read_suggested
+from corpora.storage.inventory import declared_records
+from corpora.threads.messages import compared
+from corpora.threads.reply_files import Key, Suggested, read_suggested
 
 # What a draw's parameters call what the systems suggest (id -> system -> replies), which is not kept with the draw.
 REPLIES = "replies"

@@ -13,7 +13,7 @@ from annotate.kinds.kind import ASK, REFUSE, Answer, Thesaurus, Unsure
 from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
 from corpora.models import Concept, Vocabulary
-from corpora.vocabularies import concepts_of, names_in, nested
+from corpora.vocabulary.concept_index import concepts_of, names_in, nested
 
 FORM: ModuleType = labels
 # The share of people and documents for which suggestions are hidden. A fifth is enough to compare with, and leaves most

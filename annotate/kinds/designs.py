@@ -13,10 +13,16 @@ from annotate.core.option import Option, codes, days, fraction, labels, named_fi
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted
-from corpora.core.designs import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
-from corpora.draw import Sample, sample_precision, sample_recall, sample_records, sample_triggers, sample_uniform
-from corpora.draw_contrasted import sample_contrasted
-from corpora.draw_filtered import sample_filtered
+from corpora.draws.design import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
+from corpora.draws.part_draws import sample_contrasted, sample_filtered
+from corpora.draws.samples import (
+    Sample,
+    sample_precision,
+    sample_recall,
+    sample_records,
+    sample_triggers,
+    sample_uniform,
+)
 from corpora.models import Corpus
 from corpora.predictors import find_predictor
 

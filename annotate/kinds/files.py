@@ -20,8 +20,7 @@ from annotate.kinds.options import ASKED, OF_CROWDS
 from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
 from annotate.kinds.tongues import ENGLISH
-from corpora.core.added_languages import add_names
-from corpora.core.language_codes import code_of
+from corpora.core.language_codes import add_names, code_of
 from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
 

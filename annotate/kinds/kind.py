@@ -18,7 +18,7 @@ from annotate.kinds.labels import question_about
 from annotate.kinds.tongues import ENGLISH, spoken, tongue
 from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item, Vocabulary
-from corpora.vocabularies import names_in
+from corpora.vocabulary.concept_index import names_in
 
 # These belong to models/, which stands above: kinds are handed them and read their attributes.
 Task = Unit = Any

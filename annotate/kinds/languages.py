@@ -13,7 +13,7 @@ from annotate.kinds.forms import choice
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.labels import label_name, negative
 from annotate.kinds.tongues import tongue
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
 

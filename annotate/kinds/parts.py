@@ -9,8 +9,7 @@ from annotate.core.option import OptionError
 from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.tables import Table, nearest
-from corpora.core.added_languages import ADDED_KEYS, add_names, read_added
-from corpora.core.language_codes import code_of
+from corpora.core.language_codes import ADDED_KEYS, add_names, code_of, read_added
 from corpora.core.languages import LISTED, Language
 
 MOST_BYTES = 1_000_000  # of guidelines, which one page shows whole, and of a kind's file

@@ -14,12 +14,12 @@ from annotate.core.balanced import BalanceError, Sizes, check_enough, one_of_eac
 from annotate.core.lottery import by_seed, drawn
 from annotate.core.splits import DEV, TEST, TRAIN
 from annotate.kinds.balanced_draw import check_once, check_shares, frame_of
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import UND
-from corpora.declared import declared_records
-from corpora.draw import Sample, sample_chosen
+from corpora.draws.samples import Sample, sample_chosen
 from corpora.models import Corpus
 from corpora.predictors import find_predictor, predicted_labels
+from corpora.storage.inventory import declared_records
 
 # What a draw's parameters call the sizes of the sets (test, dev, train), how many documents of each class they need in
 # all, how many the predictor finds (class -> documents), and all that it finds in the order of their lots (class ->

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from corpora.core.added_languages import read_toml
+from corpora.core.language_codes import read_toml
 
 Path = tuple[str | int, ...]  # keys of tables and places in lists of tables, from the top
 

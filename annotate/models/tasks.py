@@ -12,7 +12,7 @@ from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS
 from corpora.models import Draw
-from corpora.vocabularies import vocabulary_of
+from corpora.vocabulary.concept_index import vocabulary_of
 
 
 class LanguageRoute(models.Model):

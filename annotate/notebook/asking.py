@@ -17,7 +17,7 @@ from annotate.endings import OURS
 from annotate.evaluation.given import EvaluationError
 from annotate.goldsets.manifest import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.records import RecordError
 from corpora.system import DatabaseAway
 

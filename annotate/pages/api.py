@@ -41,7 +41,7 @@ from annotate.pages.serializers import (
 from annotate.quality import qualification
 from annotate.work import flagging, judging, queue
 from annotate.work.permit import acting, permit_of, permits
-from corpora.core.thesaurus import VocabularyError
+from corpora.vocabulary.thesaurus import VocabularyError
 
 # --- Concepts by the API: what a program finds by what somebody types, as the pages find it.
 

@@ -22,10 +22,9 @@ from annotate.pages.concept_rows import Listing, in_order
 from annotate.quality.suggestions import shown_to, suggested
 from annotate.work import judging
 from annotate.work.permit import Permit
-from corpora.core.thesaurus import VocabularyError
 from corpora.models import Item
-from corpora.vocabularies import names_in, nested
-from corpora.vocabulary_search import LONGEST
+from corpora.vocabulary.concept_index import LONGEST, names_in, nested
+from corpora.vocabulary.thesaurus import VocabularyError
 
 SUGGESTIONS, SEARCH, BROWSE, VOTES = VIEWS = ("suggestions", "search", "browse", "votes")
 

@@ -9,10 +9,9 @@ from django.db.models import F
 from django.utils.translation import gettext as _
 
 from annotate.kinds.kind import BROWSED, SEARCHED
-from corpora.core.language_tags import same_language
+from corpora.core.language_codes import same_language
 from corpora.models import Concept, Scheme, Vocabulary
-from corpora.vocabularies import concepts_of, label_of_scheme, names_in, tops_of, tree_of
-from corpora.vocabulary_search import find
+from corpora.vocabulary.concept_index import concepts_of, find, label_of_scheme, names_in, tops_of, tree_of
 
 FOUND = 10  # concepts that a search shows
 MOST = 100  # concepts of one place that are shown when browsing: EuroVoc has none with more

@@ -20,8 +20,8 @@ from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import inbox
 from annotate.work import jobs
-from corpora.listing import POSTS, corpora_there, predictors_there
 from corpora.models import Corpus, Vocabulary
+from corpora.storage.inventory import POSTS, corpora_there, predictors_there
 
 Choices = list[tuple[str, str]]  # value, words
 

@@ -17,7 +17,7 @@ from django.http import QueryDict
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.work.accounts import is_manager
-from corpora.folders import digest_of
+from corpora.storage.layout import digest_of
 from corpora.system import FOLDER
 
 ARRIVING = ".arriving-"

@@ -34,8 +34,8 @@ from annotate.pages.around import manage_page
 from annotate.pages.preview import preview, usual_language
 from annotate.reports.tables import many
 from annotate.work.new_task import TaskError, imagined_task
-from corpora.core.errors import CorpusError
-from corpora.listing import POSTS, RECORDS, corpora_there
+from corpora.core import CorpusError
+from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 
 # What each design is for, in a sentence.
 FOR: Mapping[str, str] = {

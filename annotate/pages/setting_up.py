@@ -25,14 +25,14 @@ from annotate.pages.access import with_right
 from annotate.pages.around import manage_page
 from annotate.pages.errors import status_of
 from annotate.reports.numbers import percent
-from corpora import folders
-from corpora.core.errors import CorpusError
-from corpora.core.licences import FREE_LICENCES
+from corpora.core import CorpusError
 from corpora.core.records import FIELDS
-from corpora.listing import corpora_there
-from corpora.manifest import Manifest, read_manifest
+from corpora.core.values import FREE_LICENCES
 from corpora.sources.compression import FORMATS, format_of
 from corpora.sources.readers import Sample, sample
+from corpora.storage import layout
+from corpora.storage.inventory import corpora_there
+from corpora.storage.layout import Manifest, read_manifest
 
 # What columns of such a meaning are called elsewhere, for a first guess.
 ALSO: Mapping[str, tuple[str, ...]] = {
@@ -100,7 +100,7 @@ def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
 @require_GET
 @with_right("manage")
 def rejects(request, _, name, number):
-    path = folders.corpus_dir(name) / "rejects" / folders.reject_name(number)
+    path = layout.corpus_dir(name) / "rejects" / layout.reject_name(number)
     if not path.is_file():
         raise NotFound("There is no such list: nothing of this file was rejected.")
     return FileResponse(path.open("rb"), as_attachment=True, filename=f"{name}-rejects-{number}.jsonl")

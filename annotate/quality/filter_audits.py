@@ -1,6 +1,6 @@
 """How good a filter is, by what people found in pairs that it kept and in pairs that it dropped.
 
-Both were drawn by lot and are read mixed (corpora/draw_filtered.py); what follows from the counts is in
+Both were drawn by lot and are read mixed (corpora/draws/part_draws.py); what follows from the counts is in
 core/filter_audit.py.
 """
 
@@ -11,10 +11,9 @@ from typing import Any
 from annotate.core import stages
 from annotate.core.filter_audit import Part, audit
 from annotate.models import Task
-from corpora.draw_filtered import DROPPED, FILTER, KEPT, PARTS
-from corpora.draw_parts import DRAWN, FRAME, IDS
-from corpora.manifest import manifest_of
-from corpora.scores import filter_digest
+from corpora.draws.part_draws import DRAWN, DROPPED, FILTER, FRAME, IDS, KEPT, SIDES
+from corpora.storage.layout import manifest_of
+from corpora.threads.scorers import filter_digest
 
 
 def report(task: Task) -> dict[str, Any] | None:
@@ -39,7 +38,7 @@ def report(task: Task) -> dict[str, Any] | None:
                 "read": counts[code, part, True] + counts[code, part, False],
                 "found": counts[code, part, True],
             }
-            for part in PARTS
+            for part in SIDES
         }
         for code, parameters in drawn.items()
     }
@@ -63,12 +62,12 @@ def _is_current(task: Task) -> bool:
 
 
 def _undrawn(frame: dict[str, int]) -> dict[str, dict[str, int]]:
-    return {part: {"pairs": frame[part], "drawn": 0, "read": 0, "found": 0} for part in PARTS}
+    return {part: {"pairs": frame[part], "drawn": 0, "read": 0, "found": 0} for part in SIDES}
 
 
 def _summed(rows: Iterable[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
     listed = list(rows)
-    return {part: {key: sum(row[part][key] for row in listed) for key in listed[0][part]} for part in PARTS}
+    return {part: {key: sum(row[part][key] for row in listed) for key in listed[0][part]} for part in SIDES}
 
 
 def _told(row: dict[str, dict[str, int]]) -> dict[str, Any]:

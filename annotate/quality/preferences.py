@@ -17,7 +17,7 @@ from annotate.core.preferences import Judgment, Order, Pair, Sides, Standing
 from annotate.kinds.preferences import between
 from annotate.models import Annotator, Comparison, Side, Task
 from annotate.quality import agreement
-from corpora.draw_contrasted import SYSTEMS
+from corpora.draws.part_draws import SYSTEMS
 
 # How many systems have an order, beyond which of two is preferred.
 LEAST_ORDERED = 3

@@ -21,7 +21,7 @@ from annotate.kinds.kind import ENGLISH
 from annotate.models import Task
 from annotate.quality.modelled import MODELS, Model, Said, modelled, posterior_of, tabled
 from corpora.core.values import matching
-from corpora.vocabularies import names_in
+from corpora.vocabulary.concept_index import names_in
 
 # What is told of some of the answers, ordered by unit.
 Measuring = Callable[[list[Said]], dict[str, Any]]

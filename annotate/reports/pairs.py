@@ -5,8 +5,8 @@ from typing import Any
 
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
 from corpora.core.language_codes import code_of
-from corpora.core.pairs import NO_PAIR, REASONS
 from corpora.core.records import unknown_code
+from corpora.threads.messages import NO_PAIR, REASONS
 
 # A step on the way: what it is, and how many messages, replies or pairs.
 Step = tuple[str, int]

@@ -11,8 +11,8 @@ from annotate.work.entering import add_units
 from annotate.work.new_task import TaskError, check_task, made_once, with_defaults
 from corpora.core.languages import UND
 from corpora.database.bulk_rows import insert
-from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw, Item
+from corpora.storage.layout import read_manifest
 
 
 def systems_of(key: str) -> tuple[str, str]:

@@ -11,9 +11,9 @@ from annotate.core.option import OptionError
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS
 from annotate.models import LanguageRoute, Task
-from corpora.core.thesaurus import VocabularyError
 from corpora.models import Vocabulary
-from corpora.vocabularies import vocabulary_named
+from corpora.vocabulary.concept_index import vocabulary_named
+from corpora.vocabulary.thesaurus import VocabularyError
 
 
 class TaskError(Exception):

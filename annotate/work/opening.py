@@ -27,11 +27,11 @@ from annotate.work.entering import add_units, store_orders
 from annotate.work.moving import locked
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from annotate.work.suggesting import rankings_of, store_suggestions
-from corpora.core.errors import CorpusError
-from corpora.draw import Sample, sample_uniform
-from corpora.items import record, record_on_the_way
-from corpora.manifest import manifest_of
+from corpora.core import CorpusError
+from corpora.draws.items import record, record_on_the_way
+from corpora.draws.samples import Sample, sample_uniform
 from corpora.models import Corpus, Item
+from corpora.storage.layout import manifest_of
 
 Progress = Callable[[int], object]  # is told of units as they are made; an exception from it undoes them
 

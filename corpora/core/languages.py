@@ -2,7 +2,7 @@
 
 This module alone decides what a detector's code stands for. Label codes follow the 2015 Twitter
 evaluation (tl, zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. A file may add languages that are not
-listed here (added_languages.py): people and files may then name them, detectors cannot. This module knows neither the
+listed here (language_codes.py): people and files may then name them, detectors cannot. This module knows neither the
 readers of a language nor the queue in which a unit waits.
 """
 

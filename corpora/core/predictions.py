@@ -8,7 +8,7 @@ import math
 from collections.abc import Collection, Iterable, Mapping
 from itertools import chain
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.language_codes import FASTTEXT_PREFIX, code_of, hint
 from corpora.core.languages import LANGUAGES, UND, finer
 from corpora.core.records import RecordError

@@ -127,7 +127,7 @@ def _label(value: object) -> str:
 
 
 def read_text(what: str, value: object, known: Collection[str] = ()) -> str:
-    """A label, worker or author, "" where it is missing (values.py). RecordError where it cannot be taken."""
+    """A label, worker or author, "" where it is missing (core/values.py). RecordError where it cannot be taken."""
     try:
         return read_value(value, known)
     except ValueFault as fault:
@@ -181,7 +181,7 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
 
 
 def read_language(value: object) -> str:
-    """A code of core/languages.py, by language_codes.py. RecordError for whatever is none."""
+    """A code of core/languages.py, by core/language_codes.py. RecordError for whatever is none."""
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The language is missing.")
     if not isinstance(value, str):

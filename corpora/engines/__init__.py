@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pyarrow as pa
 from django.conf import settings
 
-from corpora.core.errors import CorpusError
-from corpora.folders import corpus_dir
-from corpora.manifest import Manifest, manifest_of, read_manifest
+from corpora.core import CorpusError
 from corpora.schemas import VOTES_SCHEMA, schema_of
+from corpora.storage.layout import Manifest, corpus_dir, manifest_of, read_manifest
 
 if TYPE_CHECKING:
     from corpora.engines import duckdb, spark

@@ -23,7 +23,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
 from corpora.core.voting import DETECTOR_NAMES

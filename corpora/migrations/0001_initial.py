@@ -203,7 +203,7 @@ class Migration(migrations.Migration):
                 ),
                 ("text", models.CharField(max_length=500)),
                 ("is_preferred", models.BooleanField()),
-                ("plain", models.BinaryField(help_text="its words as core/words.py has them, a space between, UTF-8")),
+                ("plain", models.BinaryField(help_text="its words as `words_of` has them, a space between, UTF-8")),
                 (
                     "concept",
                     models.ForeignKey(
@@ -297,7 +297,7 @@ class Migration(migrations.Migration):
             name="LabelWord",
             fields=[
                 ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
-                ("word", models.BinaryField(help_text="as core/words.py has it, UTF-8; bytes, as Label.plain")),
+                ("word", models.BinaryField(help_text="as `words_of` has it, UTF-8; bytes, as Label.plain")),
                 (
                     "label",
                     models.ForeignKey(

@@ -18,7 +18,7 @@ from typing import Any, BinaryIO
 import pyarrow as pa
 import zstandard
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 
 PACKED = {
     ".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".xz": "xz", ".bz2": "bzip2", ".zip": "zip",

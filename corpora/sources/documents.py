@@ -9,13 +9,13 @@ from typing import Any
 from xml.etree import ElementTree
 from xml.parsers import expat
 
-from corpora.core.errors import CorpusError
-from corpora.manifest import Manifest
+from corpora.core import CorpusError
 from corpora.sources import eurlex
 from corpora.sources.compression import Progress, damage_explained, entries_of
 from corpora.sources.headers import Columns, places_in
 from corpora.sources.readers import Row, read_rows
 from corpora.sources.text import Fault
+from corpora.storage.layout import Manifest
 
 # --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004): an XML file a story, or a ZIP file of such.
 #

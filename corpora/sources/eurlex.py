@@ -14,12 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.records import RecordError, checked, kind_of, read_language, read_time
-from corpora.folders import files_in, name_of
 from corpora.sources.compression import Progress, entries_of
 from corpora.sources.readers import Row
 from corpora.sources.text import Fault, object_of, values_of
+from corpora.storage.layout import files_in, name_of
 
 # The published keys of an act, in their order.
 KEYS = ("celex_id", "uri", "type", "title", "header", "recitals", "main_body", "attachments", "concepts")

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.records import DECLARED, OBLIGATORY
 from corpora.sources.compression import format_of
 

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.sources.compression import Bound, Progress, check_file, damage_explained, format_of
 from corpora.sources.headers import Columns, lacks, places_in
 from corpora.sources.text import (

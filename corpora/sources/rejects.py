@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from typing import BinaryIO
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.sources.compression import looks_like_utf16, opened
 
 REJECTED = 3  # the exit status where rows of a file were rejected

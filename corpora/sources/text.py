@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.records import kind_of
 from corpora.sources.compression import Progress, first_line, looks_like_utf16, opened
 

@@ -1,7 +1,7 @@
 """Sets of message-reply pairs as export_pairs writes them, and predictions for them."""
 
 from annotate.goldsets.manifest import write_manifest
-from corpora.folders import digest_of
+from corpora.storage.layout import digest_of
 
 
 def reply_set(folder, tests, responses):

@@ -16,8 +16,8 @@ from annotate.core import stages
 from annotate.core.option import Option, flag
 from annotate.management import commands
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from corpora.manifest import manifest_of, read_manifest
 from corpora.models import Corpus, Draw, Item
+from corpora.storage.layout import manifest_of, read_manifest
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.corpus import NAME
 

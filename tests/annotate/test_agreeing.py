@@ -15,7 +15,7 @@ from annotate.models import Judgment
 from annotate.quality.agreement import fitted, report, second_opinions, vote_shares
 from annotate.quality.true_labels import UnknownLabel, _worse
 from annotate.reports.agreement import sureness
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 
 pytestmark = pytest.mark.django_db
 DISPUTED = ("de en", "en de", "de")

@@ -16,8 +16,7 @@ from annotate.reports.filter_audits import OLD_FILTER, words
 from annotate.work import consenting
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
-from corpora.draw_filtered import DROPPED
-from corpora.draw_parts import IDS
+from corpora.draws.part_draws import DROPPED, IDS
 from tests.annotate.programs import Program
 from tests.corpora.test_draw_filtered import import_filtered
 

@@ -11,8 +11,7 @@ from annotate.models import Task
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
-from corpora.draw_contrasted import sample_contrasted
-from corpora.draw_parts import IDS
+from corpora.draws.part_draws import IDS, sample_contrasted
 from corpora.predictors import find_predictor, predicted_labels
 from tests.annotate.acts import settle
 from tests.annotate.corpus import LICENCE, NAME, POSTS, SOURCE

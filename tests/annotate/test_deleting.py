@@ -17,11 +17,11 @@ from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Guidelines, Judgment, Lease, Qualification, Task, Transition, Unit
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
-from corpora import deleting
-from corpora.locks import changing
-from corpora.manifest import manifest_of
 from corpora.models import Corpus, Draw, Item
 from corpora.prelabel import pieces_of
+from corpora.storage import inventory
+from corpora.storage.layout import manifest_of
+from corpora.storage.locks import changing
 from tests.annotate import acts
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
@@ -231,10 +231,10 @@ def test_a_deletion_of_a_corpus_that_was_killed_is_finished_by_the_next(demo_cor
         if dies == "manifest":
             patch.setattr(Path, "unlink", die_at_the_manifest)
         elif dies == "rejects":
-            patch.setattr(deleting, "sync", die)
+            patch.setattr(inventory, "sync", die)
         else:
-            patch.setattr("corpora.locks._sweep", lambda *args, **options: None)
-            patch.setattr("corpora.locks._remove_empty", die)
+            patch.setattr("corpora.storage.locks._sweep", lambda *args, **options: None)
+            patch.setattr("corpora.storage.locks._remove_empty", die)
         with pytest.raises(KilledError):
             delete(corpus=NAME)
     assert not Corpus.objects.exists()

@@ -29,8 +29,8 @@ from annotate.quality import audits
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
 from corpora.core.masking import mask_mentions
-from corpora.manifest import manifest_of, write_manifest
 from corpora.models import Corpus
+from corpora.storage.layout import manifest_of, write_manifest
 from corpora.system import VERSION
 from tests.annotate.corpus import HARD, SMALL, SMALL_SOURCE
 from tests.annotate.exporting.acts import TITLE, finish, make_people, no_file_longer_than, open_small

@@ -13,7 +13,7 @@ from annotate.actions.commands import call_command
 from annotate.goldsets.edits import digests_of, line_digest, write_digests
 from annotate.goldsets.manifest import GoldSetError, manifest_digest, write_manifest
 from annotate.goldsets.reading import GoldRow, read_gold_set, read_ids
-from corpora.folders import digest_of
+from corpora.storage.layout import digest_of
 
 ROWS = [
     {"id": "1", "label": "de", "asked": None, "stratum": "agreed", "agreed": "de", "text": "Ja\u2028\u0085 doch"},

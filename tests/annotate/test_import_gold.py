@@ -15,7 +15,7 @@ from annotate.goldsets.edits import line_digest
 from annotate.goldsets.importing import canonical, import_gold
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.reading import GoldRow, read_gold_set
-from corpora.folders import digest_of
+from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 from tests.annotate.exporting.acts import no_file_longer_than
 

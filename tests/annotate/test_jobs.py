@@ -19,7 +19,7 @@ from annotate.core import stages
 from annotate.core.refusals import WrongStage
 from annotate.models import Job
 from annotate.work import jobs
-from corpora.manifest import manifest_of
+from corpora.storage.layout import manifest_of
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED
 from tests.annotate.test_http_load import database_url

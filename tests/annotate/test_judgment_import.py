@@ -16,7 +16,7 @@ from annotate.work import importing
 from annotate.work.new_task import TaskError
 from annotate.work.people_file import BadTable, read_table
 from annotate.work.queue import take
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.models import Corpus, Item
 from corpora.sources.rejects import TooManyRejected
 

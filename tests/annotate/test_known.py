@@ -19,7 +19,7 @@ from annotate.quality import decoys as known
 from annotate.work.adjudication import settle
 from annotate.work.judging import judge, judge_sheet, skip, undo
 from annotate.work.queue import take, take_sheet
-from corpora.draw import Sample
+from corpora.draws.samples import Sample
 from corpora.models import Corpus, Item
 from tests.annotate.acts import open_verification
 from tests.annotate.conftest import LONG, votes

@@ -21,8 +21,8 @@ from annotate.work.judging import judge, skip
 from annotate.work.new_task import TaskError
 from annotate.work.people_file import read_table
 from annotate.work.queue import take
-from corpora.manifest import manifest_of, write_manifest
 from corpora.models import Corpus, Draw, Item
+from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.corpus import NAME, import_posts
 
 POSTS = 1525

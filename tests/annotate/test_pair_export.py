@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from annotate.goldsets.manifest import manifest_of
-from corpora.core.pairs import cell
 from corpora.engines import asking
-from corpora.pair_sets import SPLITS, Plan, draw_splits
+from corpora.threads.messages import cell
+from corpora.threads.pair_sets import SPLITS, Plan, draw_splits
 from tests.annotate.corpus import POSTS
 
 pytestmark = pytest.mark.django_db

@@ -16,8 +16,7 @@ from annotate.actions.commands import ActionCommand, call_command
 from annotate.actions.commands import command_named as command
 from annotate.actions.named import by_name
 from annotate.management import commands
-from corpora.folders import corpus_dir
-from corpora.manifest import Manifest, read_manifest, write_manifest
+from corpora.storage.layout import Manifest, corpus_dir, read_manifest, write_manifest
 from corpora.system import VERSION
 from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment

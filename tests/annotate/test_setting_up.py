@@ -22,7 +22,7 @@ from annotate.models import Job
 from annotate.pages import deeds, inbox
 from annotate.work.new_task import imagined_task
 from annotate.work.opening import open_tasks
-from corpora.manifest import manifest_of
+from corpora.storage.layout import manifest_of
 from tests.together import HANGS, until
 
 NEW, INBOX = "/manage/corpora/new/", "/manage/inbox/"

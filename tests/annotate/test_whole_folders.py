@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from annotate.goldsets import folders
-from corpora.folders import digest_of, write_whole
+from corpora.storage.layout import digest_of, write_whole
 from tests.running import ROOT
 
 # Kills itself when the folder is about to be moved for the {time}th time, or before it is.

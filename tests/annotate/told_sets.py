@@ -13,8 +13,7 @@ from annotate.actions.commands import call_command
 from annotate.goldsets.manifest import write_manifest as sign
 from annotate.kinds import Answer
 from annotate.work.adjudication import settle, to_adjudicate
-from corpora.folders import corpora_dir, digest_of
-from corpora.manifest import Manifest, Part, write_manifest
+from corpora.storage.layout import Manifest, Part, corpora_dir, digest_of, write_manifest
 
 
 def tell(task, out):

@@ -19,7 +19,7 @@ from annotate.core.figure_rows import accuracy_apart  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.comparison import differences  # noqa: E402
 from annotate.evaluation.measures import WITH_UND  # noqa: E402
-from corpora.draw_contrasted import AGREE, DIFFER, part_sizes  # noqa: E402
+from corpora.draws.part_draws import AGREE, DIFFER, part_sizes  # noqa: E402
 from tests.benchmarks.contrasts import ANSWERS, UNIFORM, WORLDS  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402
 

@@ -13,11 +13,10 @@ import django
 django.setup()
 
 from annotate.actions.commands import call_command  # noqa: E402
-from corpora.draw_filtered import DROPPED  # noqa: E402
-from corpora.draw_filtered import sample_filtered as sample  # noqa: E402
-from corpora.draw_parts import DRAWN, IDS  # noqa: E402
+from corpora.draws.part_draws import DRAWN, DROPPED, IDS  # noqa: E402
+from corpora.draws.part_draws import sample_filtered as sample  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
-from corpora.scores import filtered  # noqa: E402
+from corpora.threads.scorers import filtered  # noqa: E402
 from tests.benchmarks.filters import Population, audits_of, truth_of  # noqa: E402
 
 KEPT_READ = 300

@@ -21,7 +21,7 @@ import numpy as np
 django.setup()
 
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
-from corpora.draw import Sample, sample_precision, sample_recall, sample_uniform  # noqa: E402
+from corpora.draws.samples import Sample, sample_precision, sample_recall, sample_uniform  # noqa: E402
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from corpora.predictors import BUILT_IN, find_predictor, predicted_labels  # noqa: E402

@@ -20,10 +20,9 @@ from django.test import Client, override_settings  # noqa: E402
 from annotate.actions.commands import call_command  # noqa: E402
 from annotate.models import Annotator, Task  # noqa: E402
 from annotate.work.queue import take  # noqa: E402
-from corpora.import_vocabulary import import_vocabulary  # noqa: E402
 from corpora.models import Vocabulary  # noqa: E402
-from corpora.vocabularies import vocabulary_named  # noqa: E402
-from corpora.vocabulary_search import find  # noqa: E402
+from corpora.vocabulary.concept_index import find, vocabulary_named  # noqa: E402
+from corpora.vocabulary.vocabulary_import import import_vocabulary  # noqa: E402
 
 
 def made(rows: dict[str, dict], size: int, seed: str) -> dict[str, dict]:

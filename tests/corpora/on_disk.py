@@ -4,8 +4,7 @@ import json
 
 import pyarrow.parquet as pq
 
-from corpora.folders import corpus_dir, reject_name
-from corpora.manifest import manifest_of
+from corpora.storage.layout import corpus_dir, manifest_of, reject_name
 
 
 def posts(name="c"):

@@ -13,13 +13,14 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from corpora import sources, staging
-from corpora.core.errors import CorpusError
+from corpora import sources
+from corpora.core import CorpusError
 from corpora.sources.compression import AT_LEAST, MOST_TIMES, entries_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
 from corpora.sources.text import MAX_LINE, Fault
-from corpora.suggested import examples
+from corpora.storage import intake
+from corpora.threads.reply_files import examples
 from tests.corpora.on_disk import rejects
 
 ROWS = 1000
@@ -175,7 +176,7 @@ def test_a_small_file_of_a_great_many_equal_rows_is_refused_before_it_is_read(tm
 
 
 def test_a_file_of_which_most_is_rejected_is_given_up_and_its_list_stays_short(tmp_path, import_corpus, monkeypatch):
-    monkeypatch.setattr(staging, "HOPELESS", 100)
+    monkeypatch.setattr(intake, "HOPELESS", 100)
     monkeypatch.setattr(sources.rejects, "HOPELESS", 100)
     path = tmp_path / "a.csv"
     path.write_text('id,text\n1,"open\n' + "x\n" * 5000)

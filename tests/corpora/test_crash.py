@@ -12,11 +12,10 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from corpora import staging
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.engines import full_disk_explained
-from corpora.folders import corpus_dir
-from corpora.manifest import manifest_of, read_manifest
+from corpora.storage import intake
+from corpora.storage.layout import corpus_dir, manifest_of, read_manifest
 from tests.corpora.on_disk import bytes_of
 from tests.together import until
 
@@ -164,7 +163,7 @@ def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus
     with monkeypatch.context() as patch:
         # The device of that name refuses every write as a full disk does.
         patch.setattr(f"corpora.{step}.{name}", "/dev/full" if name == "_STAGING" else full)
-        patch.setattr("corpora.import_corpus.deduplicate", staging.deduplicate)
+        patch.setattr("corpora.import_corpus.deduplicate", intake.deduplicate)
         with pytest.raises(CommandError, match=r"The disk is full: nothing of .*b\.jsonl was imported") as error:
             import_corpus("c", files[1])
     assert "Free space in" in str(error.value)

@@ -3,7 +3,7 @@
 import pytest
 from django.core.management import CommandError
 
-from corpora.manifest import manifest_of, read_manifest
+from corpora.storage.layout import manifest_of, read_manifest
 from tests.corpora.on_disk import posts, rejects
 
 pytestmark = pytest.mark.django_db

@@ -8,11 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate.actions.commands import call_command
-from corpora.core.errors import CorpusError
-from corpora.draw import frame_digest, sample_uniform
-from corpora.items import record
-from corpora.manifest import manifest_of
+from corpora.core import CorpusError
+from corpora.draws.items import record
+from corpora.draws.samples import frame_digest, sample_uniform
 from corpora.models import Corpus, Draw, Item
+from corpora.storage.layout import manifest_of
 
 pytestmark = pytest.mark.django_db
 

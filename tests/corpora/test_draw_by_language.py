@@ -10,13 +10,13 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from annotate.actions.commands import call_command
-from corpora.core.designs import HISTORY, WINDOW
-from corpora.core.errors import CorpusError
-from corpora.draw import frame_digest, sample_precision, sample_recall, sample_uniform, within_reach
-from corpora.items import record
-from corpora.manifest import manifest_of
+from corpora.core import CorpusError
+from corpora.draws.design import HISTORY, WINDOW
+from corpora.draws.items import record
+from corpora.draws.samples import frame_digest, sample_precision, sample_recall, sample_uniform, within_reach
 from corpora.models import Corpus, Draw, Item
 from corpora.predictors import Predictor, find_predictor
+from corpora.storage.layout import manifest_of
 from tests.corpora.conftest import as_jsonl
 
 pytestmark = pytest.mark.django_db

@@ -6,12 +6,11 @@ import pytest
 from django.conf import settings
 
 from annotate.actions.commands import call_command
-from corpora.core.errors import CorpusError
-from corpora.draw_filtered import DROPPED, sample_filtered
-from corpora.draw_parts import CHANCES, DRAWN, FRAME, IDS
-from corpora.manifest import manifest_of
+from corpora.core import CorpusError
+from corpora.draws.part_draws import CHANCES, DRAWN, DROPPED, FRAME, IDS, sample_filtered
 from corpora.models import Corpus
-from corpora.scores import filter_digest, filtered
+from corpora.storage.layout import manifest_of
+from corpora.threads.scorers import filter_digest, filtered
 
 pytestmark = pytest.mark.django_db
 

@@ -4,8 +4,8 @@ import hashlib
 
 import pytest
 
-from corpora.core.errors import CorpusError
-from corpora.draw import sample_triggers
+from corpora.core import CorpusError
+from corpora.draws.samples import sample_triggers
 from corpora.predictors import Predictor, find_predictor
 from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
 

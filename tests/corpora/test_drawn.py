@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.core.voting import DETECTOR_NAMES, unanimous
-from corpora.drawn import rows_in
+from corpora.draws.design import rows_in
 from corpora.schemas import VOTES_SCHEMA
 
 SCORES = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from corpora.engines import asking, votes_in
-from corpora.manifest import Manifest
 from corpora.schemas import VOTES_SCHEMA
+from corpora.storage.layout import Manifest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError
 
-from corpora.manifest import manifest_of
 from corpora.sources.eurlex import articles_of, joined, published
+from corpora.storage.layout import manifest_of
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "eurlex"

@@ -10,14 +10,13 @@ import zstandard
 from django.core.management import CommandError
 
 from annotate.actions.import_corpus import ACTION
-from corpora import staging
-from corpora.core.licences import licence_key
-from corpora.folders import corpora_dir, corpus_dir, digest_of
+from corpora.core.values import licence_key
 from corpora.import_corpus import import_files
-from corpora.locks import changing
-from corpora.manifest import manifest_of, read_manifest
 from corpora.models import Corpus
 from corpora.schemas import POST_SCHEMA
+from corpora.storage import intake
+from corpora.storage.layout import corpora_dir, corpus_dir, digest_of, manifest_of, read_manifest
+from corpora.storage.locks import changing
 from tests.corpora.conftest import FULL, POSTS, as_jsonl
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
@@ -142,8 +141,8 @@ def test_the_same_post_again_is_a_duplicate_within_a_file_and_across_files(write
 
 
 def test_parts_are_cut_at_their_size_and_keep_the_order(write, import_corpus, monkeypatch):
-    monkeypatch.setattr(staging, "PART_ROWS", 10)
-    monkeypatch.setattr(staging, "_BATCH_ROWS", 7)
+    monkeypatch.setattr(intake, "PART_ROWS", 10)
+    monkeypatch.setattr(intake, "_BATCH_ROWS", 7)
     rows = [{"id": str(n), "text": f"text {n}"} for n in range(35)]
     import_corpus("c", write("a.jsonl", [*rows, *rows]), write("b.jsonl", [{"id": "35", "text": "more"}]))
     assert [part.rows for part in manifest_of("c").parts] == [10, 10, 10, 5, 1]

@@ -4,11 +4,10 @@ import json
 
 import pytest
 
-from corpora.core.language_tags import serving
-from corpora.core.thesaurus import label_in
-from corpora.import_vocabulary import import_vocabulary
-from corpora.vocabularies import names_in, vocabulary_named
-from corpora.vocabulary_search import find
+from corpora.core.language_codes import serving
+from corpora.vocabulary.concept_index import find, names_in, vocabulary_named
+from corpora.vocabulary.thesaurus import label_in
+from corpora.vocabulary.vocabulary_import import import_vocabulary
 
 
 @pytest.mark.parametrize(

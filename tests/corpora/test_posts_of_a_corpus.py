@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.engines import asking, duckdb, posts_by_author
-from corpora.folders import corpora_dir, corpus_dir
-from corpora.manifest import manifest_of
+from corpora.storage.layout import corpora_dir, corpus_dir, manifest_of
 from tests.corpora.conftest import FULL, POSTS
 from tests.corpora.on_disk import posts
 

@@ -9,14 +9,13 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.predictions import classes, read_map
 from corpora.core.records import RecordError
 from corpora.engines import asking
-from corpora.folders import corpus_dir, digest_of
-from corpora.manifest import Manifest, manifest_of
 from corpora.prediction_files import read_predictions
 from corpora.predictors import BUILT_IN, Predictor, find_predictor, labels_where, predicted_labels, predicting, triggers
+from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import bytes_of, posts, rejects
 

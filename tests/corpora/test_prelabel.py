@@ -13,9 +13,8 @@ from corpora import prelabel as prelabelling
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.folders import corpus_dir, digest_of
-from corpora.manifest import Manifest, manifest_of, write_manifest
 from corpora.schemas import VOTES_SCHEMA
+from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of, write_manifest
 from corpora.voting_worker import vote_on
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import bytes_of

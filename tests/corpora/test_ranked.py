@@ -6,13 +6,11 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from corpora.core.errors import CorpusError
-from corpora.deleting import delete_predictions
-from corpora.folders import corpus_dir
-from corpora.listing import predictors_there
-from corpora.manifest import manifest_of
+from corpora.core import CorpusError
 from corpora.predictors import find_predictor
 from corpora.ranked import ranked_for
+from corpora.storage.inventory import delete_predictions, predictors_there
+from corpora.storage.layout import corpus_dir, manifest_of
 from tests.corpora.on_disk import bytes_of
 
 pytestmark = pytest.mark.django_db

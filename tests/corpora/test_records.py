@@ -11,16 +11,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
-from corpora import staging
-from corpora.core.errors import CorpusError
-from corpora.draw import frame_digest, sample_records, sample_uniform
+from corpora.core import CorpusError
+from corpora.draws.items import items_of, record
+from corpora.draws.samples import frame_digest, sample_records, sample_uniform
 from corpora.engines import posts_by_author
-from corpora.folders import corpus_dir
 from corpora.import_corpus import import_files
-from corpora.items import items_of, record
-from corpora.manifest import manifest_of, read_manifest, write_manifest
 from corpora.models import Corpus, Draw, Item
 from corpora.schemas import POST_SCHEMA
+from corpora.storage import intake
+from corpora.storage.layout import corpus_dir, manifest_of, read_manifest, write_manifest
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
 pytestmark = pytest.mark.django_db
@@ -238,7 +237,7 @@ def test_the_same_record_twice_is_dropped_and_another_under_its_id_rejected(writ
 
 
 def test_parts_are_cut_and_an_import_done_again_changes_nothing(write, import_corpus, monkeypatch):
-    monkeypatch.setattr(staging, "PART_ROWS", 10)
+    monkeypatch.setattr(intake, "PART_ROWS", 10)
     path = write("a.jsonl", [ad(str(n)) for n in range(25)])
     imported(import_corpus, path)
     assert [part.rows for part in manifest_of("c").parts] == [10, 10, 5]

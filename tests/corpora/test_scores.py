@@ -6,10 +6,10 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from corpora.core.errors import CorpusError
-from corpora.manifest import manifest_of
+from corpora.core import CorpusError
 from corpora.models import Corpus, Draw
-from corpora.scores import filter_counts, filter_digest, filtered, filtering
+from corpora.storage.layout import manifest_of
+from corpora.threads.scorers import filter_counts, filter_digest, filtered, filtering
 from tests.corpora.on_disk import bytes_of
 from tests.corpora.test_threads import MESSAGES, TALK
 

@@ -3,12 +3,11 @@
 import pytest
 
 from annotate.actions.commands import call_command
-from corpora.core.thesaurus import VocabularyError
-from corpora.import_vocabulary import import_vocabulary
 from corpora.models import Concept, Vocabulary
-from corpora.skos import ids_of
-from corpora.vocabularies import names_in, tops_of, tree_of, vocabulary_named
-from corpora.vocabulary_search import find
+from corpora.vocabulary.concept_index import find, names_in, tops_of, tree_of, vocabulary_named
+from corpora.vocabulary.skos import ids_of
+from corpora.vocabulary.thesaurus import VocabularyError
+from corpora.vocabulary.vocabulary_import import import_vocabulary
 
 pytestmark = pytest.mark.django_db
 PREFIXES = """@prefix skos: <http://www.w3.org/2004/02/skos/core#> . @prefix x: <http://ex.org/> .

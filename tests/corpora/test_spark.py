@@ -12,10 +12,10 @@ from django.test import override_settings
 
 from annotate.actions.commands import call_command
 from corpora import engines
-from corpora.core.designs import WINDOW
-from corpora.core.errors import CorpusError
-from corpora.declared import declared_counts
-from corpora.draw import (
+from corpora.core import CorpusError
+from corpora.draws.design import WINDOW
+from corpora.draws.part_draws import sample_contrasted, sample_filtered
+from corpora.draws.samples import (
     sample_chosen,
     sample_precision,
     sample_recall,
@@ -24,15 +24,13 @@ from corpora.draw import (
     sample_uniform,
     within_reach,
 )
-from corpora.draw_contrasted import sample_contrasted
-from corpora.draw_filtered import sample_filtered
 from corpora.engines import asking, posts_by_author
 from corpora.first_votes import first_votes
-from corpora.folders import corpus_dir
-from corpora.manifest import Manifest, manifest_of
 from corpora.models import Corpus
 from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
 from corpora.prelabel import prelabel
+from corpora.storage.inventory import declared_counts
+from corpora.storage.layout import Manifest, corpus_dir, manifest_of
 from tests.corpora.on_disk import bytes_of
 from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
 from tests.corpora.test_draw_filtered import import_filtered

@@ -13,9 +13,9 @@ from annotate.actions.commands import call_command
 from annotate.core.ranked_labels import Judged, at_each
 from corpora import suggest
 from corpora.core.rankings import joined, ranked
-from corpora.deleting import delete_predictions
-from corpora.manifest import manifest_of
 from corpora.ranked import ranked_for
+from corpora.storage.inventory import delete_predictions
+from corpora.storage.layout import manifest_of
 from corpora.suggest import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
 from tests.corpora.on_disk import bytes_of, posts
 

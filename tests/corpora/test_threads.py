@@ -13,13 +13,12 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from corpora.core.detectors import detect_fasttext
-from corpora.core.pairs import agrees, joined, read_message, read_turns
 from corpora.core.records import RecordError
 from corpora.engines import asking
-from corpora.folders import corpus_dir
-from corpora.import_threads import find_circles
-from corpora.manifest import manifest_of
 from corpora.models import Corpus
+from corpora.storage.layout import corpus_dir, manifest_of
+from corpora.threads.messages import agrees, joined, read_message, read_turns
+from corpora.threads.thread_import import find_circles
 from tests.annotate.corpus import POSTS
 from tests.corpora.on_disk import bytes_of, posts, rejects
 

@@ -11,10 +11,10 @@ from django.db import IntegrityError, transaction
 from rdflib.namespace import RDF, SKOS
 
 from annotate.actions.commands import call_command
-from corpora.core.thesaurus import VocabularyError
-from corpora.import_vocabulary import import_vocabulary
 from corpora.models import Broader, Concept, Label, Related, Scheme, Vocabulary
-from corpora.vocabularies import names_in, siblings_of, tops_of, tree_of, vocabulary_named
+from corpora.vocabulary.concept_index import names_in, siblings_of, tops_of, tree_of, vocabulary_named
+from corpora.vocabulary.thesaurus import VocabularyError
+from corpora.vocabulary.vocabulary_import import import_vocabulary
 
 pytestmark = pytest.mark.django_db
 EUROVOC = django_settings.BASE_DIR / "fixtures" / "eurovoc"

@@ -4,11 +4,9 @@ import json
 
 import pytest
 
-from corpora.core.thesaurus import VocabularyError
-from corpora.core.words import words_of
-from corpora.import_vocabulary import import_vocabulary
-from corpora.vocabularies import vocabulary_named
-from corpora.vocabulary_search import find
+from corpora.vocabulary.concept_index import find, vocabulary_named
+from corpora.vocabulary.thesaurus import VocabularyError, words_of
+from corpora.vocabulary.vocabulary_import import import_vocabulary
 from tests.corpora.test_vocabularies import CONCEPTS, SCHEMES
 
 

@@ -25,8 +25,8 @@ from django.conf import settings
 from annotate import endings
 from annotate.actions.commands import call_command
 from annotate.models import Judgment
-from corpora.manifest import read_manifest
 from corpora.models import Concept
+from corpora.storage.layout import read_manifest
 
 LONGEST = 20_000  # bytes of a line
 LONGER = "b" * (LONGEST + 10_000)

@@ -4,8 +4,8 @@ from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 
 from annotate.pages.admin.base import ReadOnly
-from corpora.manifest import read_manifest
 from corpora.models import Corpus, Draw
+from corpora.storage.layout import read_manifest
 
 
 def told(corpus: Corpus, tell):

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 
 
 def sql_of(name: str) -> str:

@@ -1,5 +1,5 @@
 -- Every message that has a parent, with it, in the order of the files: file, id, message_id, thread, author, message,
--- reply, declared (the language that the file names), reason (why it is no pair, as corpora/core/pairs.py has it; or
+-- reply, declared (the language that the file names), reason (why it is no pair, as corpora/threads/messages.py has it; or
 -- empty).
 SELECT
     replies.file,

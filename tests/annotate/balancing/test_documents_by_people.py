@@ -15,7 +15,7 @@ from annotate.models import Task
 from annotate.quality.classes import standing
 from annotate.work.judging import judge, undo
 from annotate.work.queue import take
-from corpora.folders import corpus_dir
+from corpora.storage.layout import corpus_dir
 from tests.annotate.balancing.acts import (
     ROOT,
     TOPICS,

@@ -15,7 +15,7 @@ from annotate.core.intervals import jeffreys
 from annotate.core.ranking import ndcg
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import write_manifest
-from corpora.folders import digest_of
+from corpora.storage.layout import digest_of
 from tests.annotate.evaluation.figures import figures, refusal
 
 FORM = {"form": "choice", "together": ""}

@@ -7,8 +7,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotate.actions.commands import call_command
-from corpora.folders import corpus_dir
-from corpora.manifest import Part, manifest_of, write_manifest
+from corpora.storage.layout import Part, corpus_dir, manifest_of, write_manifest
 from tests.annotate.evaluation.figures import figures, refusal, written
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -6,7 +6,7 @@ import json
 import pytest
 
 from annotate.goldsets.manifest import write_manifest
-from corpora.folders import digest_of
+from corpora.storage.layout import digest_of
 from tests.annotate.evaluation.figures import refusal, rows_of, written
 from tests.annotate.labelled_sets import labelled_set
 from tests.annotate.reply_sets import reply_set, responses_file

@@ -9,8 +9,7 @@ from annotate.kinds import Answer
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
-from corpora.folders import corpora_dir
-from corpora.manifest import Manifest, Part, write_manifest
+from corpora.storage.layout import Manifest, Part, corpora_dir, write_manifest
 from tests.annotate.acts import open_task
 from tests.annotate.conftest import make_person
 

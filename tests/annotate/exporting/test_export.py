@@ -28,7 +28,7 @@ from annotate.work.judging import judge
 from annotate.work.moving import move
 from annotate.work.opening import extend_task
 from annotate.work.queue import take
-from corpora.manifest import manifest_of, write_manifest
+from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.acts import open_task
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import SMALL

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.goldsets.writing import export
-from corpora.manifest import manifest_of, write_manifest
+from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.exporting.told import card_of, everything_in, files
 from tests.annotate.record_export.records import (
     FIELDS,

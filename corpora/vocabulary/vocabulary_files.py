@@ -1,7 +1,7 @@
 """Files of a vocabulary: descriptors as EURLEX57K has them (JSON), a table (TSV), SKOS; plain, or packed by gzip or
 zstd.
 
-What a thesaurus must be is decided in core/thesaurus.py.
+What a thesaurus must be is decided in vocabulary/thesaurus.py.
 """
 
 import codecs
@@ -16,7 +16,12 @@ from typing import Any
 import rdflib
 from rdflib.parser import InputSource
 
-from corpora.core.thesaurus import (
+from corpora.core.values import MISSING
+from corpora.sources import compression
+from corpora.sources.compression import Progress, check_file, looks_like_utf16, opened
+from corpora.sources.documents import XmlError, check_xml
+from corpora.vocabulary.skos import add_skos
+from corpora.vocabulary.thesaurus import (
     Faults,
     Group,
     Term,
@@ -28,11 +33,6 @@ from corpora.core.thesaurus import (
     read_label,
     read_tag,
 )
-from corpora.core.values import MISSING
-from corpora.skos import add_skos
-from corpora.sources import compression
-from corpora.sources.compression import Progress, check_file, looks_like_utf16, opened
-from corpora.sources.documents import XmlError, check_xml
 
 FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
 SUFFIXES = {

@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, published_code
-from corpora.core.pairs import cell, compared
-from corpora.folders import digest_of
 from corpora.sources.compression import damage_explained
 from corpora.sources.text import MAX_LINE, Fault, lines_of
+from corpora.storage.layout import digest_of
+from corpora.threads.messages import cell, compared
 
 MOST = 3  # replies of a message
 OF_LANGUAGE = "_model_responses.txt"

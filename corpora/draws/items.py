@@ -1,6 +1,6 @@
 """From a draw to the database: the draw's own row, and its posts or records as items.
 
-draw.py decides what is drawn; this room does not know what is asked about the items.
+draws/samples.py decides what is drawn; this room does not know what is asked about the items.
 """
 
 import json
@@ -10,13 +10,13 @@ from typing import Any
 
 from django.db import transaction
 
-from corpora.core.errors import CorpusError
+from corpora.core import CorpusError
 from corpora.database.bulk_rows import Json, insert, listed, plain
-from corpora.draw import Sample
-from corpora.draw_records import rows_of
+from corpora.draws.language_draws import rows_of
+from corpora.draws.samples import Sample
 from corpora.engines import asking, full_disk_explained
-from corpora.manifest import check_records, manifest_of
 from corpora.models import Corpus, Draw, Item, votes_of
+from corpora.storage.layout import check_records, manifest_of
 
 _BATCH_ROWS = 1_000
 

@@ -16,12 +16,11 @@ from django.conf import settings
 
 from corpora.core.records import Record, RecordError, read_record
 from corpora.engines import asking
-from corpora.folders import digest_of, part_name, sync
-from corpora.manifest import Manifest, Part
 from corpora.schemas import schema_of
 from corpora.sources.readers import Row
 from corpora.sources.rejects import HOPELESS, check_hopeless
 from corpora.sources.text import Fault
+from corpora.storage.layout import Manifest, Part, digest_of, part_name, sync
 
 PART_ROWS = 100_000
 _BATCH_ROWS = 10_000

@@ -16,13 +16,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import scipy  # which loads its part `sparse` when it is first used
 
-from corpora.core.errors import CorpusError
-from corpora.core.pairs import cell
+from corpora.core import CorpusError
 from corpora.engines import Store
-from corpora.folders import corpus_dir
-from corpora.manifest import Manifest, check_pairs
 from corpora.schemas import LEFT_OUT_SCHEMA
-from corpora.scores import filtering
+from corpora.storage.layout import Manifest, check_pairs, corpus_dir
+from corpora.threads.messages import cell
+from corpora.threads.scorers import filtering
 
 TRAIN, VALID, TEST = SPLITS = ("train", "valid", "test")
 SHARES = (80, 10, 10)

@@ -7,12 +7,20 @@ from pathlib import Path
 
 from django.db import IntegrityError, transaction
 
-from corpora.core.thesaurus import Changes, Labels, Oddities, Thesaurus, VocabularyError, changes, oddities
-from corpora.core.words import words_of
 from corpora.database.bulk_rows import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.sources.compression import Progress
-from corpora.vocabulary_files import read_thesaurus
+from corpora.vocabulary.thesaurus import (
+    Changes,
+    Labels,
+    Oddities,
+    Thesaurus,
+    VocabularyError,
+    changes,
+    oddities,
+    words_of,
+)
+from corpora.vocabulary.vocabulary_files import read_thesaurus
 
 
 @dataclass(frozen=True)

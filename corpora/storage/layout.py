@@ -1,16 +1,111 @@
-"""The manifest of a corpus: what is in it, from which files, under which licence.
+"""Where a corpus lives on disk, what its files are called, and its manifest.
 
-The manifest is the commit point: it is written beside and renamed, once everything that it names is safely on disk.
+    DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; a file that it does not name is a leftover
+                            parts/000001.parquet    posts or records, in the order in which they were imported
+                            votes/000001.parquet    the detectors' votes on that part
+                            voting/                 votes on a part that is not done yet (prelabel.py)
+                            predictions/000001.parquet    what an imported classifier says of all posts
+                            scores/000001.parquet    what an imported scorer says of all pairs
+                            left_out/000001.parquet    the replies of threads that are no pairs of the corpus, and why
+                            rejects/000001.jsonl    what was refused of the first source: file, line, reason
+
+Parts never change. The importers and prelabel.py write them.
 """
 
 import hashlib
 import json
+import os
+import re
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
-from corpora.core.errors import CorpusError
-from corpora.folders import corpus_dir, sync
-from corpora.system import VERSION
+from django.conf import settings
+
+from corpora.core import CorpusError
+from corpora.system import VERSION, release
+
+
+def corpora_dir() -> Path:
+    return Path(settings.DATA_DIR) / "corpora"
+
+
+def corpora_on_disk() -> list[str]:
+    """The names of the folders that have a manifest, in order."""
+    return sorted(path.parent.name for path in corpora_dir().glob("*/manifest.json"))
+
+
+def corpus_dir(name: str) -> Path:
+    """The corpus's directory, whether it exists or not. CorpusError for an invalid corpus name."""
+    if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
+        raise CorpusError(f"{name!r} cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or underscores.")
+    return corpora_dir() / name
+
+
+def part_name(number: int) -> str:
+    return f"{number:06}.parquet"
+
+
+def reject_name(number: int) -> str:
+    return f"{number:06}.jsonl"
+
+
+def sync(path: Path) -> None:
+    """Make sure that a file or directory is on disk before anything refers to it."""
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file outside of the data folder that takes its place as a whole: whatever ends the program meanwhile,
+    what was there before stays.
+    OSError if it cannot be written.
+    """
+    draft = path.with_name(f".{path.name}.new")
+    try:
+        draft.write_text(text, encoding="utf-8", newline="")
+        release(draft)
+        sync(draft)
+        draft.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            draft.unlink()
+        raise
+    sync(path.parent)
+
+
+def files_in(folder: Path) -> list[Path]:
+    """All that a folder holds, by name, but what is hidden; folders in it too."""
+    return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
+
+
+def name_of(path: Path) -> str:
+    """What a file or folder is called, also where it was given as `.`; a link is called what it is called."""
+    return os.path.basename(os.path.abspath(path))
+
+
+def size_of(path: Path) -> int:
+    """The bytes of a file, or of all files in a folder; 0 of anything else."""
+    files = files_in(path) if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
+
+
+def digest_of(path: Path) -> str:
+    """The SHA-256 of a file, as hex; of a folder that of the lines `<SHA-256> <name>` of its files, by name."""
+    if path.is_dir():
+        lines = (f"{digest_of(file)} {file.name}\n" for file in files_in(path) if file.is_file())
+        return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+# --- The manifest of a corpus: what is in it, from which files, under which licence.
+#
+# The manifest is the commit point: it is written beside and renamed, once everything that it names is safely on disk.
 
 
 @dataclass(frozen=True)
@@ -73,11 +168,11 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Threads:
-    """What became of the messages of the files that a corpus of pairs was made of (import_threads.py).
+    """What became of the messages of the files that a corpus of pairs was made of (threads/thread_import.py).
 
-    messages: each once; replies: those with a parent; left_out: reason of core/pairs.py -> replies. declared: (language
-    that the files name, language that was found, pairs of the corpus), the files' in order. file: where each reply that
-    was left out is listed.
+    messages: each once; replies: those with a parent; left_out: reason -> replies. declared: (language in the files,
+    language that was found, pairs of the corpus), the files' in order. file: where each reply that was left out is
+    listed.
     """
 
     messages: int
@@ -92,8 +187,8 @@ class Threads:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a scorer from elsewhere says of the pairs of a corpus (scores.py). A pair is dropped where its score is
-    above the threshold.
+    """What a scorer from elsewhere says of the pairs of a corpus (scorers.py). A pair is dropped where its score
+    is above the threshold.
 
     of: whether the file scored messages or pairs; rows: those of the file that count; lacking, dropped: pairs of which
     a score is missing, and that the scorer drops; sha256: of `file`; source: the name of the file that was imported.

@@ -1,7 +1,7 @@
 """SKOS as a thesaurus: what is read from the triples of a file, and how addresses become ids.
 
 Labels may be plain or in SKOS-XL. Broader concepts may also be named by ISO 25964's properties, or by
-`broaderTransitive` alone. What a thesaurus must be is decided in core/thesaurus.py.
+`broaderTransitive` alone. What a thesaurus must be is decided in vocabulary/thesaurus.py.
 """
 
 import re
@@ -12,7 +12,7 @@ import rdflib
 from rdflib.namespace import DCTERMS, OWL, RDF, SKOS
 from rdflib.term import BNode, Literal, Node
 
-from corpora.core.thesaurus import Faults, Group, Term, Thesaurus, prefer, read_key, read_label, read_tag
+from corpora.vocabulary.thesaurus import Faults, Group, Term, Thesaurus, prefer, read_key, read_label, read_tag
 
 XL = rdflib.Namespace("http://www.w3.org/2008/05/skos-xl#")
 ISO = rdflib.Namespace("http://purl.org/iso25964/skos-thes#")

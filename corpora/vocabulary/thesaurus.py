@@ -15,8 +15,8 @@ from graphlib import CycleError, TopologicalSorter
 from hashlib import sha256
 from itertools import chain, groupby
 
-from corpora.core.errors import NAMED, CorpusError, listed
-from corpora.core.language_tags import in_languages, serving
+from corpora.core import NAMED, CorpusError, listed
+from corpora.core.language_codes import in_languages, serving
 from corpora.core.languages import cased
 
 MAX_KEY = 200
@@ -308,3 +308,23 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
         if differing := [tag for tag in tags if before[key][tag] != now[key][tag]]:
             renamed[key] = (before[key][differing[0]], now[key][differing[0]])
     return Changes(shown(before, before.keys() - now.keys()), shown(now, now.keys() - before.keys()), renamed)
+
+
+# --- Words as a search compares them: without accents, case and punctuation.
+
+
+# Letters that Unicode does not take apart into a letter and its accent.
+_LETTERS = str.maketrans(
+    {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"}
+)
+# A letter of a script that parts no words by spaces (Thai to Tibetan, Burmese, Khmer, kana, Han) is a word of its own.
+_SINGLE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
+_WORD = re.compile(rf"[{_SINGLE}]|[^\W_{_SINGLE}]+")
+LONGEST_WORD = 64  # letters of a word that count; an index of PostgreSQL holds no more than 2,700 bytes of one
+
+
+def words_of(text: str) -> list[str]:
+    """The runs of letters and digits in their order: "L'été à Århus" is l, ete, a, arhus. None where there is none."""
+    apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
+    plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
+    return [word[:LONGEST_WORD] for word in _WORD.findall(plain.translate(_LETTERS))]

@@ -1,5 +1,5 @@
 """From threads to a corpus of pairs: each message with the one that it answers, in the language that both are found to
-be in. What a pair is stands in core/pairs.py.
+be in. What a pair is stands in threads/messages.py.
 
 A corpus of pairs is made by one call, of all its files, since a reply may stand in another file than its message. It is
 made as a whole or not at all, and nothing in it depends on the clock or on chance.
@@ -17,12 +17,38 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.conf import settings
 
-from corpora.core import pairs
+from corpora.core import CorpusError
 from corpora.core.detectors import detect_fasttext, detector_versions
-from corpora.core.errors import CorpusError
 from corpora.core.language_codes import code_of
 from corpora.core.languages import UND
-from corpora.core.pairs import (
+from corpora.core.records import RecordError
+from corpora.engines import Store, asking, full_disk_explained
+from corpora.import_corpus import open_corpus
+from corpora.models import Corpus
+from corpora.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
+from corpora.sources.compression import Progress, check_file, format_of
+from corpora.sources.headers import Columns
+from corpora.sources.readers import read_rows
+from corpora.sources.rejects import HOPELESS, Rejected, check_hopeless, check_rejects
+from corpora.sources.text import MAX_LINE, Fault
+from corpora.storage.intake import PartWriter, RejectLog
+from corpora.storage.layout import (
+    Manifest,
+    Part,
+    Source,
+    Threads,
+    check_pairs,
+    digest_of,
+    name_of,
+    part_name,
+    reject_name,
+    size_of,
+    sync,
+    write_manifest,
+)
+from corpora.storage.locks import changing
+from corpora.threads import messages as pairs
+from corpora.threads.messages import (
     FIELDS,
     LEAST_CERTAINTY,
     REASONS,
@@ -34,20 +60,6 @@ from corpora.core.pairs import (
     read_message,
     read_turns,
 )
-from corpora.core.records import RecordError
-from corpora.engines import Store, asking, full_disk_explained
-from corpora.folders import digest_of, name_of, part_name, reject_name, size_of, sync
-from corpora.import_corpus import open_corpus
-from corpora.locks import changing
-from corpora.manifest import Manifest, Part, Source, Threads, check_pairs, write_manifest
-from corpora.models import Corpus
-from corpora.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
-from corpora.sources.compression import Progress, check_file, format_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
-from corpora.sources.rejects import HOPELESS, Rejected, check_hopeless, check_rejects
-from corpora.sources.text import MAX_LINE, Fault
-from corpora.staging import PartWriter, RejectLog
 
 # --- Files of threads on their way into a corpus of pairs: their messages are staged as they are read, then each is
 # joined with the one that it answers, which may stand before it, after it, or in another file.

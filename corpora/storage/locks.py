@@ -9,10 +9,9 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TextIO
 
-from corpora.core.errors import CorpusError
-from corpora.folders import corpus_dir, reject_name
-from corpora.manifest import Manifest, read_manifest
+from corpora.core import CorpusError
 from corpora.sources.rejects import TooManyRejected
+from corpora.storage.layout import Manifest, corpus_dir, read_manifest, reject_name
 
 _FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 

@@ -15,28 +15,28 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpora.core.designs import (
+from corpora.core import CorpusError
+from corpora.core.languages import finer
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.draws.design import (
     HISTORY,
     LEAST_POSTS,
     SHARE,
     WINDOW,
     Design,
+    Rows,
     Window,
     check_asked,
+    on_disk,
     precision_design,
     recall_design,
     triggers_design,
 )
-from corpora.core.errors import CorpusError
-from corpora.core.languages import finer
-from corpora.core.voting import DETECTOR_NAMES
-from corpora.draw_by_language import reached, take_by_language
-from corpora.draw_records import rows_of, take_records
-from corpora.drawn import Rows, on_disk
+from corpora.draws.language_draws import reached, rows_of, take_by_language, take_records
 from corpora.engines import asking, full_disk_explained
-from corpora.manifest import Manifest, Predictions, check_posts, check_records, manifest_of
 from corpora.models import Corpus, Draw
 from corpora.predictors import Predictor, check_complete, find_predictor, predicting
+from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, manifest_of
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,237 @@
+"""Draws of parts: some rows of each part of a corpus, such as what a filter kept and dropped, with known chances.
+
+A hash of seed and id decides which rows of a part come first, of all languages together, so that the same seed draws
+the same on any engine, and a larger draw contains the smaller.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import pyarrow as pa
+
+from corpora.core import CorpusError
+from corpora.core.languages import UND
+from corpora.core.predictions import folding
+from corpora.core.values import matching
+from corpora.core.voting import DETECTOR_NAMES
+from corpora.draws.design import check_asked
+from corpora.draws.samples import Sample, sample_chosen
+from corpora.engines import Store, full_disk_explained
+from corpora.models import Corpus
+from corpora.predictors import Predictor, check_complete, find_predictor, predicting, triggers
+from corpora.storage.layout import check_posts, check_records, manifest_of
+from corpora.threads.scorers import filter_digest, filtering
+
+# Of a draw's parameters: language -> part -> rows there are, of the whole draw; part -> rows drawn in the draw's
+# language; part -> their ids; and part -> the chance that a row had.
+FRAME, DRAWN, IDS, CHANCES = "frame", "drawn", "part_ids", "chances"
+Frame = Mapping[str, Mapping[str, int]]
+
+
+def count_parts(
+    store: Store,
+    query: str,
+    parts: Collection[str],
+    languages: Collection[str] | None,
+    leave_out: Collection[str],
+    *,
+    none: str,
+) -> dict[str, dict[str, int]]:
+    """Language -> part -> rows, from a store that has the view `frame` (id, language).
+
+    query: it has the columns id, language and part. languages: the wanted ones, None for all. leave_out: ids that are
+    in no part. none: begins the refusal of a language in which there is nothing, as in "Corpus talk has no pairs".
+    """
+    there = [row["language"] for row in store.found("frame_languages")]
+    wanted = there if languages is None else sorted(set(languages))
+    if unknown := [code for code in wanted if code not in there]:
+        raise CorpusError(f"{none} in {unknown[0]}; it has them in {', '.join(there)}.")
+    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
+    store.define("parts", query)
+    frame = {code: dict.fromkeys(parts, 0) for code in wanted}
+    for row in store.found("part_counts"):
+        frame[row["language"]][row["part"]] = row["number"]
+    return frame
+
+
+def totals(frame: Frame) -> Counter[str]:
+    """Part -> rows in all languages."""
+    return sum(map(Counter, frame.values()), Counter[str]())
+
+
+def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[str, Any]]:
+    """The rows that are drawn, mixed: id, language and part. sizes: how many of each part, or all if it has fewer."""
+    sized = {"part": pa.array(sizes.keys(), pa.string()), "size": pa.array(sizes.values(), pa.int64())}
+    store.rows("sizes", pa.table(sized))
+    return store.found("draw_parts", seed, seed)
+
+
+def samples_of_parts(
+    corpus: Corpus, design: str, drawn: list[dict[str, Any]], frame: Frame, *, seed: str, parameters: Mapping[str, Any]
+) -> list[Sample]:
+    """One sample for each language in which something was drawn. drawn: as draw_parts has it."""
+    whole, chosen = totals(frame), dict[str, list[str]]()
+    ids: dict[str, dict[str, list[str]]] = {}
+    for row in drawn:
+        code = row["language"]
+        chosen.setdefault(code, []).append(row["id"])
+        ids.setdefault(code, {part: [] for part in frame[code]})[row["part"]].append(row["id"])
+    chances = {part: sum(len(of[part]) for of in ids.values()) / number for part, number in whole.items()}
+    of_all = {**parameters, FRAME: frame, CHANCES: chances}
+    of_each = {
+        code: of_all | {DRAWN: {part: len(keys) for part, keys in parts.items()}, IDS: parts}
+        for code, parts in ids.items()
+    }
+    frames = {code: sum(frame[code].values()) for code in chosen}
+    return sample_chosen(corpus, design, chosen, seed=seed, frames=frames, parameters=of_each)
+
+
+def chances(parameters: Mapping[str, Any]) -> dict[str, float]:
+    """Id -> the chance of being drawn, by the parameters of a draw of parts; empty for other draws."""
+    return {key: parameters[CHANCES][part] for part, keys in parameters.get(IDS, {}).items() for key in keys}
+
+
+# --- Draws from both sides of a filter: of the pairs that it kept and of those that it dropped, by lot and mixed.
+#
+# The scores decide what is kept and what is dropped (threads/scorers.py). Where fewer were kept or dropped than asked
+# for, all of them are drawn.
+
+
+KEPT, DROPPED = SIDES = ("kept", "dropped")
+FILTER = "filter"  # the digest of the filter (threads/scorers.py) among a draw's parameters
+
+
+def sample_filtered(
+    corpus: Corpus,
+    languages: Collection[str] | None,
+    *,
+    kept: int,
+    dropped: int,
+    seed: str,
+    leave_out: Collection[str] = frozenset(),
+) -> list[Sample]:
+    """Take `kept` of the pairs that the filter keeps and `dropped` of those that it drops. It only reads files.
+
+    languages: None for all. leave_out: ids of pairs that are in no frame, such as those whose answer is known. One
+    sample for each language in which something was drawn, in order of the codes, each with kept and dropped mixed.
+    CorpusError if the corpus holds no pairs, has no scores, or nothing in these languages was kept, or dropped.
+    """
+    check_asked(min(kept, dropped), seed, "pair")
+    manifest = manifest_of(corpus.name)
+    with filtering(corpus.name, manifest) as store:
+        if not manifest.scores:
+            raise CorpusError(
+                f"Corpus {corpus.name} has no scores by which pairs are dropped; import some with import_scores."
+            )
+        store.select("frame", "filtered", {"id": "id", "language": "language"})
+        frame = count_parts(
+            store, "filter_parts", SIDES, languages, leave_out, none=f"Corpus {corpus.name} has no pairs"
+        )
+        if empty := [part for part in SIDES if not totals(frame)[part]]:
+            raise CorpusError(
+                f"The scores of corpus {corpus.name} have {empty[0]} none of its pairs in these languages, so there is "
+                "no filter to audit; look at the thresholds with which they were imported."
+            )
+        drawn = draw_parts(store, {KEPT: kept, DROPPED: dropped}, seed)
+    parameters = {"kept": kept, "dropped": dropped, FILTER: filter_digest(manifest)}
+    return samples_of_parts(corpus, "filtered", drawn, frame, seed=seed, parameters=parameters)
+
+
+# --- The draw that tells two systems apart: most of what it takes are posts, or records, of which the two say different
+# labels.
+#
+# Where both say the same, both are right or both are wrong, so the row adds nothing to the difference of their
+# accuracies. The best chance of a row is in proportion to the size that its part of the difference is expected to
+# have (Zrnic and Candès 2024, Active Statistical Inference, ICML, section 4). Here that is the same for all rows on
+# which the two differ, and 0 for the others. Some of the others are drawn all the same, for each system's own
+# accuracy.
+
+
+DIFFER, AGREE = CONTRASTS = ("differ", "agree")
+AGREEING = 0.2  # share of the drawn rows of which both systems say the same
+SYSTEMS = "systems"  # the two predictors among a draw's parameters
+
+
+def sample_contrasted(
+    corpus: Corpus,
+    languages: Collection[str] | None,
+    *,
+    systems: Sequence[str],
+    size: int,
+    seed: str,
+    labels: Collection[str],
+    of_records: bool,
+    leave_out: Collection[str] = frozenset(),
+) -> list[Sample]:
+    """One sample for each language in which records were drawn, or one of posts. It only reads files.
+
+    systems: two predictors of the corpus, such as mine@1. languages: of records; None for all. size: rows of all
+    languages together. labels: those that people can give. CorpusError unless there are two predictors that have labels
+    for all rows and differ on some, and of records say these labels alone.
+    """
+    what, check = ("record", check_records) if of_records else ("post", check_posts)
+    check_asked(size, seed, what)
+    manifest = manifest_of(corpus.name)
+    check(corpus.name, manifest)
+    first, second = _predictors(corpus.name, systems)
+    folded = folding([first.mapping, second.mapping])
+    if of_records:
+        for each in (first, second):
+            folded |= _spellings(str(each), triggers(corpus.name, each), labels)
+    else:
+        # Items are made of posts and votes.
+        check_complete(corpus.name, Predictor(DETECTOR_NAMES[0]), manifest)
+    with full_disk_explained("no draw was made"), predicting(corpus.name, first, manifest, other=second) as store:
+        columns = {"label": pa.array(folded.keys(), pa.string()), "coarse": pa.array(folded.values(), pa.string())}
+        store.rows("folded", pa.table(columns))
+        if of_records:
+            store.select("frame", "posts", {"id": "id", "language": "language"})
+        else:
+            store.define("frame", "posts_without_language")
+        frame = count_parts(
+            store, "contrasted_parts", CONTRASTS, languages, leave_out, none=f"Corpus {corpus.name} has no {what}s"
+        )
+        there = totals(frame)
+        if not there[DIFFER]:
+            raise CorpusError(
+                f"{first} and {second} say the same of all {there[AGREE]:,} {what}s, so nothing tells them apart; name "
+                "two that differ."
+            )
+        drawn = draw_parts(store, part_sizes(size, there), seed)
+    parameters = {SYSTEMS: [str(first), str(second)]}
+    return samples_of_parts(corpus, "compare", drawn, frame, seed=seed, parameters=parameters)
+
+
+def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Predictor]:
+    """The two predictors of these names. CorpusError if there are not two."""
+    if len(systems) != 2:
+        raise CorpusError(f"--systems names {len(systems)} predictors; name the two that are to be compared.")
+    first, second = (find_predictor(corpus_name, each) for each in systems)
+    if first == second:
+        raise CorpusError(f"--systems names {first} twice; name the two predictors that are to be compared.")
+    return first, second
+
+
+def _spellings(predictor: str, said: Collection[str], labels: Collection[str]) -> dict[str, str]:
+    """Label as a predictor says it -> the label of the task. CorpusError where people cannot give it."""
+    spelled = {label: matching(label, labels) for label in said}
+    if strange := {*spelled.values()} - {*labels, UND}:
+        folded = {label.casefold(): label for label in labels}
+        near = {label: folded[each] for label in strange for each in get_close_matches(label.casefold(), folded, 1)}
+        label = min(strange, key=lambda label: (label not in near, label))
+        meant = f" (near {near[label]!r})" if label in near else ""
+        more = f" and {len(strange) - 1:,} more" if len(strange) > 1 else ""
+        raise CorpusError(
+            f"{predictor} has labels that the task does not have: {label[:40]!r}{meant}{more}. Its labels are "
+            f"{', '.join([*labels][:20])}; import the predictions with these under another version."
+        )
+    return spelled
+
+
+def part_sizes(size: int, there: Mapping[str, int]) -> dict[str, int]:
+    """How many to draw of each part. What one part lacks the other makes up for."""
+    agreeing = min(there[AGREE], max(round(AGREEING * size), size - there[DIFFER]))
+    return {AGREE: agreeing, DIFFER: min(there[DIFFER], size - agreeing)}
