@@ -391,7 +391,7 @@ def queue_table(task: Task) -> list[QueueRow]:
     rows = [
         QueueRow(
             queue=queue,
-            labels=routes.labels_of(queue),
+            labels=routes.labels.get(queue, []),
             waiting=counts.get(queue, 0),
             leased=leased[queue],
             lacking=lacking[queue],

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from annotate.core.option import Option
+from annotate.kinds.options import OPTIONS
 
 # These belong to floors above: a control is handed them.
 Task = Unit = Annotator = Judgment = Permit = Entry = Answer = Table = Any
@@ -163,6 +164,7 @@ def register(control: QualityControl) -> QualityControl:
     if not control.name or CONTROLS.get(control.name, control) is not control:
         raise ValueError(f"There is already a quality control named {control.name!r}; give this one another name.")
     CONTROLS[control.name] = control
+    OPTIONS.update({option.name: option for option in control.options})
     return control
 
 

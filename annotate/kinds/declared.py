@@ -155,7 +155,7 @@ def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named
     def check(answer: Answer, unit) -> None:
         if not answer.label:
             raise ValueError(_("No answer was chosen. Choose one, or skip."))
-        check_label(answer.label, unit.task)
+        form.check(answer.label, unit.task.labels)
         if answer.reason:
             raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
 

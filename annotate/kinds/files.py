@@ -13,6 +13,7 @@ from pathlib import Path
 from types import ModuleType
 
 from annotate.kinds import concepts, declared, language, parts, preferences, verify
+from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.forms import FORMS
 from annotate.kinds.forms.labels import RIGHT_FROM
 from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, VEIL, Block, Kind, Sensitive, Thesaurus
@@ -46,12 +47,13 @@ KEYS = (
     "vocabulary",
     "sensitive",
     "seconds",
+    "controls",
     "options",
     "guidelines",
     "publishes",
     "languages",
 )
-KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "options", "guidelines", "languages")
+KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
 # Key of the table [vocabulary] -> what it says, for the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
@@ -88,6 +90,7 @@ ABOUT: Mapping[str, str] = {
     "split": "the field that names the split of each record (train, dev or test), in place of splits by lot",
     "seconds": "how many seconds an answer takes, for forecasts made before people have answered; "
     f"{Kind.seconds} if it is left out",
+    "controls": "quality controls from outside that its tasks have besides those of every such kind, by name",
     "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
     "guidelines": "language = a Markdown file beside this one, or the text itself, of several lines",
     "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields; `mldoc = "documents"`, for '
@@ -180,6 +183,12 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         raise top.fault(
             "sensitive", f"the answer {key} has the key {VEIL.cap}, which shows a veiled text; choose another."
         )
+    controls = [_control(top, name) for name in top.words("controls")]
+    kind = replace(
+        kind,
+        controls=(*kind.controls, *(control.name for control in controls)),
+        options=(*kind.options, *(option.name for control in controls for option in control.options)),
+    )
     return replace(
         kind,
         defaults=parts.options(top.table("options"), kind),
@@ -190,6 +199,12 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         sheet="" if sensitive else kind.sheet,
         source=top.source.text,
     )
+
+
+def _control(top: Table, name: str) -> QualityControl:
+    if name not in CONTROLS:
+        raise top.fault("controls", f"{name!r} is not a quality control that is installed; {nearest(name, CONTROLS)}.")
+    return CONTROLS[name]
 
 
 def _titles(top: Table, known: Collection[str], advice: str = "") -> dict[str, str]:

@@ -4,9 +4,6 @@ A kind of question names its options, with its own default if that differs; a ta
 not have an option, its tasks behave as the option's `off` says.
 """
 
-from collections.abc import Mapping
-from types import MappingProxyType
-
 from annotate.core.option import Option, codes, flag, share, whole_number
 
 ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD, FORECAST = (
@@ -240,7 +237,8 @@ _EVERY = (
         most=1,
     ),
 )
-OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _EVERY})
+# Those of quality controls from outside come to it when these are registered.
+OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 
 # The options of every kind that people answer here.
 ASKED = (

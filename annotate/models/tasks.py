@@ -1,13 +1,13 @@
 """Tasks: one question asked of a draw, its guidelines by version, and the queues in which languages wait."""
 
 import secrets
-from functools import cached_property
+from functools import cached_property, partial
 
 from django.apps import apps
 from django.db import models
 from django.db.models import Exists, OuterRef, Subquery
 
-from annotate.core.lottery import Lots, by_secret
+from annotate.core.lottery import Lots, secret_lot
 from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS
@@ -38,7 +38,7 @@ class LanguageRoute(models.Model):
         return f"{self.language} → {self.queue}"
 
 
-def _option(name: str) -> property:
+def option(name: str) -> property:
     """An option as an attribute of the task, which holds a value for it if its kind has the option."""
 
     def value(task):
@@ -51,7 +51,7 @@ def _option(name: str) -> property:
 
 
 # task.redundancy and so on, for each of kinds/options.py.
-_Options = type("_Options", (), {name: _option(name) for name in OPTIONS})
+_Options = type("_Options", (), {name: option(name) for name in OPTIONS})
 
 
 def new_secret() -> str:
@@ -148,7 +148,7 @@ class Task(_Options, models.Model):
     @property
     def lots(self) -> Lots:
         """The random draws that decide about people or trust. Draws from a corpus use the seed instead."""
-        return by_secret(self.secret)
+        return partial(secret_lot, self.secret)
 
     @property
     def draw(self) -> Draw:

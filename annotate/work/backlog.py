@@ -80,8 +80,9 @@ def _holds(row: Backlog | None, permit: Permit) -> bool:
 
 def said(permit: Permit, judgment: Judgment, number: int = 1) -> None:
     """After an answer, a skip or a flag, which counts as neither; -1 when it is taken back."""
-    today = day_of()
-    of_today = number if day_of(judgment.answered_at) == today else 0
+    zone = timezone.get_default_timezone()
+    today = timezone.localdate(timezone=zone)
+    of_today = number if timezone.localdate(judgment.answered_at, zone) == today else 0
     answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
     own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
     tell(_SAID, [number, today, answered, today, skipped, today, *own])

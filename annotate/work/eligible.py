@@ -116,19 +116,14 @@ def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
     return [*aside, json.dumps(list(permit.queues)), *task, now, now, number]
 
 
-def _enough(permit: Permit) -> int:
-    """How many units of each queue are looked at, so that one is found that nobody has locked: one where nobody else
-    can have locked any.
-    """
-    skips = connection.features.has_select_for_update_skip_locked
-    return -(-HEADS // len(permit.queues)) if skips else 1
-
-
 def lock_head(permit: Permit, *, put_off: bool) -> list[Unit]:
     """Lock the first unit of all the annotator's queues, in the order of the draw, that nobody has locked; empty if
     there is none. That order tells nothing of votes. put_off: as in _of_heads.
     """
-    return _locked_head(*_of_heads(permit, _enough(permit), put_off=put_off))
+    # As many units of each queue that one is found which nobody has locked: one where nobody else can have locked any.
+    skips = connection.features.has_select_for_update_skip_locked
+    number = -(-HEADS // len(permit.queues)) if skips else 1
+    return _locked_head(*_of_heads(permit, number, put_off=put_off))
 
 
 @prepared

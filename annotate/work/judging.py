@@ -168,12 +168,12 @@ def close(
     own = [each for each in own if each.unit_id == shown.pk]
     for control in task.controls if answer else ():
         answer = control.stored(answer, shown, annotator)
-    if first := _judgment_of(lease):
+    if first := getattr(lease, "judgment", None):
         return Closed(_retried(first, kind, answer, shown), False, lease, held, permit.is_paused)
     permit.check_not_stopped()
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
-    binding = (_judgment_of(each) for each in own)
+    binding = (getattr(each, "judgment", None) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
         return Closed(_retried(before, kind, answer, shown), False, lease, held, permit.is_paused)
     _check_rights(permit, lease, unit)
@@ -304,13 +304,13 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
         raise WrongStage(_("As an adjudicator you could read meanwhile what others said here, so it was not counted."))
 
 
-def _judgment_of(lease: Lease) -> Judgment | None:
-    return getattr(lease, "judgment", None)
-
-
 def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
     """The annotators' standing judgments of a unit in the order in which they were given, without the last."""
-    said = [each for lease in leases if (each := _judgment_of(lease)) and each.voided_at is None and each != last]
+    said = [
+        each
+        for lease in leases
+        if (each := getattr(lease, "judgment", None)) and each.voided_at is None and each != last
+    ]
     return sorted(said, key=lambda each: each.pk)
 
 

@@ -92,7 +92,7 @@ class Permit:
     def read_queues(self) -> dict[str, list[str]]:
         """The queues whose languages the annotator reads, each with the languages it stands for; best-read first."""
         queues = dict.fromkeys(queue for code in self.reads for queue in self.routes.read_by(code))
-        return {queue: self.routes.labels_of(queue) for queue in queues}
+        return {queue: self.routes.labels.get(queue, []) for queue in queues}
 
     @cached_property
     def queues(self) -> dict[str, list[str]]:
@@ -138,9 +138,10 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     else:
         found = Pause.objects.filter(annotator=annotator, task__in=listed, lifted_at=None)
         paused = set(found.values_list("task_id", flat=True))
-    majors, passed = _tests(annotator, [task for task in listed if task.test_items])
+    tested = [task for task in listed if task.test_items]
+    majors, passed = _tests(annotator, tested) if tested else ({}, {})
     sensitive = [task for task in listed if task.kind.sensitive]
-    read = _read_today(annotator, sensitive)
+    read = _read_today(annotator, sensitive) if sensitive else {}
     return [
         Permit(
             annotator=annotator,
@@ -159,8 +160,6 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
 
 def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
     """By task: the major versions of the guidelines that hold, and the languages passed under them."""
-    if not tested:
-        return {}, {}
     columns = ("task_id", "language", "major")
     held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
     versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
@@ -191,8 +190,6 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
     """Task -> how many units the annotator has answered, skipped or decided in it today; of these tasks those to which
     they have agreed.
     """
-    if not sensitive:
-        return {}
     own = Judgment.objects.binding().filter(
         annotator=annotator, unit__task=OuterRef("task"), answered_at__gte=midnight()
     )

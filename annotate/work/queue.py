@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Collection, Iterable
 from datetime import timedelta
-from itertools import count
 from typing import Any
 
 from django.db import transaction
@@ -117,8 +116,9 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
         if not lease.sheet and lease.expires_at > now and lease.is_wanted and lease.queue in permit.queues:
             return _of(lease, task)
     lease = _give_next(permit) if task.is_open and permit.queues else None
-    # The units that they held before have expired, or moved on without them.
-    close(held, [lease] if lease else [], "expired")
+    if held:
+        # The units that they held before have expired, or moved on without them.
+        close(held, [lease] if lease else [], "expired")
     return lease
 
 
@@ -187,7 +187,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False, place: Plac
     before another transaction, for which it waited, took the place.
     """
     unit.task = permit.task
-    leases = leases_of(unit)
+    leases = _leases(unit.pk)
     now = timezone.now()
     own = [lease for lease in leases if lease.annotator_id == permit.annotator.pk]
     for lease in own:
@@ -252,10 +252,10 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
     work = unit
     if unit.honeypot and waiting:
         work = min(waiting, key=lambda each: each.pk != before.instead_of_id)
-    leases = leases_of(unit)
+    leases = _leases(unit.pk)
     if not unit.honeypot:
         _give_back_run_out(leases)
-    held = _places(leases)
+    held = {lease.place for lease in leases if lease.place is not None}
     if unit.stage == stages.QUEUED and len(held) >= unit.redundancy:
         unit.redundancy = len(held) + 1
     update_one(unit, "redundancy", keep=not unit.honeypot)
@@ -264,7 +264,7 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
         unit,
         work,
         permit,
-        _lowest(held),
+        min(set(range(1, len(held) + 2)) - held),
         round=before.round,
         queue=before.queue,
         again=True,
@@ -279,13 +279,9 @@ def _stands(lease: Lease) -> bool:
     return judgment is not None and judgment.voided_at is None
 
 
-def leases_of(unit: Unit) -> list[Lease]:
-    """All leases of a unit of work, and those of gold answers that stood for it."""
-    return _leases(unit.pk)
-
-
 @prepared
 def _leases(unit) -> QuerySet[Lease]:
+    """All leases of a unit of work, and those of gold answers that stood for it."""
     return Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment")
 
 
@@ -296,22 +292,14 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
     to stand for the unit, whose answers then hold places too.
     """
     _give_back_run_out(leases)
-    held = _places(leases)
+    held = {lease.place for lease in leases if lease.place is not None}
     number = len(held) + sum(lease.instead_of_id == unit.pk and lease.closed_at is None for lease in leases)
     if stand_in is not None:
         if is_over(unit, stand_in, leases):
             return None
         number += answered_instead(unit, stand_in, leases)
-    return _lowest(held) if number < unit.redundancy else None
-
-
-def _places(leases: Iterable[Lease]) -> set[int]:
-    return {lease.place for lease in leases if lease.place is not None}
-
-
-def _lowest(held: Collection[int]) -> int:
-    """Counted, since a unit whose answers were voided may have places beyond its redundancy held by others."""
-    return next(place for place in count(1) if place not in held)
+    # The lowest that is free: a unit whose answers were voided may have places beyond its redundancy held by others.
+    return min(set(range(1, len(held) + 2)) - held) if number < unit.redundancy else None
 
 
 # --- giving back
@@ -319,16 +307,16 @@ def _lowest(held: Collection[int]) -> int:
 
 def _give_back_run_out(leases: Iterable[Lease]) -> None:
     now = timezone.now()
-    _give_back([lease for lease in leases if lease.closed_at is None and lease.expires_at <= now], "expired")
+    if run_out := [lease for lease in leases if lease.closed_at is None and lease.expires_at <= now]:
+        _give_back(run_out, "expired")
 
 
 def _give_back(leases: list[Lease], outcome: str) -> None:
     """Close leases whose units' rows the caller has locked."""
-    if leases:
-        now = timezone.now()
-        Lease.objects.filter(pk__in=[lease.pk for lease in leases]).update(closed_at=now, place=None, outcome=outcome)
-        for lease in leases:
-            lease.closed_at, lease.place, lease.outcome = now, None, outcome
+    now = timezone.now()
+    Lease.objects.filter(pk__in=[lease.pk for lease in leases]).update(closed_at=now, place=None, outcome=outcome)
+    for lease in leases:
+        lease.closed_at, lease.place, lease.outcome = now, None, outcome
 
 
 def close_others(kept: Iterable[Lease], annotator: Annotator, task: Task, outcome: str) -> None:

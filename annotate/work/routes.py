@@ -110,12 +110,9 @@ class Routes:
         """The queues of the task for which readers of a language are asked."""
         return self.task.kind.read_by(language, self.task, self)
 
-    def labels_of(self, queue: str) -> list[str]:
-        """The languages that a queue stands for: its readers are the people who read one of them."""
-        return self._labels.get(queue, [])
-
     @cached_property
-    def _labels(self) -> dict[str, list[str]]:
+    def labels(self) -> dict[str, list[str]]:
+        """Queue -> the languages that it stands for: its readers are the people who read one of them."""
         found: dict[str, list[str]] = defaultdict(list)
         for language in self.task.read_in:
             found[self.queue_in(language)].append(language)

@@ -49,13 +49,14 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
         return  # it has gone on without an answer that was taken back, and now given anew
     task, by = unit.task, judgment.annotator.user
     answers = [each for each in said if each.kind == Judgment.ANSWER]
+    skipped = [each for each in said if each.kind == Judgment.SKIP]
     is_done = len(answers) >= unit.redundancy
     # Where the answer may name another queue's language, readers of it are looked for, whatever else decides about the
     # unit: no statement tells what that is.
     if is_done and not task.overlap_share and task.kind.named(judgment.label) in ("", judgment.lease.queue):
         decide(unit, answers, by=by, judgment=judgment, keep=keep)
         return
-    skips = _skips_of_round(unit, said)
+    skips = _skips_of_round(unit, skipped) if skipped else 0
     # People who may label records come and go with the test: too few of them now is no reason to give up; but those who
     # take what others found disturbing may never come.
     waits = skips < task.skip_limit and task.kind.waits and not unit.disturbing
@@ -265,7 +266,7 @@ def reopen(unit: Unit, by=None) -> None:
 
 def _skips_of_round(unit: Unit, said: Iterable[Judgment]) -> int:
     """The skips that count towards the task's limit: those of the unit's round, since it was last asked again."""
-    skips = [each for each in said if each.kind == Judgment.SKIP and each.lease.round == unit.round]
+    skips = [each for each in said if each.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skips else None
     return sum(reopened is None or each.answered_at > reopened.at for each in skips)
 

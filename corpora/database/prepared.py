@@ -48,12 +48,7 @@ class _Built:
             self.related = get_related_populators(compiler.klass_info, compiler.select, DEFAULT_DB_ALIAS)
             self.more = (compiler.annotation_col_map or {}).items()
 
-    def run(self, values: Sequence[Any]) -> list[Any]:
-        given = [as_sent(value) for value in values]
-        said = [given[each.place] if isinstance(each, Given) else each for each in self.parameters]
-        return list(map(self._instance if self.model else tuple, self.read(ask(self.sql, said))))
-
-    def _instance(self, row: list[Any]) -> Model:
+    def instance(self, row: list[Any]) -> Model:
         found = self.model.from_db(DEFAULT_DB_ALIAS, self.names, row[self.own])
         for populator in self.related:
             populator.populate(row, found)
@@ -76,7 +71,9 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
         built = _own.built.get(which)
         if built is None:
             built = _own.built[which] = _Built(build(*map(Given, range(len(values)))))
-        return built.run(values)
+        given = [as_sent(value) for value in values]
+        said = [given[each.place] if isinstance(each, Given) else each for each in built.parameters]
+        return list(map(built.instance if built.model else tuple, built.read(ask(built.sql, said))))
 
     return run
 

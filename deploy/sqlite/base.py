@@ -9,7 +9,6 @@ need not be kept (corpora/system.py) does not wait for it.
 import fcntl
 import os
 import time
-from contextlib import contextmanager
 from functools import lru_cache
 from urllib.parse import quote
 
@@ -112,22 +111,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
             fcntl.flock(self._lock_file, fcntl.LOCK_UN)
             self._lock_held = False
 
-    @contextmanager
-    def _lock_unless_held(self):
-        if self._lock_held:
-            yield
-            return
+    def _lock_single_write(self, execute, sql, params, many, context):
+        if self.in_atomic_block or self._lock_held or sql.lstrip().upper().startswith(READS):
+            return execute(sql, params, many, context)
         self._take_lock()
         try:
-            yield
+            return execute(sql, params, many, context)
         finally:
             self._drop_lock()
-
-    def _lock_single_write(self, execute, sql, params, many, context):
-        if self.in_atomic_block or sql.lstrip().upper().startswith(READS):
-            return execute(sql, params, many, context)
-        with self._lock_unless_held():
-            return execute(sql, params, many, context)
 
     def _start_transaction_under_autocommit(self):
         self._take_lock()

@@ -116,7 +116,7 @@ def test_a_candidate_that_no_detector_names_can_follow_one_that_they_do(make_tas
 def test_languages_that_share_a_queue_share_its_readers(make_task, person):
     task = make_task([("bs", "hr", "sr")], labels=["bs", "hr", "sr", "en"])
     assert the_unit(task).language == "hr"
-    assert Routes.load(task).labels_of("hr") == ["bs", "hr", "sr"]
+    assert Routes.load(task).labels["hr"] == ["bs", "hr", "sr"]
     assert take(person("goran", "sr"), task)
 
 

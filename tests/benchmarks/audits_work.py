@@ -97,7 +97,7 @@ def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1])
     while task.units.filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).exists():
         for reader, annotator in annotators.items():
             while lease := queue.take(annotator, task):
-                answer = crew.says(reader, lease, routes.labels_of(lease.queue))
+                answer = crew.says(reader, lease, routes.labels[lease.queue])
                 if answer:
                     judging.judge(annotator, lease.pk, answer)
                 else:

@@ -45,8 +45,8 @@ WRONG = [
     (
         mood("apart", "wholly"),
         "line 4: 'wholly' is not a key of a kind's file; there is title, form, together, apart, kept, split, "
-        "layout, fields, answers, answers_from, filtered, vocabulary, sensitive, seconds, options, guidelines, "
-        "publishes, languages.",
+        "layout, fields, answers, answers_from, filtered, vocabulary, sensitive, seconds, controls, options, "
+        "guidelines, publishes, languages.",
     ),
     # what may hurt
     (mood("apart", "sensitive = true\napart"), "line 4: sensitive is true; it must be a table."),
