@@ -8,10 +8,9 @@ from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, rea
 from annotate.actions.options import TASK, column
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
-from annotate.quality import agreement
+from annotate.quality import agreement, agreement_report
 from annotate.quality.agreement import UnorderedLabels
 from annotate.quality.true_labels import UnknownLabel
-from annotate.reports import agreement as told
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
 from corpora.sources.headers import named_columns
@@ -76,16 +75,16 @@ def _written(report: dict[str, Any]) -> list[str]:
     differs = model["differs"] if model else []
     names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
     tables = [
-        told.agreement_table(report, told.COMMAND),
-        *([labels] if (labels := told.label_table(report, shown=SHOWN)) else []),
-        *([told.accuracy_table(report)] if whole["gold"] else []),
-        told.rest_table(rest[:SHOWN], names),
-        *([told.difference_table(differs[:SHOWN])] if differs else []),
+        agreement_report.agreement_table(report, agreement_report.COMMAND),
+        *([labels] if (labels := agreement_report.label_table(report, shown=SHOWN)) else []),
+        *([agreement_report.accuracy_table(report)] if whole["gold"] else []),
+        agreement_report.rest_table(rest[:SHOWN], names),
+        *([agreement_report.difference_table(differs[:SHOWN])] if differs else []),
     ]
     longest = max(len(rest), len(differs), len(whole["by_label"]))
     cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
     written = [line for table in tables for line in (as_lines(table), "")]
-    return [*written, *cut, *told.doubts(report), *told.words(report)]
+    return [*written, *cut, *agreement_report.doubts(report), *agreement_report.words(report)]
 
 
 ACTION = Action(

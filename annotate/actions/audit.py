@@ -13,11 +13,7 @@ from annotate.core.option import Option, codes, flag, points, whole_number
 from annotate.figures import plan_report
 from annotate.figures.draw_plan import further_work, measures_accuracy
 from annotate.models import Task
-from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
-from annotate.reports import audits_and_decoys as told
-from annotate.reports import checks as check_words
-from annotate.reports import declared_audits as of_declared
-from annotate.reports import filter_audits as of_filter
+from annotate.quality import audit_report, audits, checks, declared_audits, decoys, filter_audits
 from annotate.reports.terminal import as_lines, wrapped
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
@@ -58,7 +54,7 @@ def run(values, progress) -> Outcome:
         if not audited:
             raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
         sent = contest_all(task)
-        return Outcome([told.contested(sent)], data={"task": task.name, "contested": sent})
+        return Outcome([audit_report.contested(sent)], data={"task": task.name, "contested": sent})
     if values["width"] and not measures_accuracy(task):
         raise ActionError(f"Task {task.name} measures no accuracy of a stream of posts. Leave out --width.")
     tell = next((tell for name, tell in TOLD.items() if name in task.kind.controls), None)
@@ -88,42 +84,42 @@ def _add(task: Task, values: Values) -> Outcome:
         if values["dry_run"]:
             # After everything was done as it would be, so that what is told is what would be.
             transaction.set_rollback(True)
-    said = [told.added(added, values["add"], to), *([NOT_KEPT] if values["dry_run"] else [])]
+    said = [audit_report.added(added, values["add"], to), *([NOT_KEPT] if values["dry_run"] else [])]
     return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
 def _audited(task: Task) -> Outcome:
     audit = audits.report(task)
-    words = told.audit_words(audit)
+    words = audit_report.audit_words(audit)
     if not words:
         nothing = f"Task {task.name}: no post on which the detectors agree was chosen for people to check."
         return Outcome([nothing], data={"task": task.name, **audit})
-    ends = told.limit_words(audit, task.name)
-    return Outcome([as_lines(told.audit_table(audit)), "", *words, *ends], data={"task": task.name, **audit})
+    ends = audit_report.limit_words(audit, task.name)
+    return Outcome([as_lines(audit_report.audit_table(audit)), "", *words, *ends], data={"task": task.name, **audit})
 
 
 def _decoys(task: Task) -> Outcome:
     report = decoys.report(task)
-    words = told.decoy_words(report)
+    words = audit_report.decoy_words(report)
     if not words:
         return Outcome([f"Task {task.name}: no decoys are hidden in it."], data={"task": task.name, **report})
-    return Outcome([as_lines(told.decoy_table(report)), "", *words], data={"task": task.name, **report})
+    return Outcome([as_lines(audit_report.decoy_table(report)), "", *words], data={"task": task.name, **report})
 
 
 def _declared(task: Task) -> Outcome:
     audit = declared_audits.report(task)
     if audit is None:
-        return Outcome([f"Task {task.name}: {of_declared.NONE_CHOSEN}"], data={"task": task.name, "declared": None})
-    tables = (of_declared.class_table, of_declared.language_table, of_declared.found_table)
+        return Outcome([f"Task {task.name}: {audit_report.NONE_CHOSEN}"], data={"task": task.name, "declared": None})
+    tables = (audit_report.class_table, audit_report.language_table, audit_report.found_table)
     said = [line for made in tables for line in (as_lines(made(audit)), "")]
-    return Outcome([*said, *of_declared.words(audit)], data={"task": task.name, "declared": audit})
+    return Outcome([*said, *audit_report.declared_words(audit)], data={"task": task.name, "declared": audit})
 
 
 def _filter(task: Task) -> Outcome:
     audit = filter_audits.report(task)
     if audit is None:
-        return Outcome([f"Task {task.name}: {of_filter.NOT_DRAWN}"], data={"task": task.name, "filter": None})
-    said = [as_lines(of_filter.figures_table(audit)), "", *of_filter.words(audit)]
+        return Outcome([f"Task {task.name}: {filter_audits.NOT_DRAWN}"], data={"task": task.name, "filter": None})
+    said = [as_lines(filter_audits.figures_table(audit)), "", *filter_audits.filter_words(audit)]
     return Outcome(said, data={"task": task.name, "filter": audit})
 
 
@@ -134,14 +130,14 @@ TOLD = {"audit": _audited, "audit of a filter": _filter, "audit of declared labe
 def _with_checks(task: Task, outcome: Outcome) -> Outcome:
     """What is told of the audit or the decoys, and below it what came of people who decide alone."""
     report = checks.report(task)
-    table = check_words.check_table(report)
+    table = audit_report.check_table(report)
     said = [
         *outcome.said,
         "",
         *([as_lines(table), ""] if table.rows else []),
-        *check_words.reader_words(report),
-        *check_words.adjudicator_words(report),
-        *([check_words.NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []),
+        *audit_report.reader_words(report),
+        *audit_report.adjudicator_words(report),
+        *([audit_report.NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []),
     ]
     return Outcome(said, outcome.warned, {**outcome.data, "checks": report})
 

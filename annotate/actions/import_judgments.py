@@ -30,7 +30,7 @@ from annotate.core.option import Option, flag, words
 from annotate.kinds.forms.pair import TIE
 from annotate.models import Task
 from annotate.quality.agreement import values_of
-from annotate.reports.agreement import alike, spelled_alike
+from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.tables import are, many
 from annotate.work.imported_task import imported_task, systems_of
 from annotate.work.importing import Imported, Rejects, Row, add_judgments

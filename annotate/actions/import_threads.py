@@ -15,7 +15,7 @@ from annotate.actions.options import (
     size_of,
 )
 from annotate.core.option import Option, share
-from annotate.reports import pairs as told
+from annotate.goldsets import pair_card
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
 from corpora.sources.headers import named_columns
@@ -68,8 +68,8 @@ def run(values, progress) -> Outcome:
     if outcome.already:
         said = f"Corpus {name}: nothing is new; it has {many(manifest.rows, 'pair')}."
     tables = [
-        as_lines(told.steps_table(told.steps_of(threads))),
-        *([as_lines(told.disagreement_table(rows))] if rows else []),
+        as_lines(pair_card.steps_table(pair_card.steps_of(threads))),
+        *([as_lines(pair_card.disagreement_table(rows))] if rows else []),
     ]
     data = {
         "corpus": name,
@@ -79,7 +79,7 @@ def run(values, progress) -> Outcome:
         "rejects": rejects,
         "already": outcome.already,
     }
-    return Outcome([said, *(line for each in tables for line in ("", each))], told.called_out(rows), data)
+    return Outcome([said, *(line for each in tables for line in ("", each))], pair_card.called_out(rows), data)
 
 
 ACTION = Action(

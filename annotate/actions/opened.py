@@ -19,11 +19,9 @@ from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Task
-from annotate.quality import decoys, honeypots
-from annotate.quality.classes import standing
-from annotate.reports import audits_and_decoys
-from annotate.reports.agreement import alike, spelled_alike
-from annotate.reports.balanced_sets import remarks
+from annotate.quality import audit_report, decoys, honeypots
+from annotate.quality.agreement_report import alike, spelled_alike
+from annotate.quality.classes import remarks, standing
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
 from annotate.work.closing import how_to_go_on
@@ -182,7 +180,7 @@ def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
     if counting := opened.task.units.exclude(agreed_label="").count():
         said.append(_agreement(opened.task, counting, audited))
     if opened.contested:
-        said.append(f"Over the audit's limit. {audits_and_decoys.contested(opened.contested)}")
+        said.append(f"Over the audit's limit. {audit_report.contested(opened.contested)}")
     return Outcome(said, warned)
 
 

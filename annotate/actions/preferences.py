@@ -5,9 +5,8 @@ from typing import Any
 from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.options import TASK
 from annotate.models import Annotator
-from annotate.quality import preferences
+from annotate.quality import preference_report, preferences
 from annotate.quality.preferences import NoPreferences
-from annotate.reports import preferences as told
 from annotate.reports.terminal import as_lines, wrapped
 
 SHOWN = 20
@@ -24,11 +23,18 @@ def run(values, progress) -> Outcome:
 def _written(report: dict[str, Any]) -> list[str]:
     people = report["all"]["sides"]["people"]
     names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
-    tables = [*told.tables(report, shown=SHOWN), *([told.side_table(people[:SHOWN], names)] if people else [])]
+    tables = [
+        *preference_report.tables(report, shown=SHOWN),
+        *([preference_report.side_table(people[:SHOWN], names)] if people else []),
+    ]
     written = [line for table in tables for line in (as_lines(table), "")]
     longest = max(len(people), len(report["all"]["pairs"]))
     cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
-    return [*written, *cut, *(wrapped(words) for words in [*told.words(report), *told.agreement_words(report)])]
+    return [
+        *written,
+        *cut,
+        *(wrapped(words) for words in [*preference_report.words(report), *preference_report.agreement_words(report)]),
+    ]
 
 
 ACTION = Action(

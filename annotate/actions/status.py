@@ -19,8 +19,8 @@ from annotate.figures.annotator_statistics import unseen_pauses
 from annotate.figures.task_overview import Standing, standing
 from annotate.models import Annotator
 from annotate.quality import classes
-from annotate.reports.balanced_sets import standing_table
-from annotate.reports.checks import NO_SECOND
+from annotate.quality.audit_report import NO_SECOND
+from annotate.quality.classes import standing_table
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers

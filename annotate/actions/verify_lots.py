@@ -1,13 +1,36 @@
 """verify_lots: the lots of an exported set, drawn again."""
 
 from pathlib import Path
+from typing import Any
 
 from annotate.actions.action import Action, Outcome
+from annotate.core.lots import PURPOSES
 from annotate.core.option import Option
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.verifying import verify
-from annotate.reports import lots as told
+from annotate.reports.tables import NOTE, Column, many, numbers, table
 from annotate.reports.terminal import as_lines
+
+COLUMNS = (
+    Column("lot", "lot"),
+    Column("decides", "decides", says=lambda row: PURPOSES[row["lot"]][0]),
+    *numbers({"checked": "checked", "differ": "differ"}),
+    Column("first", "", NOTE, lambda row: f"The first that differs: {row['first']}." if row["first"] else ""),
+)
+
+
+def verdict(found: dict[str, Any]) -> str:
+    checked = sum(row["checked"] for row in found["lots"])
+    if found["unknown"]:
+        return f"No: the set does not have the published digest {found['unknown'][0]}, so it was changed since."
+    if not found["secret_fits"]:
+        return "No: the secret is not that whose SHA-256 the manifest has, so nothing can be drawn by it."
+    if not checked:
+        return f"No lot decided anything in {found['task']}."
+    if found["differ"]:
+        return f"No: {found['differ']:,} of {many(checked, 'decision')} are not what the secret's lots say."
+    return f"Yes: all of {many(checked, 'decision')} are what the secret's lots say."
+
 
 OPTIONS = (
     Option(
@@ -29,11 +52,13 @@ OPTIONS = (
 
 def run(values, progress) -> Outcome:
     found = verify(values["folder"], values["published"] or ())
-    tables = [as_lines(told.lots_table(found["lots"]))] if found["lots"] else []
-    digests = [] if values["published"] else told.digests(found)
-    return Outcome(
-        [*tables, *digests, told.verdict(found)], data=found, status=1 if found["differ"] or found["unknown"] else 0
-    )
+    said = [as_lines(table("Lots", COLUMNS, found["lots"]))] if found["lots"] else []
+    if not values["published"]:
+        digests = found["digests"]
+        said.append(f"Compare with what was published before: SHA-256 of the secret {digests['secret']}.")
+        if fixed := digests["outcomes"]:
+            said.append(f"Outcomes, fixed at {fixed['at']}: {fixed['digest']}.")
+    return Outcome([*said, verdict(found)], data=found, status=1 if found["differ"] or found["unknown"] else 0)
 
 
 ACTION = Action(

@@ -13,7 +13,6 @@ from django.utils.safestring import SafeString
 from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Rule
 from annotate.core.pause_rule import table as chances
 from annotate.kinds.labels import label_name
-from annotate.reports.csv_files import written
 from annotate.reports.numbers import NOT_MEASURED, count, percent
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import (
@@ -34,6 +33,7 @@ from annotate.reports.tables import (
     table,
     timed,
     when,
+    written,
 )
 
 Address = Callable[[int], str]

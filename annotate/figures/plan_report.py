@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from annotate.figures.draw_plan import AUDITS, CHECKS, POSTS, SECONDS
 from annotate.figures.interval_width import DESIGNED
 from annotate.kinds.labels import label_name
-from annotate.reports.checks import NO_SECOND
+from annotate.quality.audit_report import NO_SECOND
 from annotate.reports.curves import Spot, lines
 from annotate.reports.numbers import NOT_MEASURED, in_points, percent, rounded
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbered, numbers, table

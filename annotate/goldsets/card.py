@@ -9,19 +9,19 @@ from typing import Any
 
 from annotate.core.aggregation import at_first, needed
 from annotate.core.splits import SPLITS
+from annotate.goldsets import concepts
 from annotate.goldsets.deciding import DETECTORS
 from annotate.goldsets.export import Export
 from annotate.goldsets.left_out import REASONS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
-from annotate.reports import audits_and_decoys, checks, declared_audits, filter_audits, several_labels
-from annotate.reports import preferences as told
-from annotate.reports.agreement import agreement_table, doubts, label_table
-from annotate.reports.audits_and_decoys import whole_percent
-from annotate.reports.balanced_sets import remarks, standing_table
+from annotate.quality import audit_report, filter_audits, preference_report
+from annotate.quality.agreement_report import agreement_table, doubts, label_table
+from annotate.quality.audit_report import whole_percent
+from annotate.quality.classes import remarks, standing_table
+from annotate.quality.with_suggestions import suggestion_table
 from annotate.reports.markdown import in_yaml, parts
 from annotate.reports.numbers import estimate
-from annotate.reports.suggestions import suggestion_table
 from annotate.reports.tables import beside
 from corpora.core.languages import UND
 from corpora.core.values import licence_key
@@ -144,16 +144,16 @@ def _audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["audit"]
     return {
         "contested": [row["language"] for row in audit["languages"] if row["contested"]],
-        "audited": parts(audits_and_decoys.audit_table(audit)),
-        "audit_words": audits_and_decoys.audit_words(audit),
+        "audited": parts(audit_report.audit_table(audit)),
+        "audit_words": audit_report.audit_words(audit),
     }
 
 
 def _declared_audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["declared_audit"]
-    tables = (declared_audits.class_table, declared_audits.language_table, declared_audits.found_table)
+    tables = (audit_report.class_table, audit_report.language_table, audit_report.found_table)
     return {
-        "audit_words": declared_audits.words(audit),
+        "audit_words": audit_report.declared_words(audit),
         "audit_tables": [parts(made(audit)) for made in tables],
     }
 
@@ -161,7 +161,7 @@ def _declared_audit(kind: Kind, manifest: dict) -> Context:
 def _filter_audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["filter_audit"]
     return {
-        "filter_words": filter_audits.words(audit),
+        "filter_words": filter_audits.filter_words(audit),
         "filter_table": parts(filter_audits.figures_table(audit)),
     }
 
@@ -169,16 +169,16 @@ def _filter_audit(kind: Kind, manifest: dict) -> Context:
 def _decoys(kind: Kind, manifest: dict) -> Context:
     found = manifest["decoys"]
     return {
-        "decoys": parts(audits_and_decoys.decoy_table(found)),
-        "decoy_words": audits_and_decoys.decoy_words(found),
+        "decoys": parts(audit_report.decoy_table(found)),
+        "decoy_words": audit_report.decoy_words(found),
     }
 
 
 def _checks(kind: Kind, manifest: dict) -> Context:
     found = manifest["checks"]
     return {
-        "check_words": [*checks.reader_words(found), *checks.adjudicator_words(found)],
-        "checks": parts(checks.check_table(found)),
+        "check_words": [*audit_report.reader_words(found), *audit_report.adjudicator_words(found)],
+        "checks": parts(audit_report.check_table(found)),
     }
 
 
@@ -207,14 +207,14 @@ def _concepts(kind: Kind, manifest: dict) -> Context:
         **{
             name: parts(made(found))
             for name, made in (
-                ("by_split", several_labels.split_table),
-                ("buckets", several_labels.bucket_table),
-                ("label_shares", several_labels.apart_table),
+                ("by_split", concepts.split_table),
+                ("buckets", concepts.bucket_table),
+                ("label_shares", concepts.apart_table),
             )
         },
-        "votes": parts(several_labels.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
+        "votes": parts(concepts.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
         # Names are of a file.
-        "frequent": parts(several_labels.label_table(counts["by_label"], kind.name)),
+        "frequent": parts(concepts.label_table(counts["by_label"], kind.name)),
     }
 
 
@@ -260,7 +260,10 @@ def _preferences(kind: Kind, manifest: dict) -> Context:
     found = manifest["preferences"]
     if found is None:
         return {"preferred": None}
-    return {"preferred": [parts(made) for made in told.tables(found)], "preferred_words": told.words(found)}
+    return {
+        "preferred": [parts(made) for made in preference_report.tables(found)],
+        "preferred_words": preference_report.words(found),
+    }
 
 
 SECTIONS: Mapping[str, Callable[[Kind, dict], Context]] = {

@@ -6,6 +6,8 @@ What has a page, and its form, is in deeds.py; how corpora and files are shown, 
 import re
 import shutil
 import tempfile
+import time
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.contrib import messages
@@ -24,9 +26,74 @@ from annotate.models import Job, Task
 from annotate.pages import deeds, inbox
 from annotate.pages.access import with_right
 from annotate.pages.around import manage_page
-from annotate.reports import jobs as told
 from annotate.reports import writing
+from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
 from annotate.work import jobs as work
+
+LEAST = 0.02  # of the work must be done before the rest is foretold
+UNITS = {"B": (1 << 20, "MB")}  # unit -> how many of it are told as one of another
+STATES = {"waiting": "waits", "running": "runs", "done": "done", "failed": "failed", "cancelled": "cancelled"}
+
+
+def title(job: Any, deed: str) -> str:
+    """What is done, and to what."""
+    about = job.given.get("task") or job.given.get("corpus") or job.given.get("name") or ""
+    return f"{deed}: {about}" if about else deed
+
+
+def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], asked: str = "") -> Table:
+    columns = (
+        Column("number", "job", SHORT, lambda job: Cell(str(job.pk), job.pk, url=address(job.pk))),
+        Column("action", "what", SHORT, lambda job: Cell(job.action, job.action)),
+        Column("about", "of", SHORT, lambda job: str(job.given.get("task") or job.given.get("name") or job.corpus)),
+        Column(
+            "state",
+            "state",
+            SHORT,
+            lambda job: Cell(STATES[job.state], job.state, mark="falsely" if job.state == "failed" else ""),
+        ),
+        Column("by", "begun by", SHORT, lambda job: str(job.by) if job.by else "the program"),
+        Column("at", "asked for", SHORT, lambda job: when(job.asked_at)),
+        Column("took", "took", SHORT, _took),
+        Column("said", "what came of it", SENTENCE, lambda job: " ".join([*job.warned[:1], *job.said[:1]])[:200]),
+    )
+    return table("Jobs", columns, jobs, slug="jobs", asked=asked)
+
+
+def _took(job: Any) -> Cell:
+    if not (job.began_at and job.ended_at):
+        return Cell("–")
+    seconds = (job.ended_at - job.began_at).total_seconds()
+    return Cell(duration(seconds), seconds)
+
+
+def duration(seconds: float) -> str:
+    """In the two largest units."""
+    whole = max(0, round(seconds))
+    if whole < 60:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def progress(of: Mapping[str, Any]) -> dict[str, Any]:
+    """of: as work/jobs.py has it. {"done", "total" (as for a bar; None if it is not known), "words", "said"}."""
+    done, total, unit = of["done"], of["total"], of["unit"]
+    size, name = UNITS.get(unit, (1, f"{unit}s"))
+    passed = of["at"] - of["began"]
+    told = []
+    if done or total:
+        amount = f"{done / size:,.0f}" + (f" of {total / size:,.0f}" if total else "")
+        told.append(f"{amount} {name}")
+    if done and passed > 1:
+        told.append(f"{done / size / passed:,.{0 if done / size / passed >= 10 else 1}f} {name} a second")
+        if total and done / total >= LEAST:
+            left = (total - done) * passed / done - max(0.0, time.time() - of["at"])
+            told.append(f"about {duration(left)} left")
+    return {"done": done, "total": total, "words": ", ".join(told), "said": of["said"]}
+
 
 SHOWN = 200  # jobs on the page, the newest
 
@@ -35,7 +102,7 @@ SHOWN = 200  # jobs on the page, the newest
 @with_right("manage")
 def jobs(request, _):
     listed = list(Job.objects.select_related("by")[:SHOWN])
-    table = told.jobs_table(listed, lambda job: reverse("manage-job", args=[job]), request.GET.get("sort", ""))
+    table = jobs_table(listed, lambda job: reverse("manage-job", args=[job]), request.GET.get("sort", ""))
     waiting = any(not job.has_ended for job in listed)
     return manage_page(request, "jobs", table=table, unwatched=waiting and not is_watched(), most=SHOWN)
 
@@ -57,9 +124,9 @@ def _told(job: Job) -> dict[str, Any]:
     files = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE and out.is_dir() else []
     return {
         "job": job,
-        "title": told.title(job, deeds.title_of(job)),
+        "title": title(job, deeds.title_of(job)),
         "command": working.command_of(action, job.given),
-        "progress": told.progress(work.progress(job)) if job.state == Job.RUNNING else None,
+        "progress": progress(work.progress(job)) if job.state == Job.RUNNING else None,
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
         "unwatched": not job.has_ended and not is_watched(),
         "warned": [deeds.in_words_of_page(sentence, action) for sentence in job.warned],

@@ -33,15 +33,17 @@ from annotate.pages.around import manage_page, shows_figures
 from annotate.pages.deeds import address
 from annotate.pages.errors import status_of
 from annotate.quality import agreement as agreeing
-from annotate.quality import declared_audits, filter_audits, honeypots
+from annotate.quality import (
+    agreement_report,
+    audit_report,
+    declared_audits,
+    filter_audits,
+    honeypots,
+    preference_report,
+)
 from annotate.quality import preferences as preferring
-from annotate.quality.classes import standing
+from annotate.quality.classes import standing, standing_table
 from annotate.quality.pauses import rule as rule_of
-from annotate.reports import agreement as agreement_report
-from annotate.reports import declared_audits as of_declared
-from annotate.reports import filter_audits as of_filter
-from annotate.reports import preferences as preference_report
-from annotate.reports.balanced_sets import standing_table
 from annotate.reports.tables import Cell, Table
 from annotate.work import pausing
 from annotate.work.accounts import check_may_change, may_change
@@ -61,10 +63,10 @@ class Audit(NamedTuple):
 # By what protects the numbers of a kind; that of the detectors' agreement is told in the admin.
 AUDITS = {
     "audit of declared labels": Audit(
-        "The audit of declared labels", declared_audits.report, of_declared.class_table, of_declared.words
+        "The audit of declared labels", declared_audits.report, audit_report.class_table, audit_report.declared_words
     ),
     "audit of a filter": Audit(
-        "The audit of the filter", filter_audits.report, of_filter.figures_table, of_filter.words
+        "The audit of the filter", filter_audits.report, filter_audits.figures_table, filter_audits.filter_words
     ),
 }
 

@@ -6,8 +6,7 @@ from typing import Any
 
 from django.http import Http404, HttpResponse
 
-from annotate.reports.csv_files import as_csv
-from annotate.reports.tables import Table
+from annotate.reports.tables import Table, as_csv
 
 MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # by which Excel knows UTF-8
 

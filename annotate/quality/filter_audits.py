@@ -5,12 +5,14 @@ core/filter_audit.py.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from annotate.core import stages
 from annotate.core.filter_audit import Part, audit
 from annotate.models import Task
+from annotate.reports.numbers import count, estimate
+from annotate.reports.tables import NUMBER, Cell, Column, Table, many, share, table
 from corpora.draws.part_draws import DRAWN, DROPPED, FILTER, FRAME, IDS, KEPT, SIDES
 from corpora.storage.layout import manifest_of
 from corpora.threads.scorers import filter_digest
@@ -95,3 +97,98 @@ def _counted(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
             part = DROPPED if unit.item.key in dropped else KEPT
             counts[unit.item.language, part, judged.label == task.kind.filtered] += 1
     return counts
+
+
+# --- sentences and a table
+
+NOT_DRAWN = "It was not drawn from what a filter kept and dropped, so nothing is told of a filter."
+OLD_FILTER = (
+    "Scores were imported since, and this is about the filter as it was before: about other sets of kept and dropped "
+    "pairs than the corpus has now."
+)
+
+
+def filter_words(audit: Mapping[str, Any]) -> list[str]:
+    """Sentences on the audit in all."""
+    kept, dropped, name = audit["kept"], audit["dropped"], audit["meant"]
+    unresolved = kept["unresolved"] + dropped["unresolved"]
+    drawn = (
+        f"The filter kept {many(kept['pairs'], 'pair')} and dropped {count(dropped['pairs'])}. Of those kept "
+        f"{_number_drawn(kept)} and of those dropped {_number_drawn(dropped)} were drawn by lot and mixed, so that "
+        "nobody who read them could tell which is which; "
+        f"{count(kept['read'])} and {count(dropped['read'])} of them have a label."
+    )
+    lacking = (
+        f"{many(unresolved, 'pair')} of the audit {'has' if unresolved == 1 else 'have'} no label, since people could "
+        f"not tell or are not done; the intervals hold whether or not these are {name}."
+    )
+    return [
+        *([] if audit["is_current"] else [OLD_FILTER]),
+        drawn,
+        *_filter_shares(kept, dropped, name),
+        _filter_recall(audit),
+        *([lacking] if unresolved else []),
+        f"A pair counts as {name} where most of those who read it said so; where most of them are mistaken, so are "
+        "these figures.",
+    ]
+
+
+def _number_drawn(part: Mapping[str, Any]) -> str:
+    return f"all {count(part['drawn'])}" if part["drawn"] == part["pairs"] else count(part["drawn"])
+
+
+def _filter_shares(kept: Mapping[str, Any], dropped: Mapping[str, Any], name: str) -> Iterator[str]:
+    share = kept["share"]
+    if share["value"] is not None and not kept["found"] and share["high"]:
+        yield (
+            f"None of the {count(kept['read'])} read of those kept is {name}: at most {share['high']:.2%} of all kept."
+        )
+    elif share["value"] is not None:
+        yield f"Of those kept {estimate(share)} are {name}{_certain(share)}."
+    share = dropped["share"]
+    if share["value"] is not None:
+        yield f"Of those dropped {estimate(share)} are {name}{_certain(share)}: the filter’s precision."
+
+
+def _filter_recall(audit: Mapping[str, Any]) -> str:
+    recall, name = audit["recall"], audit["meant"]
+    if recall["value"] is None:
+        nothing = all(audit[part]["share"]["value"] is not None for part in ("kept", "dropped"))
+        what = f"is not known: {f'nothing {name} was found' if nothing else 'too few were read'}"
+    elif recall["low"] is None:
+        what = f"can be anything: too few {name} pairs were found"
+    elif recall["value"] == 1 and recall["low"] < 1:
+        what = f"is at least {recall['low']:.1%}, since nothing {name} was found among those kept"
+    else:
+        what = f"is {estimate(recall)}{_certain(recall)}"
+    return f"The filter’s recall, of all {name} pairs the share that it dropped, {what}."
+
+
+def _certain(found: Mapping[str, Any]) -> str:
+    return ", which is certain, since all of them were read" if found["low"] == found["high"] else ""
+
+
+def _filter_read(part: str) -> Column:
+    def read(row: Mapping[str, Any]) -> str:
+        return f"{count(row[part]['read'])} of {count(row[part]['pairs'])}"
+
+    return Column(f"{part}_read", f"{part}: read of", NUMBER, read)
+
+
+def _filter_share(part: str, heading: str) -> Column:
+    return Column(f"{part}_share", heading, NUMBER, lambda row: share(row[part]["share"]))
+
+
+def figures_table(audit: Mapping[str, Any]) -> Table:
+    """A row for all pairs, and one for each language of which something was drawn."""
+    rows = [{"language": "", **audit}, *audit["languages"]]
+    name = audit["meant"]
+    columns = (
+        Column("language", "language", says=lambda row: Cell(row["language"] or "all")),
+        _filter_read("kept"),
+        _filter_share("kept", f"{name} of the kept, 95% interval"),
+        _filter_read("dropped"),
+        _filter_share("dropped", f"{name} of the dropped (precision)"),
+        Column("recall", "recall, 95% interval", NUMBER, lambda row: share(row["recall"])),
+    )
+    return table("The filter, by what people read", columns, rows)

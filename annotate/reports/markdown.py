@@ -3,7 +3,7 @@
 import json
 import re
 
-from annotate.reports.tables import NUMBER, Table
+from annotate.reports.tables import NOTE, NUMBER, Table
 
 
 def marked_down(words: str) -> str:
@@ -46,3 +46,37 @@ def parts(table: Table) -> dict:
         "rules": ["---:" if column.kind == NUMBER else "---" for column in table.columns],
         "rows": [[marked_down(cell.shown) for cell in row] for row in table.rows],
     }
+
+
+# --- tables in LaTeX, with the rules of the package booktabs; text from files is escaped
+
+
+_SPECIAL = {
+    "\\": r"\textbackslash{}", "{": r"\{", "}": r"\}", "$": r"\$", "&": r"\&", "#": r"\#", "_": r"\_", "%": r"\%",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "–": "--", "−": "$-$", "≈": r"$\approx$", "<": r"$<$",
+    ">": r"$>$", "’": "'",
+}  # fmt: skip
+
+
+def escaped(words: str) -> str:
+    return re.sub(r"[\\{}$&#_%~^–−≈<>’]", lambda found: _SPECIAL[found[0]], " ".join(words.split()))
+
+
+def as_latex(table: Table, caption: str) -> str:
+    """A table environment; columns of notes are left out."""
+    kept = [place for place, column in enumerate(table.columns) if column.kind != NOTE]
+    columns = [table.columns[place] for place in kept]
+    lines = [
+        r"\begin{table}",
+        r"\centering",
+        f"\\caption{{{escaped(caption)}}}",
+        f"\\begin{{tabular}}{{{''.join('r' if column.kind == NUMBER else 'l' for column in columns)}}}",
+        r"\toprule",
+        f"{' & '.join(escaped(column.heading) for column in columns)} \\\\",
+        r"\midrule",
+        *(f"{' & '.join(escaped(row[place].shown) for place in kept)} \\\\" for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}",
+        r"\end{table}",
+    ]
+    return "\n".join(lines) + "\n"

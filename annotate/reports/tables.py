@@ -2,10 +2,12 @@
 
 A table with a slug is sorted by a link in each heading, without a script: ?sort=people.-answers. On a page that offers
 it, a long one has a field by which its rows are filtered, ?find-people=ann, and each a link to its rows as CSV,
-?csv=people, which csv_files.py writes. How a table is written for a terminal is in terminal.py, for Markdown in
+?csv=people. How a table is written for a terminal is in terminal.py, for Markdown in
 markdown.py, for a page in templates/annotate/_table.html.
 """
 
+import csv
+import io
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,6 +19,7 @@ from django.utils.text import slugify
 
 from annotate.kinds.labels import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
+from corpora.core.records import FORMULA
 
 # Kinds of columns. A terminal leaves `name` out where it lacks the room, shortens `digest` and lists `note` below; on a
 # page `short` is not broken into lines, and `sentence` has room for its lines.
@@ -286,3 +289,37 @@ def many(number: int, noun: str) -> str:
 def are(number: int, one: str, several: str) -> str:
     """1 was, 2 were."""
     return f"{number:,} {one if number == 1 else several}"
+
+
+# --- tables as CSV for a spreadsheet, which must run none of their cells as a formula
+
+
+AS_TEXT = "'"  # before what a spreadsheet would else run
+
+
+def as_csv(table: Table) -> str:
+    """The headings and all rows that are found, in their order, the total last; numbers as they are sorted."""
+    headings = [column.heading for column in table.columns]
+    return written(headings, ([_value(*of) for of in zip(row, table.columns, strict=True)] for row in table.rows))
+
+
+def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+    """Cells that are text are made such that a spreadsheet takes them for text."""
+    made = io.StringIO()
+    writer = csv.writer(made, lineterminator="\r\n")
+    writer.writerow(map(_safe, headings))
+    writer.writerows([_safe(value) for value in row] for row in rows)
+    return made.getvalue()
+
+
+def _value(cell: Cell, column: Column) -> object:
+    """A number without separators, a time with its zone, and else the words, with the note that stands behind them."""
+    if isinstance(cell.by, datetime):
+        return cell.by.isoformat(timespec="seconds")
+    if column.kind == NUMBER and isinstance(cell.by, int | float):
+        return cell.by
+    return f"{cell.shown} ({cell.note})" if cell.note else cell.shown
+
+
+def _safe(value: object) -> object:
+    return f"{AS_TEXT}{value}" if isinstance(value, str) and value.startswith(FORMULA) else value

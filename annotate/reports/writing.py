@@ -5,7 +5,7 @@ evaluation_report.py decides what it says, and this module how it looks.
 
 from django.template.loader import render_to_string
 
-from annotate.reports import evaluation_report, latex
+from annotate.reports import evaluation_report, markdown
 from annotate.reports.markdown import marked_down, parts
 from annotate.reports.tables import many
 from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
@@ -71,7 +71,7 @@ def as_latex(report: dict) -> str:
     """The tables of figures, for a paper; those of many rows are left out."""
     shown = [each for each in evaluation_report.sections(report) if not each.paged and each.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
-        latex.as_latex(each, f"{evaluation_report.title(report)}: {section.title}, with 95% intervals")
+        markdown.as_latex(each, f"{evaluation_report.title(report)}: {section.title}, with 95% intervals")
         for section in shown
         for each in section.tables
         if len(each.rows) <= PAPER_ROWS

@@ -13,8 +13,8 @@ from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
 from annotate.quality.agreement import fitted, report, second_opinions, vote_shares
+from annotate.quality.agreement_report import sureness
 from annotate.quality.true_labels import UnknownLabel, _worse
-from annotate.reports.agreement import sureness
 from corpora.core import CorpusError
 
 pytestmark = pytest.mark.django_db

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from annotate.core.audits import Audit, bounds, error, is_over, overall_bounds, overall_error, slips_of, without_slips
 from annotate.core.estimation import UNKNOWN, Estimate, proportion
 from annotate.core.intervals import jeffreys
-from annotate.reports.audits_and_decoys import audit_table
+from annotate.quality.audit_report import audit_table
 from annotate.reports.markdown import parts
 from tests.annotate.test_estimation import holds, numbers, same
 

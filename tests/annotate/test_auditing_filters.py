@@ -12,7 +12,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality import filter_audits
-from annotate.reports.filter_audits import OLD_FILTER, words
+from annotate.quality.filter_audits import OLD_FILTER, filter_words
 from annotate.work import consenting
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
@@ -75,7 +75,7 @@ def test_a_size_is_refused_since_each_side_has_its_own(audited):
 def test_before_anybody_has_read_nothing_is_known_and_it_is_said_so(audited):
     found = filter_audits.report(audited())
     assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
-    assert "is not known: too few were read." in " ".join(words(found))
+    assert "is not known: too few were read." in " ".join(filter_words(found))
 
 
 def test_each_side_is_counted_by_itself(audited, ann):
@@ -88,9 +88,9 @@ def test_each_side_is_counted_by_itself(audited, ann):
     assert found["dropped"]["share"]["value"] == 1
     assert found["recall"]["high"] == 1
     assert re.search(
-        r"None of the 6 read of those kept is toxic: at most \d\d\.\d\d% of all kept\.", " ".join(words(found))
+        r"None of the 6 read of those kept is toxic: at most \d\d\.\d\d% of all kept\.", " ".join(filter_words(found))
     )
-    assert "is at least" in " ".join(words(found))
+    assert "is at least" in " ".join(filter_words(found))
 
 
 def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, ann):
@@ -111,7 +111,7 @@ def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, an
     assert found["kept"]["share"]["low"] == 0
     assert found["kept"]["share"]["high"] > 10 / 60
     assert found["recall"]["low"] < 0.5
-    assert "10 pairs of the audit have no label" in " ".join(words(found))
+    assert "10 pairs of the audit have no label" in " ".join(filter_words(found))
 
 
 def test_a_side_that_was_read_to_the_end_is_certain(audited, ann):
@@ -126,7 +126,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
-    told = words(filter_audits.report(task))
+    told = filter_words(filter_audits.report(task))
     capsys.readouterr()
     call_command("audit", "audit")
     command = capsys.readouterr().out

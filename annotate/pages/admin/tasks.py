@@ -20,20 +20,20 @@ from annotate.pages.access import may
 from annotate.pages.admin.base import ReadOnly
 from annotate.pages.around import being_counted
 from annotate.pages.desk import all_tasks
-from annotate.quality import audits, checks, declared_audits, decoys, filter_audits
-from annotate.reports import declared_audits as of_declared
-from annotate.reports import filter_audits as of_filter
-from annotate.reports.audits_and_decoys import (
+from annotate.quality import audit_report, audits, checks, declared_audits, decoys, filter_audits
+from annotate.quality.audit_report import (
+    NO_SECOND,
     NONE,
+    adjudicator_words,
     audit_plot,
     audit_table,
     audit_words,
+    check_table,
     decoy_plot,
     decoy_table,
     decoy_words,
-    over_limit,
+    reader_words,
 )
-from annotate.reports.checks import NO_SECOND, adjudicator_words, check_table, reader_words
 from annotate.reports.tables import Table
 
 # --- What a task's page shows of the checks on its numbers: its audit or its decoys, and those of people.
@@ -65,7 +65,8 @@ def _audit(task: Task) -> Checks:
     found = audits.report(task)
     empty = "Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened."
     title, words, table, plot = "The audit of agreement", audit_words(found), audit_table(found), audit_plot(found)
-    return Checks(title, words, table, plot, over_limit(found), empty, "explanation/audit")
+    over_limit = sorted(row["language"] for row in found["languages"] if row["over_limit"])
+    return Checks(title, words, table, plot, over_limit, empty, "explanation/audit")
 
 
 def _decoys(task: Task) -> Checks:
@@ -85,16 +86,26 @@ def _declared(task: Task) -> Checks:
     found = declared_audits.report(task)
     title = "The audit of declared labels"
     if not found:
-        return Checks(title, [], of_declared.EMPTY, NONE, [], of_declared.NONE_CHOSEN)
-    return Checks(title, of_declared.words(found), of_declared.class_table(found), NONE, [], "", "how-to/balanced-sets")
+        return Checks(title, [], audit_report.EMPTY, NONE, [], audit_report.NONE_CHOSEN)
+    return Checks(
+        title, audit_report.declared_words(found), audit_report.class_table(found), NONE, [], "", "how-to/balanced-sets"
+    )
 
 
 def _filter(task: Task) -> Checks:
     found = filter_audits.report(task)
     title = "The audit of the filter"
     if not found:
-        return Checks(title, [], of_filter.EMPTY, NONE, [], of_filter.NOT_DRAWN)
-    return Checks(title, of_filter.words(found), of_filter.figures_table(found), NONE, [], "", "how-to/audit-a-filter")
+        return Checks(title, [], audit_report.EMPTY, NONE, [], filter_audits.NOT_DRAWN)
+    return Checks(
+        title,
+        filter_audits.filter_words(found),
+        filter_audits.figures_table(found),
+        NONE,
+        [],
+        "",
+        "how-to/audit-a-filter",
+    )
 
 
 # The protections of a kind that a task's page shows; the others have their own pages for managers.

@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from annotate.kinds import Answer
 from annotate.quality import agreement
 from annotate.quality.agreement import MOST_LABELS, fitted, report, second_opinions
-from annotate.reports.agreement import doubts
+from annotate.quality.agreement_report import doubts
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.models import Concept

@@ -1,7 +1,10 @@
-"""What audits and decoys found, in words, tables and plots: for the admin's page, the command and the dataset card.
+"""What audits, decoys and checks of people found, as sentences, tables and plots for pages, commands and dataset cards.
 
-The reports come from quality/audits.py and decoys.py, or from a manifest. Nothing is counted here.
+The reports come from quality/audits.py, decoys.py, checks.py and declared_audits.py, or from a manifest.
 """
+
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from django.utils.safestring import SafeString
 
@@ -29,7 +32,7 @@ def audit_words(audit: dict) -> list[str]:
     """Sentences on the audit in all; none if nobody was asked."""
     rows = audit["languages"]
     agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
-    chosen = read + sum(row["unresolved"] for row in rows)
+    chosen = sum(map(_chosen, rows))
     if not chosen:
         return []
     words = [
@@ -70,7 +73,7 @@ def audit_table(audit: dict) -> Table:
         Column("language", "language", says=_marked),
         LANGUAGE[1],
         numbered("posts", "agreed on"),
-        Column("audited", "read", NUMBER, _read),
+        Column("audited", "read", NUMBER, lambda row: f"{count(row['audited'])} of {count(_chosen(row))}"),
         Column("error", "wrong, 95% interval", NUMBER, lambda row: share(row["error"])),
         Column("note", "", NOTE, lambda row: _audit_note(row, audit["limit"])),
     )
@@ -78,12 +81,11 @@ def audit_table(audit: dict) -> Table:
 
 
 def _marked(row: dict) -> Cell:
-    """The language; a row over the limit is set off."""
     return Cell(row["language"], row["language"], mark="stuck" if row["over_limit"] else "")
 
 
-def _read(row: dict) -> str:
-    return f"{count(row['audited'])} of {count(row['audited'] + row['unresolved'])}"
+def _chosen(row: dict) -> int:
+    return row["audited"] + row["unresolved"]
 
 
 def _in_order(audit: dict) -> list[dict]:
@@ -100,26 +102,19 @@ def _in_order(audit: dict) -> list[dict]:
 
 
 def _audit_note(row: dict, limit: float) -> str:
-    overruled = _overruled(row)
+    overruled = discarded = ""
+    if number := row.get("overruled"):
+        confirmations = many(row["checked"], "confirmation")
+        overruled = f"of {confirmations} that an adjudicator checked {are(number, 'was', 'were')} wrong"
     if row["over_limit"]:
         return "; ".join(filter(None, (f"more than {whole_percent(limit)} may be wrong", overruled)))
     if row["waiting"]:
         return "not done yet"
-    discarded = _discarded(row) if row["unresolved"] else ""
+    if row["unresolved"]:
+        low, high = map(percent, row["bounds"])
+        discarded = f"{count(row['unresolved'])} discarded; wrong in {low} to {high}, whatever these are"
     contested = "contested: people label all of it" if row["contested"] else ""
     return "; ".join(filter(None, (contested, overruled, discarded)))
-
-
-def _discarded(row: dict) -> str:
-    low, high = map(percent, row["bounds"])
-    return f"{count(row['unresolved'])} discarded; wrong in {low} to {high}, whatever these are"
-
-
-def _overruled(row: dict) -> str:
-    """Where an adjudicator overruled readers: each time stands for all that nobody checked."""
-    if not (number := row.get("overruled")):
-        return ""
-    return f"of {many(row['checked'], 'confirmation')} that an adjudicator checked {are(number, 'was', 'were')} wrong"
 
 
 def audit_plot(audit: dict) -> SafeString:
@@ -133,15 +128,13 @@ def whole_percent(share: float) -> str:
     return f"{100 * share:g}%"
 
 
-def over_limit(audit: dict) -> list[str]:
-    return sorted(row["language"] for row in audit["languages"] if row["over_limit"])
-
-
 def limit_words(audit: dict, task: str) -> list[str]:
     """Which languages are over the limit, and what became of them."""
-    limit, over = whole_percent(audit["limit"]), over_limit(audit)
-    contested = sorted(row["language"] for row in audit["languages"] if row["contested"])
-    read = sorted(row["language"] for row in audit["languages"] if row["all_read"])
+    limit = whole_percent(audit["limit"])
+    over, contested, read = (
+        sorted(row["language"] for row in audit["languages"] if row[key])
+        for key in ("over_limit", "contested", "all_read")
+    )
     words = []
     if contested:
         words.append(f"Contested, since more than {limit} may be wrong; people label all of it: {' '.join(contested)}.")
@@ -226,3 +219,129 @@ def _plotted(language: str, estimates: list[tuple[dict, int]]) -> Row:
     """estimates: each with the posts that it rests on, as people counted them."""
     marks = tuple(Mark(made["value"], made["low"], made["high"], posts) for made, posts in estimates)
     return Row(language, beside(language), marks)
+
+
+# --- checks of people who decide alone
+
+
+NO_SECOND = (
+    "There is one adjudicator, so no second opinion can be had on what adjudicators decide; make another person an "
+    "adjudicator."
+)
+
+
+def reader_words(checks: dict[str, Any]) -> Iterator[str]:
+    """Sentences on readers in all."""
+    found = checks["overall"]
+    chosen = found["checked"] + found["waiting"] + found["unresolved"]
+    if not found["alone"] + chosen:
+        yield "No post was decided by one reader alone."
+        return
+    yield f"One reader alone decided {many(found['alone'], 'post')}."
+    if not chosen:
+        yield "None was checked, so it is not known how often a reader alone is wrong."
+        return
+    otherwise = f"{count(found['otherwise'])} of these otherwise than the reader ({estimate(found['error'])})"
+    number = f"{count(found['checked'])} done{' so far' if found['waiting'] else ''}"
+    done = f"{number}, {otherwise}" if found["checked"] else "none so far" if found["waiting"] else "none has a label"
+    yield (
+        f"Of {many(chosen, 'more post')}, chosen by lot, an adjudicator decides each again and sees neither votes nor "
+        f"the answer: {done}."
+    )
+
+
+def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
+    """Sentences on adjudicators."""
+    found = checks["adjudicators"]
+    if not found["decisions"]:
+        yield "No adjudicator has decided anything."
+        return
+    yield f"Adjudicators decided {many(found['decisions'], 'post')}."
+    if found["seconded"]:
+        yield (
+            f"A second adjudicator decided {count(found['seconded'])} of these too and did not see the first decision, "
+            f"{count(found['differed'])} of them otherwise ({estimate(found['error'])})."
+        )
+    else:
+        yield "No second adjudicator decided any of these, so it is not known how often adjudicators differ."
+    if found["waiting"]:
+        yield f"{many(found['waiting'], 'post')} still {'waits' if found['waiting'] == 1 else 'wait'} for another one."
+
+
+def check_table(checks: dict[str, Any]) -> Table:
+    """A row for each language in whose queue one reader has decided something, or is to be checked."""
+    columns = (
+        *LANGUAGE,
+        numbered("alone", "decided alone"),
+        numbered("checked", "checked"),
+        Column("error", "otherwise, 95% interval", NUMBER, lambda row: share(row["error"])),
+        Column("note", "", NOTE, _check_note),
+    )
+    some = ("alone", "checked", "waiting", "unresolved")
+    rows = [row for row in checks["languages"] if any(row[key] for key in some)]
+    return table(many(len(rows), "language"), columns, rows)
+
+
+def _check_note(row: dict[str, Any]) -> str:
+    waiting = f"not done yet: {count(row['waiting'])}" if row["waiting"] else ""
+    discarded = f"discarded, and so not counted: {count(row['unresolved'])}" if row["unresolved"] else ""
+    return "; ".join(filter(None, (waiting, discarded)))
+
+
+# --- the audit of declared labels
+
+
+NONE_CHOSEN = "Nobody has read these documents to check their labels, so how often they are wrong is not known."
+EMPTY = table("", (), ())
+
+
+def declared_words(audit: Mapping[str, Any]) -> list[str]:
+    """Sentences on the audit in all."""
+    said = [
+        f"{many(audit['documents'], 'document')} came with a label. {count(audit['chosen'])} of them were chosen by "
+        f"lot, in each language and class, for people who were not told their labels; {count(audit['audited'])} have "
+        "been labelled to the end."
+    ]
+    if audit["error"]["value"] is not None:
+        said.append(
+            f"Of all these labels {estimate(audit['error'])} are wrong, each language and class weighted by its "
+            "documents."
+        )
+    if unresolved := audit["unresolved"]:
+        said.append(
+            f"{many(unresolved, 'document')} of the audit {'is' if unresolved == 1 else 'are'} not done yet, or left "
+            "out since people could not tell; the intervals hold whether their labels are right or wrong."
+        )
+    return said
+
+
+_DECLARED = (
+    numbered("documents", "documents"),
+    Column("audited", "audited", NUMBER, lambda row: f"{count(row['audited'])} of {count(row['chosen'])}"),
+    numbered("wrong", "wrong"),
+    Column("error", "wrong of all, 95% interval", NUMBER, lambda row: share(row["error"])),
+)
+
+
+def class_table(audit: Mapping[str, Any]) -> Table:
+    rows = audit["classes"]
+    return table(f"{len(rows)} classes", (Column("class", "declared"), *_DECLARED), rows)
+
+
+def language_table(audit: Mapping[str, Any]) -> Table:
+    rows = audit["languages"]
+    return table(many(len(rows), "language"), (*LANGUAGE, *_DECLARED), rows)
+
+
+def found_table(audit: Mapping[str, Any]) -> Table:
+    """Declared against found: a row for each declared class, a column for each answer that somebody found."""
+    numbers = {(row["declared"], row["found"]): row["documents"] for row in audit["found"]}
+    declared = [row["class"] for row in audit["classes"]]
+    others = [row["found"] for row in audit["found"] if row["found"] not in declared]
+    labels = [*declared, *dict.fromkeys(others)]
+
+    def column(label: str) -> Column:
+        return numbered(f"found {label}", label, lambda row: numbers.get((row, label), 0))
+
+    columns = (Column("declared", "declared", says=lambda row: row), *(column(label) for label in labels))
+    return table("Audited documents, by what was declared (rows) and found (columns)", columns, declared)
