@@ -134,11 +134,11 @@ MIDDLEWARE = [
     "annotate.pages.middleware.InTurnMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
-    "annotate.pages.tongues.TongueMiddleware",
+    "annotate.pages.middleware.TongueMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "annotate.pages.login.LogInMiddleware",
+    "annotate.pages.account.LogInMiddleware",
     "annotate.pages.middleware.PreferencesMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -213,8 +213,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
     {"NAME": "annotate.work.passwords.NewPasswordEndsTheRest"},
 ]
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.sessions.PasswordBackend"]
-SESSION_ENGINE = "annotate.pages.sessions"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.credentials.PasswordBackend"]
+SESSION_ENGINE = "annotate.pages.credentials"
 # Whoever guesses from elsewhere does not keep the person out: a name waits only at the address of the wrong attempts.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
@@ -222,7 +222,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=30)
 # The page says how long; further attempts do not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "annotate.pages.throttles.address_of"
+AXES_CLIENT_IP_CALLABLE = "annotate.pages.credentials.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
 # Of people no more is kept than the wrong attempts of the last half hour, and of these nothing that was typed as a
 # password, which may be the right one of another site.
@@ -292,7 +292,7 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
     ) from error
 
 # What managers upload goes straight into the data folder.
-FILE_UPLOAD_HANDLERS = ["annotate.pages.inbox.ToInbox"]
+FILE_UPLOAD_HANDLERS = ["annotate.pages.action_forms.ToInbox"]
 UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # bytes of a file
 
 STATIC_URL = "static/"
@@ -321,16 +321,16 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "annotate.pages.tokens.TokenAuthentication",
+        "annotate.pages.credentials.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.throttles.PerMinute"],
-    "DEFAULT_METADATA_CLASS": "annotate.pages.metadata.NoMetadata",
-    "EXCEPTION_HANDLER": "annotate.pages.errors.api_exception_handler",
+    "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.credentials.PerMinute"],
+    "DEFAULT_METADATA_CLASS": "annotate.pages.credentials.NoMetadata",
+    "EXCEPTION_HANDLER": "annotate.pages.access.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }
 # Requests a minute. A program that takes and answers one unit after another does not come to so many: a request takes

@@ -20,14 +20,14 @@ from django.utils.translation import trim_whitespace
 from annotate.core import stages
 from annotate.kinds import KINDS
 from annotate.kinds.kind import NOUGHT, SPACE
-from annotate.pages.choosing import VIEWS
+from annotate.pages.concept_picker import VIEWS
 from corpora.core.languages import LANGUAGES, LISTED
 
 HOME = Path(__file__).resolve().parents[1]
 LOCALE = HOME / "locale"
 # Name of what marks a sentence in a module -> the places of context, sentence and plural among its arguments.
 MARKS = {
-    **dict.fromkeys(("_", "gettext", "gettext_lazy", "gettext_noop"), (None, 0, None)),
+    **dict.fromkeys(("_", "_lazy", "gettext", "gettext_lazy", "gettext_noop"), (None, 0, None)),
     "ngettext": (None, 0, 1),
     "Wrong": (None, 0, 1),
     "pgettext": (0, 1, None),
@@ -64,8 +64,7 @@ def _of_tables() -> Iterator[tuple[str, Message]]:
         "kinds/languages.py": [words for kind in kinds for words in (*kind.reasons.values(), kind.title)],
         "kinds/": [head for kind in KINDS.values() for head in kind.list_heads],
         "kinds/kind.py": [SPACE.cap, NOUGHT.cap],
-        "pages/choosing.py": VIEWS,
-        "pages/concept_rows.py": ["broader", "related"],
+        "pages/concept_picker.py": [*VIEWS, "broader", "related"],
         "the list of languages": [LANGUAGES[code].name for code in sorted(LISTED)],
     }
     for place, listed in tables.items():

@@ -41,7 +41,7 @@ from annotate.goldsets.compared import PREFERRED, REPLIES
 from annotate.goldsets.concepts import CHOSEN, SUPPORT
 from annotate.kinds import KINDS, files, parts
 from annotate.kinds.kind import STYLES
-from annotate.pages.errors import OTHER_CODES, status_of
+from annotate.pages.access import OTHER_CODES, status_of
 from annotate.program import COMMANDS
 
 BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"

@@ -1,11 +1,12 @@
-"""Annotators' pages: home, the queue, sheets. What they answered is in history.py, guidelines and tests in
-qualification.py.
+"""Annotators' pages: home, the queue, sheets. Past answers are in self_service.py, guidelines and
+tests in qualification_test.py.
 
 GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect.
 """
 
 from collections import Counter
 
+from django.contrib import messages
 from django.db.models import Exists, OuterRef
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -16,10 +17,17 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
 from annotate.figures.personal_progress import Progress
 from annotate.models import Guidelines, Task
-from annotate.pages import choosing, keys, replies, showing
-from annotate.pages.access import annotator_of, check_right, may, with_permit, with_task
-from annotate.pages.errors import status_of
-from annotate.pages.forms import active_seconds, whole_number
+from annotate.pages import concept_picker, item_view
+from annotate.pages.access import (
+    active_seconds,
+    annotator_of,
+    check_right,
+    may,
+    status_of,
+    whole_number,
+    with_permit,
+    with_task,
+)
 from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
 from annotate.work import eligible, flagging, judging, notes
@@ -55,7 +63,7 @@ def home(request):
         "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
         **_rest(annotator),
-        **replies.told(found),
+        **replies_and_notes(found),
     }
     return render(request, "annotate/home.html", context)
 
@@ -119,7 +127,7 @@ def may_do(permit: Permit, own: Progress, trials=None) -> dict:
     return {
         "may_work": task.is_open and bool(permit.queues),
         "states": states,
-        "tests": showing.tests_to_come(states, own.behind_tests),
+        "tests": item_view.tests_to_come(states, own.behind_tests),
     }
 
 
@@ -137,7 +145,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
         last = None
     if last:
         last.unit.task = task
-    [last_said] = showing.said([last], permit.annotator, task.kind)
+    [last_said] = item_view.said([last], permit.annotator, task.kind)
     context = {
         "task": task,
         "on_sheet": on_sheet,
@@ -152,17 +160,17 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
         asked = leases[0].unit.asked
         context["changed"] = bool(asked and last and last.unit.asked != asked)
         if on_sheet:
-            context |= showing.sheet(leases, permit)
+            context |= item_view.sheet(leases, permit)
         else:
-            context |= showing.question(leases[0], permit, posted, request.headers.get("Assay-Shown"))
+            context |= item_view.question(leases[0], permit, posted, request.headers.get("Assay-Shown"))
             context["flag_kept"] = "Assay-Flag" in request.headers
     language = shown.item.language if shown else ""
     turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
     if turned or not request.htmx:
         # In the language of the record on the screen.
-        context |= showing.guidelines(task, language)
+        context |= item_view.guidelines(task, language)
     if not request.htmx:
-        context |= {"keys": keys.of_queue(task, on_sheet=on_sheet), **_rest(permit.annotator)}
+        context |= {"keys": item_view.of_queue(task, on_sheet=on_sheet), **_rest(permit.annotator)}
         context["notes"] = notes.to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
@@ -236,7 +244,7 @@ def _answer(request, permit, comment: str):
     """What the form says; None: skip."""
     if "skip" in request.POST:
         return None
-    return choosing.read_answer(permit.task.kind, request.POST, comment)
+    return concept_picker.read_answer(permit.task.kind, request.POST, comment)
 
 
 @require_POST
@@ -280,7 +288,7 @@ def choose(request, permit):
     if lease is None or permit.task.vocabulary_id is None:
         raise NotFound(_("You have not been given such a unit."))
     if request.htmx:
-        panel = choosing.of_unit(lease.unit, permit, request.POST)
+        panel = concept_picker.of_unit(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _again(request, permit, lease)
 
@@ -347,7 +355,7 @@ def judge_sheet(request, annotator, task):
         raise InvalidAnswer(_("The form did not say which posts it answers. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in given}
     refused = judging.judge_sheet(annotator, task, answers, active_seconds(request))
-    outcome = showing.sheet_outcome(len(answers), refused)
+    outcome = item_view.sheet_outcome(len(answers), refused)
     leases = handing_out.take_sheet(annotator, task)
     # Without htmx, refusals are shown at once: a reload would send the form again, which changes nothing.
     if request.htmx or refused:
@@ -360,3 +368,41 @@ def _mark(task, said: str | None):
     if not said:
         raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
     return None if said == "skip" else judging.read_answer(task.kind, [said])
+
+
+# --- Replies and notes to annotators, and disturbing posts
+
+
+def replies_and_notes(permits) -> dict:
+    """What _messages.html shows of one person's replies and notes on their first page."""
+    return {"replies": list(flagging.replies(permits[0].annotator)), "notes": notes.to_read(permits)} if permits else {}
+
+
+@require_POST
+def put_reply_away(request, flag):
+    flagging.put_away(check_right(request.user, "annotate"), flag)
+    return redirect("home")
+
+
+@require_POST
+def put_note_away(request, note):
+    """Field: queue, where it was read above the queue of its task."""
+    found = notes.put_away(check_right(request.user, "annotate"), note)
+    return redirect("queue", task=found.task.name) if "queue" in request.POST else redirect("home")
+
+
+@require_POST
+def take_disturbing(request):
+    """Field: takes, yes or no: whether the person asks for what others found disturbing."""
+    annotator, said = check_right(request.user, "annotate"), request.POST.get("takes")
+    if said not in ("yes", "no"):
+        raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
+    takes = said == "yes"
+    flagging.take_disturbing(annotator, takes=takes)
+    messages.success(
+        request,
+        _("From now on you may be given what others found disturbing.")
+        if takes
+        else _("You are given nothing more that others found disturbing."),
+    )
+    return redirect("account")

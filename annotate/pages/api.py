@@ -20,7 +20,7 @@ from annotate.figures import personal_progress
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task, Trial
 from annotate.pages.access import check_right, with_permit, with_task
-from annotate.pages.concept_rows import Listing
+from annotate.pages.concept_picker import Listing
 from annotate.pages.serializers import (
     REFUSED,
     AnsweredSerializer,

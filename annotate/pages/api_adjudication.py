@@ -14,7 +14,7 @@ from rest_framework.response import Response
 
 from annotate.core.refusals import NotFound
 from annotate.models import Judgment
-from annotate.pages import bench
+from annotate.pages import adjudicators
 from annotate.pages.access import with_task
 from annotate.pages.serializers import (
     REFUSED,
@@ -165,7 +165,7 @@ class DossierSerializer(DisputedSerializer):
 
     @staticmethod
     def row(unit, annotator):
-        known = bench.dossier(unit, annotator)
+        known = adjudicators.dossier(unit, annotator)
         hidden = known["open"] or known["blind"]
         return DisputedSerializer.row(unit) | {
             **{name: known[name] for name in ("blind", "open", "own")},

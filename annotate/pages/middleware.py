@@ -1,21 +1,25 @@
-"""What holds for every answer: nobody keeps it, acts take turns, and a refused act becomes a page that says why."""
+"""Rules for every response: no cache keeps it, writes take turns, a refusal becomes a page, a language is chosen."""
 
 from contextlib import ExitStack, nullcontext, suppress
 from threading import BoundedSemaphore, Lock
 
 from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
 from django.core.exceptions import SuspiciousOperation
 from django.http import UnreadablePostError
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone, translation
+from django.utils.cache import patch_vary_headers
+from django.utils.translation import get_language, get_language_from_request, override
 from django.utils.translation import gettext as _
+from django.views.decorators.http import require_POST
+from django.views.i18n import set_language
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
-from annotate.pages.access import may
-from annotate.pages.errors import API, busy, status_of
-from annotate.pages.login import nearest
-from annotate.pages.tongues import is_english
+from annotate.kinds.tongues import ENGLISH
+from annotate.pages.access import API, busy, may, status_of
+from annotate.pages.account import nearest
 from annotate.work.personal import preferences_of
 
 NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # as Django's never_cache says it
@@ -196,3 +200,35 @@ def csrf_failure(request, reason=""):
     """Django's own page speaks of cookies and DEBUG to people whose page is merely older than their session."""
     sentence = _("This page is older than your session, so nothing was done. Reload it and try again.")
     return refused(request, NotAllowed(sentence))
+
+
+# --- The language of a page: the browser's, or the one chosen before the login. Pages of managers, the API and the
+# documentation are English. Texts of kinds are translated in kinds/tongues.py, all others in the catalogs of locale/.
+
+# Addresses of whose pages there is no other language.
+IN_ENGLISH = ("/manage/", "/admin/", "/api/", "/docs/")
+
+
+def is_english(path: str) -> bool:
+    """Whether what stands at an address speaks English alone."""
+    return path.startswith(IN_ENGLISH)
+
+
+class TongueMiddleware:
+    """Chooses by address, cookie and browser, in this order; without a statement of the database."""
+
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+    def __call__(self, request):
+        spoken = ENGLISH if is_english(request.path_info) else get_language_from_request(request)
+        with override(spoken):
+            request.LANGUAGE_CODE = get_language()
+            response = self.get_response(request)
+        response.headers.setdefault("Content-Language", spoken)
+        patch_vary_headers(response, ("Accept-Language",))
+        return response
+
+
+# Keeps the language in a cookie, and leads back to where the form stood.
+choose = login_not_required(require_POST(set_language))

@@ -18,10 +18,9 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.figures.figure_cache import forget
 from annotate.kinds.labels import label_name
 from annotate.models import Flag, Judgment, Task
-from annotate.pages.access import check_right, may, with_task
-from annotate.pages.around import manage_page
-from annotate.pages.bench import DONE
-from annotate.pages.forms import whole_number
+from annotate.pages.access import check_right, may, whole_number, with_task
+from annotate.pages.adjudicators import DONE
+from annotate.pages.dashboard import manage_page
 from annotate.work import flagging, notes
 from annotate.work.routes import read_in
 

@@ -1,4 +1,4 @@
-"""What any template may say: the question of a task as pages/showing.py makes it, names of languages, the version."""
+"""What any template may say: the question of a task as pages/item_view.py makes it, names of languages, the version."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -13,12 +13,12 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotate.kinds.labels import label_name
-from annotate.pages import showing
+from annotate.pages import item_view
 from corpora.system import VERSION
 
 register = template.Library()
-register.filter("question", showing.question_about)
-register.filter("titled", showing.title_of)
+register.filter("question", item_view.question_about)
+register.filter("titled", item_view.title_of)
 # No `language_name`: the tags of i18n have a filter of that name, which knows Django's languages alone.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")

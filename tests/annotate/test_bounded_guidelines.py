@@ -6,7 +6,7 @@ from annotate.actions.action import ActionError
 from annotate.actions.open_task import read_guidelines
 from annotate.core.guidelines import MOST_BYTES, fault
 from annotate.core.refusals import InvalidAnswer
-from annotate.pages import showing
+from annotate.pages import item_view
 from annotate.quality.guidelines import new_version
 from tests.annotate.conftest import DISPUTED
 
@@ -41,7 +41,7 @@ def test_ordinary_guidelines_are_taken(text):
 
 
 def test_a_version_is_rendered_once():
-    showing.markdown.cache_clear()
-    shown = [showing.markdown("# Read this, **all** of it") for _ in range(3)]
+    item_view.markdown.cache_clear()
+    shown = [item_view.markdown("# Read this, **all** of it") for _ in range(3)]
     assert shown[0] == "<h1>Read this, <strong>all</strong> of it</h1>\n"
-    assert (showing.markdown.cache_info().misses, showing.markdown.cache_info().hits) == (1, 2)
+    assert (item_view.markdown.cache_info().misses, item_view.markdown.cache_info().hits) == (1, 2)

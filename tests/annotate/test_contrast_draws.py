@@ -9,7 +9,7 @@ from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.kinds.designs import DRAW_OPTIONS
 from annotate.models import Task
-from annotate.pages import deeds
+from annotate.pages import action_forms
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.predictors import find_predictor, predicted_labels
@@ -129,5 +129,5 @@ def test_an_empty_label_of_a_record_is_imported_as_a_refusal(reviews, tmp_path):
 
 
 def test_the_page_of_a_new_task_offers_the_predictors_of_the_corpus(reviews):
-    offered = deeds.choices_of("open_task", DRAW_OPTIONS["systems"])
+    offered = action_forms.choices_of("open_task", DRAW_OPTIONS["systems"])
     assert {("first@1", "first@1"), ("second@1", "second@1")} <= {*offered}

@@ -102,9 +102,8 @@ OF_OTHERS = {
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),
     *("modelled", "preferences", "true_labels", "with_suggestions", "audits", "declared_audits"),
     # pages/
-    *("api", "api_adjudication", "docs", "keeping", "managers", "metadata", "preview", "serializers"),
-    *("throttles", "tokens", "deeds", "desk", "inbox", "questions", "setting_up"),
-    *("pages/accounts", "jobs", "around", "offering"),
+    *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "credentials", "dashboard"),
+    *("job_pages", "questions", "serializers", "task_configuration", "task_reports", "task_setup"),
 }
 KINDS = ("concepts", "declared", "language", "languages", "preferences", "verify", "forms/choice", "forms/labels")
 MODULES = [

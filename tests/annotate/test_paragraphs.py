@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.pages.showing import LONGEST, paragraphs
+from annotate.pages.item_view import LONGEST, paragraphs
 
 
 def test_short_lines_are_paragraphs_as_they_are():

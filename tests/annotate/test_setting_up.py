@@ -19,7 +19,7 @@ from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
 from annotate.models import Job
-from annotate.pages import deeds, inbox
+from annotate.pages import action_forms
 from annotate.work.new_task import imagined_task
 from annotate.work.opening import open_tasks
 from corpora.storage.layout import manifest_of
@@ -42,7 +42,7 @@ def arrived(name="posts.jsonl", content=ROWS):
 
 def lying():
     """All files of the inbox, those under way too."""
-    return sorted(path.name for path in inbox.folder().iterdir())
+    return sorted(path.name for path in action_forms.folder().iterdir())
 
 
 def told(response):
@@ -55,7 +55,7 @@ def importing(desk, **said):
 
 
 def lay(name="posts.jsonl", content=ROWS):
-    path = inbox.folder() / name
+    path = action_forms.folder() / name
     path.write_bytes(content)
     return path
 
@@ -66,8 +66,8 @@ def lay(name="posts.jsonl", content=ROWS):
 def test_an_uploaded_file_lies_in_the_inbox_and_leads_to_its_columns(desk):
     response = desk.post(NEW, {"upload-file": arrived()})
     assert response.url == f"{NEW}?file=posts.jsonl"
-    assert ((inbox.folder() / "posts.jsonl").read_bytes(), lying()) == (ROWS, ["posts.jsonl"])
-    assert (inbox.folder() / "posts.jsonl").stat().st_mode & 0o077 == 0
+    assert ((action_forms.folder() / "posts.jsonl").read_bytes(), lying()) == (ROWS, ["posts.jsonl"])
+    assert (action_forms.folder() / "posts.jsonl").stat().st_mode & 0o077 == 0
     assert "one" in told(desk.get(response.url))
 
 
@@ -130,7 +130,7 @@ def test_of_a_tab_that_was_closed_during_the_upload_nothing_stays(live_server, c
     )
     with socket.create_connection(("localhost", urlsplit(live_server.url).port), HANGS) as tab:
         tab.sendall(head.encode() + b"x" * 2_000_000)
-        until(lambda: any(path.stat().st_size for path in inbox.folder().iterdir()))
+        until(lambda: any(path.stat().st_size for path in action_forms.folder().iterdir()))
     until(lambda: lying() == [])
 
 
@@ -194,7 +194,7 @@ def test_a_file_that_cannot_be_read_is_told_before_anything_is_begun(desk, name,
     response = desk.get(NEW, {"file": name})
     assert (response.status_code, why in told(response)) == (400, True)
     # Where it lies is of no use to anybody, and where the data are is nobody's business.
-    assert str(inbox.folder()) not in told(response)
+    assert str(action_forms.folder()) not in told(response)
 
 
 def test_a_file_broken_in_the_middle_is_taken_not_at_all_and_the_job_says_where(desk):
@@ -216,16 +216,18 @@ def test_a_name_that_no_corpus_can_have_is_refused_by_the_job_in_a_sentence(desk
 # --- forms of actions
 
 
-@pytest.mark.parametrize("name", list(deeds.DEEDS))
+@pytest.mark.parametrize("name", list(action_forms.DEEDS))
 def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, name):
     response = desk.get(reverse("manage-do", args=[name]))
     assert response.status_code == 200
     page = told(response)
-    deed, action = deeds.deed_named(name)
+    deed, action = action_forms.deed_named(name)
     for option in action.options:
         # Of what may be chosen, an empty list shows nothing but the name.
         shown = f'name="{option.name}"' in page or f"help-{option.name}" in page
-        assert shown is (option.name not in (*deed.hidden, deeds.TRY) or option.name == deeds.TRY), option.name
+        assert shown is (option.name not in (*deed.hidden, action_forms.TRY) or option.name == action_forms.TRY), (
+            option.name
+        )
     assert [
         each for each in (*deed.first, *deed.hidden) if each not in {option.name for option in action.options}
     ] == []
@@ -247,7 +249,7 @@ def test_tasks_of_one_title_are_told_apart_where_they_are_chosen(desk, make_task
 
 def test_only_what_detectors_read_can_be_prelabelled(desk, demo_corpus, make_records_task):
     make_records_task()
-    assert deeds.CHOICES["prelabel", "corpus"]() == [(demo_corpus.name, demo_corpus.name)]
+    assert action_forms.CHOICES["prelabel", "corpus"]() == [(demo_corpus.name, demo_corpus.name)]
 
 
 def test_an_impossible_option_is_refused_in_the_words_of_the_form_and_what_was_said_stays(desk, demo_corpus):
@@ -266,7 +268,7 @@ def test_what_is_not_among_the_choices_cannot_be_chosen(desk):
 
 @pytest.mark.parametrize(
     ("name", "option"),
-    [(name, option.name) for name in deeds.DEEDS for option in by_name()[name].options if option.is_file],
+    [(name, option.name) for name in action_forms.DEEDS for option in by_name()[name].options if option.is_file],
 )
 @pytest.mark.parametrize("path", ["{}", "a={}"])
 def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, option, path):
@@ -274,21 +276,21 @@ def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, 
     secret.write_text("hello\tthe salary list\n")
     form = QueryDict(mutable=True)
     form[option] = path.format(secret)
-    if option in deeds.deed_named(name)[0].hidden:
-        assert deeds.given_by(name, form) == {}
+    if option in action_forms.deed_named(name)[0].hidden:
+        assert action_forms.given_by(name, form) == {}
         return
     with pytest.raises(ActionError, match="cannot be chosen here any more"):
-        deeds.given_by(name, form)
+        action_forms.given_by(name, form)
 
 
 def test_files_of_systems_are_chosen_from_the_inbox(desk):
     chosen = [str(lay("ours.tsv")), str(lay("theirs.tsv"))]
     form = QueryDict(mutable=True)
     form.setlist("systems", chosen)
-    assert deeds.given_by("open_task", form) == {"systems": chosen}
+    assert action_forms.given_by("open_task", form) == {"systems": chosen}
     (field,) = [
         each
-        for each in [field for group in deeds.form("open_task", {})[1].values() for field in group]
+        for each in [field for group in action_forms.form("open_task", {})[1].values() for field in group]
         if each.name == "systems"
     ]
     assert (field.kind, field.is_file) == ("choices", True)

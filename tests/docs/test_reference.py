@@ -25,7 +25,7 @@ from annotate.kinds.parts import ANSWER_KEYS
 from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
 from annotate.pages import api
-from annotate.pages.errors import OTHER_CODES
+from annotate.pages.access import OTHER_CODES
 from annotate.program import COMMANDS, NAMES
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, page_text, sections, text_of
 

@@ -10,7 +10,7 @@ from annotate.actions.commands import ActionCommand
 from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.telling import tell
-from annotate.pages.preview import languages_of, preview, usual_language
+from annotate.pages.task_setup import languages_of, preview, usual_language
 from corpora.storage.layout import write_whole
 
 MARK = '<meta name="generator" content="check_kind">'  # of the page's template: what may be written over

@@ -18,8 +18,7 @@ from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from annotate.pages.access import may
 from annotate.pages.admin.base import ReadOnly
-from annotate.pages.around import being_counted
-from annotate.pages.desk import all_tasks
+from annotate.pages.dashboard import all_tasks, being_counted
 from annotate.quality import audit_report, audits, checks, declared_audits, decoys, filter_audits
 from annotate.quality.audit_report import (
     NO_SECOND,

@@ -17,7 +17,7 @@ from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
-from annotate.pages import inbox
+from annotate.pages import action_forms
 from annotate.quality.qualification import next_question
 from annotate.work import accounts, flagging, jobs, notes
 from annotate.work.adjudication import settle
@@ -189,7 +189,7 @@ class World:
     @staticmethod
     def make_jobs(manager):
         """A corpus of a file of which one row was rejected; a job that made a file, and one that waits."""
-        path = inbox.folder() / "posts.csv"
+        path = action_forms.folder() / "posts.csv"
         path.write_text("id,text\n1,Guten Morgen\n2,\n")
         call_command("import_corpus", "july", path, licence="CC0-1.0", max_rejects="1", verbosity=0)
         done, waits = (jobs.begin("close", {"task": "task"}, corpus="", by=manager) for _ in range(2))

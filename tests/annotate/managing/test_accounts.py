@@ -10,7 +10,7 @@ from django.core.files.uploadedfile import SimpleUploadedFile
 from django.utils import timezone
 
 from annotate.models import Annotator
-from annotate.pages import accounts as pages
+from annotate.pages import account_administration as pages
 from annotate.work import accounts
 from annotate.work.languages import unknown_code
 from tests.annotate.managing.acts import words

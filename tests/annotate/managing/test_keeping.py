@@ -7,7 +7,7 @@ import pytest
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import figure_cache
 from annotate.kinds import Answer
-from annotate.pages import managers
+from annotate.pages import task_reports
 from annotate.work.judging import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
@@ -116,7 +116,7 @@ def test_a_manager_sees_at_once_what_they_decided(read, monkeypatch):
 def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(read, monkeypatch):
     monkeypatch.setattr(figure_cache, "LARGE", 3)
     read.answer()
-    begun, decided, count = threading.Event(), threading.Event(), managers._progress_of
+    begun, decided, count = threading.Event(), threading.Event(), task_reports._progress_of
 
     def slowly(task):
         found = count(task)
@@ -124,7 +124,7 @@ def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(re
         decided.wait(HANGS)
         return found
 
-    monkeypatch.setattr(managers, "_progress_of", slowly)
+    monkeypatch.setattr(task_reports, "_progress_of", slowly)
     assert "being counted" in read()
     assert begun.wait(HANGS)
     read.client.post(f"/manage/tasks/{read.task.name}/people/{read.ann.pk}/void/", {"reason": "She guessed."})
@@ -146,8 +146,8 @@ def test_the_page_of_all_tasks_keeps_its_figures_too(read, monkeypatch, make_tas
 @pytest.mark.django_db(transaction=True)
 def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypatch):
     monkeypatch.setattr(figure_cache, "LARGE", 3)
-    looked, count = threading.Event(), managers._progress_of
-    monkeypatch.setattr(managers, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
+    looked, count = threading.Event(), task_reports._progress_of
+    monkeypatch.setattr(task_reports, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
     first = read.client.get(f"/manage/tasks/{read.task.name}/")
     assert "being counted" in first.text
     assert first["Refresh"] == "1"
@@ -164,7 +164,7 @@ def test_whoever_asks_is_told_that_counting_failed_and_the_next_has_it_counted_a
         raise InvalidAnswer("Not today.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(managers, "_progress_of", fail)
+        patched.setattr(task_reports, "_progress_of", fail)
         assert "Not today." in counted(read)
     assert done(counted(read)) == "0"
     assert "could not be counted" in caplog.text

@@ -1,13 +1,17 @@
-"""The manager's desk: what waits for a decision in all tasks, when they will be done, who is at work; and the people of
-all tasks, with their hours as a file. The pages of one task are in managers.py.
+"""The manager's pages of all tasks: what needs a decision, forecasts, people and their hours; and what every manager's
+page shares: its frame, its cached figures and the download of its tables. Pages of one task are in task_reports.py.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from datetime import date, datetime
+from functools import wraps
 from typing import Any
 
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.cache import cache
-from django.http import Http404
+from django.db.models import Model
+from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
@@ -15,17 +19,124 @@ from django.views.decorators.http import require_GET
 
 from annotate.actions.named import by_name
 from annotate.figures import annotator_statistics, forecast_report, progress_report, task_statistics
-from annotate.figures.figure_cache import figures, foretold
+from annotate.figures.figure_cache import BeingCountedError, figures, foretold
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
 from annotate.models import Flag, Job, Task
-from annotate.pages import deeds
+from annotate.pages import action_forms
 from annotate.pages.access import check_right
-from annotate.pages.around import manage_page, shows_figures
-from annotate.pages.managers import sort_of
-from annotate.pages.offering import csv_reply
 from annotate.quality.checks import adjudicators
+from annotate.reports.tables import Table, as_csv
 from annotate.work.personal import waiting_requests
+
+# --- Tables, filtered and downloaded by the query of a page's address
+
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # by which Excel knows UTF-8
+
+
+def offered(value: Any, path: str, given: Mapping[str, str]) -> Any:
+    """What a page is made of, with its tables, wherever they lie in it, told what stands in the page's address."""
+    if isinstance(value, Table):
+        return replace(value, path=path, given=given)
+    if type(value) is dict:
+        return {key: offered(each, path, given) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)(offered(each, path, given) for each in value)
+    return value
+
+
+def downloaded(context: Any, name: str) -> HttpResponse:
+    """The table of that name, of those that a page is made of, as a file."""
+    for table in _tables(context):
+        if table.name == name:
+            return csv_reply(f"{name}.csv", as_csv(table))
+    raise Http404("This page has no such table.")
+
+
+def csv_reply(name: str, text: str) -> HttpResponse:
+    """name: of the file."""
+    reply = HttpResponse(f"{MARK}{text}", content_type="text/csv; charset=utf-8")
+    reply["Content-Disposition"] = f'attachment; filename="{name}"'
+    return reply
+
+
+def _tables(value: Any) -> Iterator[Table]:
+    if isinstance(value, Table):
+        yield value
+    elif type(value) in (dict, list, tuple):
+        for each in value.values() if type(value) is dict else value:
+            yield from _tables(each)
+
+
+# --- The frame of all managers' pages
+
+# Addresses and names of the pages that belong to no task.
+DESK = (
+    ("manage", "Tasks"),
+    ("manage-everybody", "People"),
+    ("manage-questions", "Questions"),
+    ("manage-corpora", "Corpora"),
+    ("manage-accounts", "Accounts"),
+    ("manage-routes", "Routes"),
+    ("manage-jobs", "Jobs"),
+)
+
+
+def sort_of(request) -> str:
+    return request.GET.get("sort", "")
+
+
+def manage_page(request, name: str, task: Task | None = None, /, *, status: int = 200, **context):
+    """A page by the name of its template; of a task, it has the task's tabs."""
+    context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
+    context = offered(context, request.path, request.GET.dict())
+    if "csv" in request.GET and name != "counting":
+        return downloaded(context, request.GET["csv"])
+    return render(request, f"annotate/manage/{name}.html", {"page": name, **context}, status=status)
+
+
+def being_counted(request, task: Task | None):
+    """In place of a page whose figures are still being counted; the browser asks again."""
+    page = manage_page(request, "counting", task)
+    page["Refresh"] = "1"
+    return page
+
+
+def shows_figures(view):
+    """Make a view of a page whose figures may still have to be counted."""
+
+    @wraps(view)
+    def shown(request, *args, **named):
+        try:
+            return view(request, *args, **named)
+        except BeingCountedError:
+            return being_counted(request, next((each for each in args if isinstance(each, Task)), None))
+
+    return shown
+
+
+def note(request, thing: Model, words: str, act: int = CHANGE) -> None:
+    """Keep in the log of changed settings who did this to it. act: Django's ADDITION, CHANGE or DELETION."""
+    LogEntry.objects.log_actions(request.user.pk, [thing], act, words, single_object=True)
+
+
+# --- The first page, dates and people
+
+
+def tabs(task: Task) -> list[tuple[str, str]]:
+    """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
+    tested = "test" in task.kind.controls
+    return [
+        ("manage-task", "Progress"),
+        ("manage-people", "People"),
+        ("manage-comments", "Comments"),
+        ("manage-notes", "Notes"),
+        ("manage-guidelines", "Guidelines"),
+        *([("manage-tests", "Test and gold answers")] if tested else []),
+        ("manage-agreement", "Agreement"),
+        *([("manage-rule", "Pause rule")] if tested else []),
+    ]
+
 
 FEW = 5  # stuck queues of a task, and jobs that failed, on the page of all tasks, at most
 FORETOLD = 12  # open tasks, the newest, of which it is told when they are done
@@ -65,7 +176,7 @@ def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
 
 
 def _why(job: Job) -> str:
-    return deeds.in_words_of_page(job.warned[0], by_name()[job.action]) if job.warned else ""
+    return action_forms.in_words_of_page(job.warned[0], by_name()[job.action]) if job.warned else ""
 
 
 def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:

@@ -12,7 +12,9 @@ from zlib import crc32
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.http import QueryDict
 from django.utils.safestring import SafeString, mark_safe
+from django.utils.text import format_lazy
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 from django.utils.translation import ngettext
 from markdown_it import MarkdownIt
 
@@ -21,7 +23,7 @@ from annotate.kinds import Kind
 from annotate.kinds.declared import in_order
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
 from annotate.models import Annotator, Judgment, Lease, Task
-from annotate.pages import choosing
+from annotate.pages import concept_picker
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.quality.sides import Sides, seen, sides_in, sides_of
@@ -29,7 +31,7 @@ from annotate.work.flagging import KINDS
 from annotate.work.permit import Permit
 from corpora.models import Item
 
-# --- The paragraphs of a long text, for the eye. What is stored, exported and served by the API stays as it came.
+# --- Paragraphs of a long text on a page. Stored, exported and API texts stay as they came.
 #
 # Many collections of news come with each article on one line, of up to 23,000 letters: a wall in which whoever
 # scrolls loses the place. Such a line is parted at ends of sentences, and nothing is added to it or taken from it.
@@ -189,7 +191,7 @@ def question(
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **asked,
-        **choosing.of_unit(lease.unit, permit, posted),
+        **concept_picker.of_unit(lease.unit, permit, posted),
     }
 
 
@@ -255,3 +257,76 @@ def _said(judgment: Judgment, label: str, kind: Kind) -> str:
 def reason(judgment: Judgment, kind: Kind) -> str:
     """The reason of an answer: one of the kind's reasons in words, or the person's own words."""
     return _(kind.reasons[judgment.reason]) if judgment.reason in kind.reasons else judgment.reason
+
+
+# --- The keys of a page, which `?` shows and annotate/docs/reference/keys.md lists
+
+Keys = list[tuple[object, object]]  # what is printed on the keys, and what they do
+
+_CTRL_ENTER = format_lazy("{} ↵", _lazy("Ctrl"))
+_EVERYWHERE: Keys = [
+    ("G", _lazy("guidelines")),
+    (_lazy("Esc"), _lazy("closes what is open")),
+    ("?", _lazy("these keys")),
+]
+_ON_A_SHEET: Keys = [
+    ("↑ ↓, J K", _lazy("go from post to post")),
+    ("N", _lazy("marks No")),
+    ("U", _lazy("marks Undefined")),
+    ("S", _lazy("skips the post")),
+    ("Y", _lazy("takes a mark back")),
+    (_CTRL_ENTER, _lazy("submits the sheet")),
+]
+_OF_CONCEPTS: Keys = [
+    ("F", _lazy("search, by beginnings of words")),
+    ("S B", _lazy("suggestions, or browse the vocabulary")),
+    ("1 – 9", _lazy("choose one that is shown, or take it away")),
+    ("↑ ↓", _lazy("go through the list")),
+    ("→ ←", _lazy("open a concept, and go back up")),
+    ("X", _lazy("takes the last one away")),
+    ("M", _lazy("a concept and a broader one are both meant")),
+    (_CTRL_ENTER, _lazy("done, from anywhere")),
+]
+_OF_LANGUAGES: Keys = [("Q", _lazy("undefined; then why")), ("W", _lazy("any other language, by its name"))]
+_AT_THE_BENCH: Keys = [
+    ("⇧ 1 – 9", _lazy("how you know, by a reason on the page")),
+    ("1 – 9", _lazy("settle it with one of the first answers")),
+    ("0", _lazy("discards it")),
+    (",  .", _lazy("the one before and the one after, without deciding")),
+    ("T", _lazy("another case of the same text, if there is one")),
+    ("Z", _lazy("takes the last decision back")),
+    ("C", _lazy("comment")),
+]
+
+
+def of_queue(task: Task, *, on_sheet: bool = False) -> Keys:
+    """Of the queue, one by one or as a sheet."""
+    if on_sheet:
+        return [*_ON_A_SHEET, *_EVERYWHERE]
+    undo = [
+        ("Z", _lazy("takes the last answer back")),
+        ("C", _lazy("comment")),
+        ("↵", _lazy("starts, and looks again")),
+    ]
+    flag = (
+        "⇧ F" if task.kind.flag_needs_shift else "F",
+        _lazy("tells the manager of it; then a digit says what it is"),
+    )
+    return [*_answers(task), flag, (_lazy(task.kind.skip_key.cap), _lazy("skips")), *undo, *_EVERYWHERE]
+
+
+def of_test(task: Task) -> Keys:
+    """Of practice and test, where nothing is skipped or taken back."""
+    return [*_answers(task), ("↵", _lazy("goes on")), *_EVERYWHERE]
+
+
+def of_bench(task: Task) -> Keys:
+    """Of the adjudicator's page of one unit."""
+    own = _OF_LANGUAGES if task.kind.is_routed else []
+    return [*_AT_THE_BENCH, *own, *([("V", _lazy("who chose which"))] if task.vocabulary_id else []), *_EVERYWHERE[1:]]
+
+
+def _answers(task: Task) -> Keys:
+    if task.vocabulary_id:
+        return _OF_CONCEPTS
+    return [("1 – 9", _lazy("the answers, as their buttons say")), *(_OF_LANGUAGES if task.kind.is_routed else [])]

@@ -1,6 +1,6 @@
 """Corpora in the browser: what there is, and how a new one comes from a file, column by column. Files of the inbox.
 
-The import itself is a job (jobs.py), as is all else that is done to a corpus.
+The import itself is a job (job_pages.py), as is all else that is done to a corpus.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,10 +20,9 @@ from annotate.actions.named import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.models import Job, Task
-from annotate.pages import deeds, inbox
-from annotate.pages.access import with_right
-from annotate.pages.around import manage_page
-from annotate.pages.errors import status_of
+from annotate.pages import action_forms
+from annotate.pages.access import status_of, with_right
+from annotate.pages.dashboard import manage_page
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
 from corpora.core.records import FIELDS
@@ -94,7 +93,7 @@ def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     if not row["fault"]:
         found += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
         found += [("delete", "Delete", False)] if not row["draws"] else []
-    return [(deeds.address(name, corpus=row["corpus"]), words, first) for name, words, first in found]
+    return [(action_forms.address(name, corpus=row["corpus"]), words, first) for name, words, first in found]
 
 
 @require_GET
@@ -111,14 +110,16 @@ def rejects(request, _, name, number):
 def inbox_page(request, _):
     """Fields: file, to be uploaded; or delete, the name of one."""
     if request.method == "POST":
-        inbox.check_size(request)
+        action_forms.check_size(request)
         if name := request.POST.get("delete"):
-            inbox.delete(name)
+            action_forms.delete(name)
             messages.success(request, f"{name} was deleted.")
         for arrived in request.FILES.getlist("file"):
-            messages.success(request, f"{inbox.keep(arrived).name} lies in the inbox.")
+            messages.success(request, f"{action_forms.keep(arrived).name} lies in the inbox.")
         return redirect("manage-inbox")
-    return manage_page(request, "inbox", files=[(path, path.stat()) for path in inbox.files()], folder=inbox.folder())
+    return manage_page(
+        request, "inbox", files=[(path, path.stat()) for path in action_forms.files()], folder=action_forms.folder()
+    )
 
 
 # --- a new corpus
@@ -134,15 +135,15 @@ def new_corpus(request, _):
         return _new_corpus(request, request.GET, request.GET.get("file", ""))
     name, status = request.POST.get("file", ""), 200
     try:
-        inbox.check_size(request)
+        action_forms.check_size(request)
         if arrived := request.FILES.get("upload-file"):
-            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': inbox.keep(arrived).name})}")
+            return redirect(f"{reverse('manage-new-corpus')}?{urlencode({'file': action_forms.keep(arrived).name})}")
         if not name:
             raise InvalidAnswer("Choose a file of the inbox, or upload one.")
-        given = _given(request.POST, inbox.named(name))
+        given = _given(request.POST, action_forms.named(name))
         return redirect("manage-job", working.ask("import_corpus", given, by=request.user).pk)
     except ActionError as error:
-        refusal, status = deeds.in_words_of_page(str(error), by_name()["import_corpus"]), 400
+        refusal, status = action_forms.in_words_of_page(str(error), by_name()["import_corpus"]), 400
     except Refusal as error:
         refusal, status = str(error), status_of(error)
     return _new_corpus(request, request.POST, name, refusal=refusal, status=status)
@@ -168,9 +169,14 @@ def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
 
 
 def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: str = "", status: int = 200):
-    context: dict[str, Any] = {"files": inbox.files(), "folder": inbox.folder(), "said": said, "formats": FORMATS}
+    context: dict[str, Any] = {
+        "files": action_forms.files(),
+        "folder": action_forms.folder(),
+        "said": said,
+        "formats": FORMATS,
+    }
     if name:
-        path = inbox.named(name)
+        path = action_forms.named(name)
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
         try:
             found = sample(path, said.get("format") or None)

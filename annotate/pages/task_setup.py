@@ -2,14 +2,16 @@
 of a kind of question looks.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
+from django.template.loader import render_to_string
 from django.utils import timezone
+from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET, require_http_methods
 
 from annotate.actions import working
@@ -21,21 +23,110 @@ from annotate.figures import forecast_report, plan_report
 from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import forecast_before
 from annotate.figures.interval_width import Expected
+from annotate.figures.personal_progress import Progress
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.files import KindError
+from annotate.kinds.kind import DOCUMENT
 from annotate.kinds.labels import label_name
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.telling import tell
-from annotate.models import Task
-from annotate.pages import deeds, inbox
+from annotate.models import Lease, Task, Unit
+from annotate.pages import action_forms, item_view
 from annotate.pages.access import with_right
-from annotate.pages.around import manage_page
-from annotate.pages.preview import preview, usual_language
+from annotate.pages.dashboard import manage_page
+from annotate.quality.guidelines import in_language
+from annotate.quality.sides import Sides
 from annotate.reports.tables import many
 from annotate.work.new_task import TaskError, imagined_task
+from annotate.work.permit import Permit
+from annotate.work.routes import Routes
 from corpora.core import CorpusError
+from corpora.core.languages import LANGUAGES
+from corpora.models import Item
 from corpora.storage.inventory import POSTS, RECORDS, corpora_there
+
+# --- The page of a kind with an invented record, as one HTML file made of the queue's templates
+
+STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
+POST = "This post was invented, to show where posts stand."
+CONCEPTS = "annotate/_preview_concepts.html"
+CLASSES = ("sports", "politics")  # where a draw names them
+# What two systems suggest.
+SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
+READ = 4  # languages that the invented person reads, where languages are what is answered
+
+
+def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
+    """HTML that needs nothing else; not alone: that the server sends, with its style beside it. language: that of the
+    record, or the one asked about.
+    """
+    permit = _permit(kind, language)
+    unit = Unit(task=permit.task, item=_item(kind, language), asked=language if kind.labels_are_languages else "")
+    text = in_language(language, kind.guidelines)
+    context = {
+        "task": permit.task,
+        "noun": kind.noun,
+        "progress": Progress(0, 0, 1),
+        "guidelines": item_view.markdown(text or ""),
+        "style": mark_safe(STYLES.read_text(encoding="utf-8")) if alone else "",  # noqa: S308 - the house's own
+        **_question(Lease(unit=unit), permit),
+    }
+    return render_to_string("annotate/preview.html", context)
+
+
+def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
+    """Of concepts the place where they are looked up: what is in a vocabulary, the database alone says."""
+    kind, item = permit.task.kind, lease.unit.item
+    if kind.thesaurus:
+        return {"lease": lease, "question": CONCEPTS, **item_view.record(item, kind)}
+    if kind.form.SIDED:
+        two = item_view.sets(Sides(kind.form, "", "", SETS), item, kind)
+        asked = kind.ask(lease.unit, permit)
+        return {"lease": lease, "question": kind.template, **item_view.record(item, kind), **two, **asked}
+    return item_view.question(lease, permit)
+
+
+def usual_language(kind: Kind) -> str:
+    """A language that the kind adds, or English."""
+    return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
+
+
+def languages_of(kind: Kind) -> Sequence[str]:
+    """The languages of which one may be chosen: the labels if they are languages, else all languages."""
+    return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
+
+
+def _permit(kind: Kind, language: str) -> Permit:
+    """The permit of somebody who reads the language and, if languages are answered, some more; the task is
+    not saved.
+    """
+    reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
+    labels = [*(CLASSES if kind.answers_from_draw else ()), *kind.labels]
+    task = Task(name=kind.slug, title=kind.title, kind_slug=kind.slug, kind_file=kind.source, labels=labels)
+    if not kind.labels_are_languages:
+        task.languages, reads = [language], [language]
+    return Permit(
+        annotator=None,
+        task=task,
+        routes=Routes({}, task),
+        levels=dict.fromkeys(reads, 5),
+        is_paused=False,
+        majors={},
+        passed=frozenset(),
+    )
+
+
+def _item(kind: Kind, language: str) -> Item:
+    fields = {name: _invented(name, kind.noun, block.style) for block in kind.layout for name in block.fields}
+    return Item(key="1", language=language if fields else "", fields=fields, text="\n".join(fields.values()) or POST)
+
+
+def _invented(name: str, noun: str, style: str) -> str:
+    """A sentence, or a document that is longer than a window."""
+    sentence = f"The {name.replace('_', ' ')} of an invented {noun}."
+    return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
+
 
 # What each design is for, in a sentence.
 FOR: Mapping[str, str] = {
@@ -70,18 +161,18 @@ def new_task(request, _):
         return _form(request, _first_guess(corpus["corpus"], kind, design), lacking, **context)
     given: dict[str, Any] = {}
     try:
-        inbox.check_size(request)
-        given = deeds.given_by("open_task", inbox.with_uploads(request))
+        action_forms.check_size(request)
+        given = action_forms.given_by("open_task", action_forms.with_uploads(request))
         return redirect("manage-job", working.ask("open_task", given, by=request.user).pk)
     except ActionError as error:
-        refusal = deeds.in_words_of_page(str(error), by_name()["open_task"])
+        refusal = action_forms.in_words_of_page(str(error), by_name()["open_task"])
         return _form(request, given or request.POST.dict(), lacking, refusal=refusal, status=400, **context)
 
 
 def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context):
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].sizeless else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
-    first, rest = deeds.form("open_task", given, lacking, defaults | {"title": kind.title})
+    first, rest = action_forms.form("open_task", given, lacking, defaults | {"title": kind.title})
     # What a design cannot do without has no place to be left empty.
     first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
@@ -98,7 +189,7 @@ def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
 def _kind(given: str) -> Kind:
     """One of the kinds that people are asked by, or the file of one in the inbox."""
     try:
-        return kind_named(given if given in ASKED_HERE else str(inbox.named(Path(given).name)), None)
+        return kind_named(given if given in ASKED_HERE else str(action_forms.named(Path(given).name)), None)
     except (ActionError, KindError) as error:
         raise InvalidAnswer(str(error)) from error
 
@@ -107,7 +198,7 @@ def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What can be asked of the rows of a corpus: each kind with its designs, and what each is for; of files in the
     inbox too.
     """
-    own = [(str(path), path.name) for path in inbox.files() if path.suffix == ".toml"]
+    own = [(str(path), path.name) for path in action_forms.files() if path.suffix == ".toml"]
     found = []
     for given, name in [*((slug, slug) for slug in ASKED_HERE), *own]:
         try:
@@ -138,7 +229,7 @@ def forecast(request, _):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
         # What it will be called changes nothing.
-        values = by_name()["open_task"].read({"name": "unnamed", **deeds.given_by("open_task", request.GET)})
+        values = by_name()["open_task"].read({"name": "unnamed", **action_forms.given_by("open_task", request.GET)})
         size = values["size"] or 0
         options = {name: values[name] for name in OPTIONS if values[name] is not None}
         task = imagined_task(kind, values["labels"], options)
@@ -147,7 +238,7 @@ def forecast(request, _):
         stream = stream_of(request.GET.get("corpus", ""), task)
         told = forecast_before(task, stream, min(size, stream.posts), seed=values["seed"] or "")
     except (ActionError, CorpusError, TaskError) as error:
-        refusal = deeds.in_words_of_page(str(error), by_name()["open_task"])
+        refusal = action_forms.in_words_of_page(str(error), by_name()["open_task"])
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
     wide = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]

@@ -1,4 +1,4 @@
-"""The pages before the work: guidelines and their versions, practice, test and result.
+"""The pages before the work: guidelines and their versions, practice, test and result, and consent.
 
 One address for each language shows what comes next for the person; all acts go through quality/qualification.py.
 After an answer in practice the same address, with `answered` in it, shows the record again with the right answer.
@@ -8,17 +8,17 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.labels import label_name
 from annotate.models import Trial, TrialAnswer, Unit
-from annotate.pages import choosing, keys, showing
-from annotate.pages.access import may, with_permit, with_task
-from annotate.pages.forms import whole_number
+from annotate.pages import concept_picker, item_view
+from annotate.pages.access import may, whole_number, with_permit, with_task
 from annotate.quality import qualification as qualifying
 from annotate.quality.guidelines import current, languages, versions
 from annotate.quality.sides import sides_of_question
+from annotate.work import consenting
 from annotate.work.judging import read_answer
 from annotate.work.permit import acting_as, permit_of
 
@@ -39,7 +39,7 @@ def guidelines(request, annotator, task):
     context = {
         "task": task,
         "found": found,
-        "text": showing.markdown(found.text),
+        "text": item_view.markdown(found.text),
         "languages": [(code, label_name(code)) for code in languages(task)],
         "earlier": earlier,
         "annotator": annotator,
@@ -100,7 +100,7 @@ def choose(request, permit, language):
     if question is None or permit.task.vocabulary_id is None:
         raise NotFound(_("You have not been asked such a question."))
     if request.htmx:
-        panel = choosing.of_question(question.gold_answer.item, permit, request.POST)
+        panel = concept_picker.of_question(question.gold_answer.item, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _show(request, permit, language, posted=request.POST)
 
@@ -121,8 +121,8 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
         "found": found,
         "steps": _steps(found),
         "states": qualifying.states(permit),
-        "keys": keys.of_test(task),
-        "guidelines": showing.markdown(found.guidelines.text if found.guidelines else ""),
+        "keys": item_view.of_test(task),
+        "guidelines": item_view.markdown(found.guidelines.text if found.guidelines else ""),
     }
     question = qualifying.next_question(found.trial) if found.trial else None
     # A test tells nothing before its end, and even then not one by one.
@@ -149,10 +149,10 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
     return {
         "question": question,
         "of": question.trial.answers.count(),
-        **showing.record(item, kind),
-        **showing.sets(sides_of_question(question), item, kind),
+        **item_view.record(item, kind),
+        **item_view.sets(sides_of_question(question), item, kind),
         **kind.ask(Unit(task=permit.task, item=item), permit),
-        **choosing.of_question(item, permit, posted),
+        **concept_picker.of_question(item, permit, posted),
     }
 
 
@@ -206,9 +206,39 @@ def _result(trial: Trial, permit) -> dict:
         "missed": [
             {
                 **_told(missed, permit.task),
-                **showing.record(missed.gold_answer.item, permit.task.kind),
-                **showing.sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
+                **item_view.record(missed.gold_answer.item, permit.task.kind),
+                **item_view.sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
             }
             for missed in qualifying.missed(trial)
         ],
     }
+
+
+# --- Consent to work that may hurt
+
+DOES = {"agree": consenting.agree, "decline": consenting.withdraw}
+
+
+@require_http_methods(["GET", "POST"])
+@with_task("annotate")
+def consent(request, annotator, task):
+    """POST, field: do, agree or decline, which takes an agreement back."""
+    consenting.check_sensitive(task)
+    permit = permit_of(annotator, task)
+    if request.method == "POST":
+        act = DOES.get(request.POST.get("do", ""))
+        if act is None:
+            raise InvalidAnswer(_("The form did not say whether you agree. Reload the page."))
+        act(annotator, task.name)
+        # Who only adjudicates reads nothing in the queue.
+        to_queue = act is consenting.agree and permit.reads
+        return redirect("queue", task=task.name) if to_queue else redirect("home")
+    language, warning = task.kind.sensitive.warning(permit.levels)
+    context = {
+        "task": task,
+        "language": language,
+        "warning": warning,
+        "a_day": task.kind.sensitive.a_day,
+        "agreed_at": consenting.agreed_at(annotator, task),
+    }
+    return render(request, "annotate/consent.html", context)

@@ -1,6 +1,6 @@
 """Jobs in the browser: what was begun, how far it is and what came of it; and the page from which each is begun.
 
-What has a page, and its form, is in deeds.py; how corpora and files are shown, in setting_up.py.
+Which actions have a page, and their forms, are in action_forms.py; corpora and files are in corpus_setup.py.
 """
 
 import re
@@ -23,12 +23,14 @@ from annotate.actions.named import by_name
 from annotate.actions.server_presence import is_watched
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
-from annotate.pages import deeds, inbox
+from annotate.pages import action_forms
 from annotate.pages.access import with_right
-from annotate.pages.around import manage_page
+from annotate.pages.dashboard import manage_page
 from annotate.reports import writing
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
 from annotate.work import jobs as work
+
+# --- Jobs in words and in a table
 
 LEAST = 0.02  # of the work must be done before the rest is foretold
 UNITS = {"B": (1 << 20, "MB")}  # unit -> how many of it are told as one of another
@@ -124,15 +126,15 @@ def _told(job: Job) -> dict[str, Any]:
     files = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE and out.is_dir() else []
     return {
         "job": job,
-        "title": title(job, deeds.title_of(job)),
+        "title": title(job, action_forms.title_of(job)),
         "command": working.command_of(action, job.given),
         "progress": progress(work.progress(job)) if job.state == Job.RUNNING else None,
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
         "unwatched": not job.has_ended and not is_watched(),
-        "warned": [deeds.in_words_of_page(sentence, action) for sentence in job.warned],
-        "said": [deeds.in_words_of_page(sentence, action) for sentence in job.said],
+        "warned": [action_forms.in_words_of_page(sentence, action) for sentence in job.warned],
+        "said": [action_forms.in_words_of_page(sentence, action) for sentence in job.said],
         "rejects": _rejects(job),
-        "again": job.action in deeds.DEEDS and job.has_ended,
+        "again": job.action in action_forms.DEEDS and job.has_ended,
         "tried": job.state == Job.DONE and job.given.get("dry_run") is True,
         "files": [(path.relative_to(out).as_posix(), path.stat().st_size) for path in files],
         "report": job.state == Job.DONE and job.action == "evaluate" and writing.as_context(job.data),
@@ -157,11 +159,11 @@ def _leads_to(job: Job) -> list[tuple[str, str]]:
         found.append((reverse("manage-task", args=[name]), "To the task"))
     if job.corpus:
         found.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
-    if job.action in deeds.SETS:
+    if job.action in action_forms.SETS:
         there = str(work.folder(job) / "out")
         # A set that was exported before all was decided is measured on by whoever says so.
         said = {} if job.data.get("finished", True) else {"unfinished": "yes"}
-        found.append((deeds.address("evaluate", gold=there, **said), "Measure a classifier on it"))
+        found.append((action_forms.address("evaluate", gold=there, **said), "Measure a classifier on it"))
     return found
 
 
@@ -222,25 +224,25 @@ def packed(request, _, number):
 @with_right("decide")
 def do(request, _, action):
     """The form of an action, and its beginning."""
-    _, found = deeds.deed_named(action)
+    _, found = action_forms.deed_named(action)
     if request.method == "GET":
         return _form(request, action, {name: request.GET.getlist(name) for name in request.GET})
-    inbox.check_size(request)
-    posted = inbox.with_uploads(request)
+    action_forms.check_size(request)
+    posted = action_forms.with_uploads(request)
     given: dict[str, Any] = {}
     try:
-        given = deeds.given_by(action, posted)
+        given = action_forms.given_by(action, posted)
         if found.asks and "sure" not in posted:
             return _form(request, action, given, foretold=found.foretell(given))
         return redirect("manage-job", working.ask(action, given, by=request.user).pk)
     except ActionError as error:
-        refusal = deeds.in_words_of_page(str(error), found)
+        refusal = action_forms.in_words_of_page(str(error), found)
         return _form(request, action, given or posted.dict(), refusal=refusal, status=400)
 
 
 def _form(request, action: str, given, *, status: int = 200, **context):
-    deed, found = deeds.deed_named(action)
-    first, rest = deeds.form(action, _single(found, given))
+    deed, found = action_forms.deed_named(action)
+    first, rest = action_forms.form(action, _single(found, given))
     return manage_page(
         request,
         "do",
@@ -249,7 +251,7 @@ def _form(request, action: str, given, *, status: int = 200, **context):
         action=found,
         first=first,
         rest=rest,
-        can_try=any(option.name == deeds.TRY for option in found.options),
+        can_try=any(option.name == action_forms.TRY for option in found.options),
         now=timezone.now(),
         **context,
     )

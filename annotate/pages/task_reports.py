@@ -1,7 +1,7 @@
 """The manager's pages of a task: how it stands, how well people work, and what a manager decides about a person's work.
 
 The figures are those of figures/ and quality/agreement.py; decisions are made by work/pausing.py. What is
-shown of all tasks together is in desk.py.
+shown of all tasks together is in dashboard.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -28,10 +28,9 @@ from annotate.figures.draw_plan import CHECKS, POSTS, SECONDS, further_work
 from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
 from annotate.figures.queue_states import queue_states
 from annotate.models import Annotator, Judgment, Pause, Task
-from annotate.pages.access import may, with_task
-from annotate.pages.around import manage_page, shows_figures
-from annotate.pages.deeds import address
-from annotate.pages.errors import status_of
+from annotate.pages.access import may, status_of, with_task
+from annotate.pages.action_forms import address
+from annotate.pages.dashboard import manage_page, shows_figures, sort_of
 from annotate.quality import agreement as agreeing
 from annotate.quality import (
     agreement_report,
@@ -84,10 +83,6 @@ def audit_of(task: Task) -> dict[str, Any]:
 REPLICATES = 200
 HOUR = 3600  # seconds
 MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at most
-
-
-def sort_of(request) -> str:
-    return request.GET.get("sort", "")
 
 
 def _person_page(task: Task) -> Callable[[int], str]:

@@ -24,11 +24,10 @@ from annotate.actions.add_manager import ACTION as ADD_MANAGER
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
 from annotate.models import Annotator
-from annotate.pages import inbox
-from annotate.pages.access import may, with_right
-from annotate.pages.around import manage_page as page
-from annotate.pages.around import note
-from annotate.pages.errors import status_of
+from annotate.pages import action_forms
+from annotate.pages.access import may, status_of, with_right
+from annotate.pages.dashboard import manage_page as page
+from annotate.pages.dashboard import note
 from annotate.reports.tables import many
 from annotate.work import accounts as work
 from annotate.work.languages import learn_languages
@@ -93,7 +92,7 @@ def new_accounts(request, _):
 def _rows(request) -> list[Row]:
     """The people of the form. BadTable with all that is wrong; InvalidAnswer if there is an account already."""
     posted = request.POST
-    inbox.check_size(request)
+    action_forms.check_size(request)
     if "username" in posted:
         row = _person(posted, posted["username"])
         if there := Annotator.objects.filter(user__username=row.username).first():

@@ -1,0 +1,329 @@
+"""What people see and set for themselves: past answers and changes of them, preferences, and their languages."""
+
+from itertools import groupby
+from typing import Any
+from zoneinfo import ZoneInfo, available_timezones
+
+from django import forms
+from django.conf import settings
+from django.contrib import messages
+from django.core.paginator import Paginator
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.text import capfirst
+from django.utils.translation import get_language_from_request, get_language_info, gettext_lazy, override
+from django.utils.translation import gettext as _
+from django.views.decorators.http import require_GET, require_http_methods, require_POST
+
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.figures import personal_progress
+from annotate.kinds.labels import label_name
+from annotate.models import Judgment, LanguageRequest, Lease, Preferences, Task
+from annotate.pages import concept_picker, item_view
+from annotate.pages.access import check_right, status_of, whole_number, with_permit
+from annotate.pages.annotators import may_do
+from annotate.pages.middleware import KEPT
+from annotate.quality.sides import seen
+from annotate.work import changing, judging, personal
+from annotate.work.permit import permits
+from corpora.core.languages import LANGUAGES, UND
+
+PAGE = 50
+LONGEST = 100  # characters of a search
+FEW = 12  # answers of a task that are offered as a filter, at most
+
+
+@require_GET
+def history(request):
+    """All of them, in all tasks; those of one by ?task=."""
+    annotator = check_right(request.user, "annotate")
+    used = personal_progress.last_used(annotator)
+    tasks = sorted(Task.objects.filter(pk__in=used), key=lambda task: -used[task.pk])
+    chosen = next((task for task in tasks if task.name == request.GET.get("task")), None)
+    return _listed(request, annotator, chosen, {"tasks": tasks, "chosen": chosen})
+
+
+@require_GET
+@with_permit
+def answers(request, permit):
+    """Those of one task."""
+    task = permit.task
+    may = may_do(permit, personal_progress.own_progress(permit))
+    return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.sheet), **may})
+
+
+def _listed(request, annotator, task, context):
+    asked = {
+        "said": request.GET.get("said", "").replace("\x00", ""),
+        "words": request.GET.get("q", "").replace("\x00", "").strip()[:LONGEST],
+        "commented": "commented" in request.GET,
+    }
+    offered = _offered(task)
+    if asked["said"] not in offered:
+        asked["said"] = ""
+    own = personal_progress.own_answers(annotator, task=task, **asked)
+    if differing := "differs" in request.GET:
+        own = personal_progress.overruled(annotator, own)
+    page = Paginator(own, PAGE).get_page(request.GET.get("page"))
+    context |= {
+        "page": page,
+        "days": _by_day(_rows(annotator, list(page))),
+        "asked": asked,
+        "offered": offered.items(),
+        "differing": differing,
+        "is_asked": differing or any(asked.values()),
+        "searched": personal_progress.SEARCHED,
+    }
+    return render(request, "annotate/history.html", context)
+
+
+def _offered(task: Task | None) -> dict[str, str]:
+    """The answers by which a list can be filtered, with their words. What is stored of two sides names systems, which
+    nobody is told.
+    """
+    few = task is not None and not task.vocabulary_id and not task.kind.form.SIDED and len(task.labels) <= FEW
+    labels = {label: task.kind.name(label) for label in task.labels} if few else {}
+    return {"answered": _("answered"), "skipped": _("skipped"), **labels}
+
+
+def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
+    """A row for each judgment, in order; each statement once for all of them, but for each task on the page."""
+    allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
+    changes = changing.latest(judgments)
+    numbers = changing.numbers(annotator, changes)
+    decisions = personal_progress.decided(judgments, changes)
+    rows = {}
+    for pk, permit in allowed.items():
+        of_task = [each for each in judgments if each.unit.task_id == pk]
+        for each in of_task:
+            each.unit.task = permit.task
+        words = item_view.said(of_task, annotator, permit.task.kind)
+        sets = item_view.sets_answered(of_task, annotator, permit.task.kind)
+        for each, said, two in zip(of_task, words, sets, strict=True):
+            change, decision = changes.get(each.unit_id), decisions.get(each.unit_id)
+            rows[each.pk] = _row(each, said, two, permit, change, decision)
+            rows[each.pk]["number"] = numbers.get(each.unit_id, each.pk)
+    return [rows[each.pk] for each in judgments]
+
+
+def _row(judgment, said: str, sets: list, permit, change, decision) -> dict[str, Any]:
+    task, unit = permit.task, judgment.unit
+    may_act = task.is_open and not permit.stopped
+    fresh = judging.may_be_taken_back(judgment, task)
+    may_change = may_act and not fresh and judgment.kind == Judgment.ANSWER
+    return {
+        "judgment": judgment,
+        "task": task,
+        "text": unit.in_a_line,
+        "said": _word(permit.annotator, unit, change.label) if change else said,
+        "changed": change,
+        "reason": item_view.reason(change or judgment, task.kind),
+        "comment": (change or judgment).comment,
+        "asked": label_name(unit.asked),
+        "sets": sets,
+        "may_read": permit.has_agreed,
+        "may_take_back": may_act and fresh and not change,
+        "may_change": may_change or (may_act and bool(change)),
+        "decided": _word(permit.annotator, unit, decision.label) if decision else "",
+        "why": decision.reason if decision else "",
+    }
+
+
+def _word(annotator, unit, label: str) -> str:
+    [as_seen] = seen(annotator, [(unit, label)])
+    return unit.task.kind.name(as_seen, unit.item.language)
+
+
+def _by_day(rows: list[dict]) -> list[tuple]:
+    """(day in the person's time zone, rows)."""
+    return [
+        (day, list(of_day))
+        for day, of_day in groupby(rows, lambda row: timezone.localdate(row["judgment"].answered_at))
+    ]
+
+
+@require_http_methods(["GET", "POST"])
+@with_permit
+def change(request, permit, judgment):
+    """One answer, to be given otherwise. Fields: as annotators.judge."""
+    own, refusal = _own(permit, judgment), None
+    if request.method == "POST":
+        comment = request.POST.get("comment", "").replace("\r\n", "\n")
+        try:
+            said = concept_picker.read_answer(permit.task.kind, request.POST, comment)
+            changing.change(permit.annotator, permit.task, judgment, said)
+        except InvalidAnswer as error:
+            refusal = error
+        else:
+            return redirect("answers", task=permit.task.name)
+    return _to_change(request, permit, own, refusal)
+
+
+@require_POST
+@with_permit
+def choose(request, permit, judgment):
+    """Where several labels are chosen from many: a step on the way to another answer, of which nothing is stored."""
+    own = _own(permit, judgment)
+    if permit.task.vocabulary_id is None:
+        raise NotFound(_("There is no such answer of yours."))
+    if request.htmx:
+        panel = concept_picker.of_change(own, judgment, changing.latest([own]).get(own.unit_id), permit, request.POST)
+        return render(request, "annotate/_chosen_and_found.html", panel)
+    return _to_change(request, permit, own)
+
+
+def _own(permit, number) -> Judgment:
+    own = changing.changeable(permit.annotator, permit.task).select_related("unit__item")
+    own = own.numbered(permit.annotator, number).first()
+    if own is None:
+        raise NotFound(_("There is no such answer of yours."))
+    own.unit.task = permit.task
+    return own
+
+
+def _to_change(request, permit, own: Judgment, refusal: InvalidAnswer | None = None):
+    permit.check_not_stopped()
+    asked = item_view.question(Lease(pk=0, unit=own.unit), permit)
+    [row] = _rows(permit.annotator, [own])
+    posted = request.POST if request.method == "POST" else None
+    context = {"task": permit.task, "row": row, "refusal": refusal, "keys": item_view.of_test(permit.task), **asked}
+    context |= concept_picker.of_change(own, row["number"], row["changed"], permit, posted)
+    context |= {
+        "changing": reverse("change", args=[permit.task.name, row["number"]]),
+        "comment": request.POST.get("comment", row["comment"]),
+    }
+    return render(request, "annotate/change.html", context, status=status_of(refusal) if refusal else 200)
+
+
+# --- Preferences
+
+TEXT_SIZES = [
+    ("", gettext_lazy("as the browser has it")),
+    ("large", gettext_lazy("large")),
+    ("larger", gettext_lazy("larger")),
+]
+THEMES = [("", gettext_lazy("as the system has it")), ("light", gettext_lazy("light")), ("dark", gettext_lazy("dark"))]
+KEYS = [
+    ("", gettext_lazy("digits only")),
+    ("left", gettext_lazy("letters of the left hand too: A S D E R T X V B")),
+    ("right", gettext_lazy("letters of the right hand too: J K L U I O P N M")),
+]
+LEVELS = {
+    5: gettext_lazy("5, as a native"),
+    4: gettext_lazy("4, nearly everything"),
+    3: gettext_lazy("3, most of it"),
+    2: gettext_lazy("2, plain texts"),
+    1: gettext_lazy("1, a little"),
+}
+# The regions of the IANA time zone database; its other names are old ones, and offsets.
+REGIONS = ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
+
+
+def zones() -> list[str]:
+    """The time zones of places, for a list to choose from."""
+    return sorted(name for name in available_timezones() if name.split("/")[0] in REGIONS)
+
+
+def tongues() -> list[tuple[str, str]]:
+    """The languages of the pages, each by its own name."""
+    return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
+
+
+class PreferencesForm(forms.ModelForm):
+    text_size = forms.ChoiceField(label=gettext_lazy("Size of the text"), choices=TEXT_SIZES, required=False)
+    theme = forms.ChoiceField(label=gettext_lazy("Colours"), choices=THEMES, required=False)
+    keys = forms.ChoiceField(label=gettext_lazy("Keys that answer"), choices=KEYS, required=False)
+    language = forms.ChoiceField(
+        label=gettext_lazy("Language of the pages"),
+        choices=lambda: [("", _("as the browser has it")), *tongues()],
+        required=False,
+        help_text=gettext_lazy("Texts that you read stay in theirs, and so does all that managers see."),
+    )
+    time_zone = forms.CharField(
+        label=gettext_lazy("Time zone"),
+        max_length=64,
+        required=False,
+        widget=forms.TextInput({"list": "zones", "autocomplete": "off", "placeholder": settings.TIME_ZONE}),
+        help_text=gettext_lazy("For times on pages. What counts for a day goes by the time zone of this installation."),
+    )
+    goal = forms.IntegerField(
+        label=gettext_lazy("Answers a day that you set yourself as a goal"),
+        min_value=1,
+        max_value=Preferences.MOST_A_DAY,
+        required=False,
+        help_text=gettext_lazy("Nobody else sees it. Leave it empty to have none."),
+    )
+
+    class Meta:
+        model = Preferences
+        fields = ("text_size", "theme", "keys", "language", "time_zone", "goal")
+
+    def clean_time_zone(self):
+        name = self.cleaned_data["time_zone"]
+        if name and name not in available_timezones():
+            raise forms.ValidationError(_("There is no such time zone; choose one such as Europe/Berlin."))
+        return name and ZoneInfo(name).key
+
+
+@require_http_methods(["GET", "POST"])
+def preferences(request):
+    kept = personal.preferences_of(request.user)
+    posted = None
+    if request.method == "POST":
+        if not request.POST.keys() & kept.keys():
+            raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
+        posted = kept | request.POST.dict()  # what the form does not name stays as it is
+    form = PreferencesForm(posted, initial=kept)
+    if form.is_valid():
+        kept = personal.set_preferences(request.user, form.cleaned_data)
+        request.session[KEPT] = kept
+        with override(kept["language"] or get_language_from_request(request)):
+            messages.success(request, _("Your preferences are saved."))
+        return redirect("preferences")
+    return render(request, "annotate/preferences.html", {"form": form, "zones": zones()})
+
+
+# --- Languages that a person reads or asks for, and the managers' page of these requests
+
+
+@require_http_methods(["GET", "POST"])
+def languages(request):
+    """The languages that an annotator reads, and those for which they ask. Fields: language, level, words."""
+    annotator, refusal = check_right(request.user, "annotate"), None
+    if request.method == "POST":
+        said = request.POST.get("language", ""), whole_number(request.POST.get("level")), request.POST.get("words", "")
+        try:
+            personal.ask_for_language(annotator, *said)
+        except InvalidAnswer as error:
+            refusal = error
+        else:
+            messages.success(request, _("A manager will decide about it, and you find the answer here."))
+            return redirect("languages")
+    context = {
+        "reads": [(label_name(row.language), LEVELS.get(row.level, row.level)) for row in annotator.languages.all()],
+        "asked": [(label_name(row.language), row) for row in annotator.language_requests.order_by("-pk")[:20]],
+        "choices": sorted((label_name(code), code) for code in LANGUAGES if code != UND),
+        "levels": LEVELS.items(),
+        "refusal": refusal,
+        "posted": request.POST,
+    }
+    return render(request, "annotate/languages.html", context, status=status_of(refusal) if refusal else 200)
+
+
+@require_http_methods(["GET", "POST"])
+def requests(request):
+    """For managers: the languages for which people ask. Fields: grant or refuse, a request; level, if another."""
+    check_right(request.user, "people" if request.method == "POST" else "manage")
+    if request.method == "POST":
+        if (granted := whole_number(request.POST.get("grant"))) is not None:
+            found = personal.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
+        elif (refused := whole_number(request.POST.get("refuse"))) is not None:
+            found = personal.refuse(refused, request.user)
+        else:
+            raise InvalidAnswer("The form did not say which request it decides. Reload the page.")
+        done = "reads" if found.outcome == LanguageRequest.GRANTED else "is not put down for"
+        messages.success(request, f"{found.annotator} {done} {label_name(found.language)}.")
+        return redirect("manage-languages")
+    rows = [(row, label_name(row.language)) for row in personal.waiting_requests()]
+    return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(personal.LEVELS)})
