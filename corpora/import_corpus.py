@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from corpora.core import CorpusError
 from corpora.core.records import (
@@ -29,17 +30,17 @@ from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.documents import DOCUMENTS, read_any
 from corpora.sources.headers import Columns
 from corpora.sources.readers import Row
-from corpora.sources.rejects import Rejected, TooManyRejected, check_rejects, encoding_hint
+from corpora.sources.rejects import RejectLog
 from corpora.sources.text import MAX_LINE
-from corpora.storage.intake import RejectLog, deduplicate, stage
+from corpora.storage.intake import deduplicate, stage
 from corpora.storage.layout import (
     Manifest,
     Source,
     digest_of,
-    name_of,
     read_manifest,
     reject_name,
     size_of,
+    source_of,
     sync,
     with_source,
     write_manifest,
@@ -201,77 +202,50 @@ def import_files(
     opened()  # refuses before anything is made on disk
     with changing(name) as directory:
         manifest = opened()
-        known = columns_of(manifest.fields, manifest.declared)
-        mapping = {column: column for column in known} | (columns or {}) | ({DECLARED: declared} if declared else {})
+        known = {column: column for column in columns_of(manifest.fields, manifest.declared)}
+        mapping = known | (columns or {}) | ({DECLARED: declared} if declared else {})
         for path in paths:
+            file = _File(path, format or format_of(path) or "", mapping, language)
             with full_disk_explained(f"nothing of {path} was imported"):
-                outcome, manifest = _import(
-                    name,
-                    directory,
-                    manifest,
-                    path,
-                    format or format_of(path) or "",
-                    mapping,
-                    language,
-                    max_line,
-                    max_rejects,
-                    progress,
-                )
+                outcome, manifest = _import(name, directory, manifest, file, max_line, max_rejects, progress)
             # After each file, since the command may end at the next; a second run makes a row that a kill prevented.
             Corpus.objects.get_or_create(name=name)
             yield outcome
 
 
+class _File(NamedTuple):
+    """A file, and how it is read. language: the one declared for all of it."""
+
+    path: Path
+    format: str
+    columns: dict[str, str]
+    language: str
+
+
 def _import(
-    name: str,
-    directory: Path,
-    manifest: Manifest,
-    path: Path,
-    format: str,
-    columns: dict[str, str],
-    language: str,
-    max_line: int,
-    max_rejects: float,
-    progress: Progress,
+    name: str, directory: Path, manifest: Manifest, file: _File, max_line: int, max_rejects: float, progress: Progress
 ) -> tuple[Outcome, Manifest]:
+    path, format, columns, language = file
     digest = digest_of(path)
     for number, known in enumerate(manifest.sources, start=1):
         if (known.sha256, known.format, known.columns, known.language) == (digest, format, columns, language):
             progress(size_of(path))
             return Outcome(known, directory / "rejects" / reject_name(number), already=True), manifest
     rejects = directory / "rejects" / reject_name(len(manifest.sources) + 1)
-    with rejects.open("w", encoding="utf-8") as file:
-        log = RejectLog(name_of(path), file, path)
+    noted = _Noted()
+    with rejects.open("w", encoding="utf-8") as listed:
+        log = RejectLog(path, format, rejects, file=listed)
         wanted = Columns(columns, needed_of(manifest.fields, language, manifest.declared))
         may_be_empty = DOCUMENTS[format].may_be_empty if format in DOCUMENTS else ()
-        noted = _Noted()
         read = noted.among(read_any(path, format, wanted, max_line, progress))
-        rows = stage(directory, read, log, manifest.fields, language, manifest.declared, may_be_empty, max_rejects)
+        stage(directory, read, log, manifest, language, may_be_empty, max_rejects)
         parts, duplicates = deduplicate(name, directory, manifest, log)
     accepted = sum(part.rows for part in parts)
-    if not rows:
-        raise CorpusError(f"{path} holds no rows.")
     if not accepted and not duplicates:
-        line, reason = log.first
-        rejected = f"all of its {rows:,} rows were rejected, the first" if rows > 1 else "its only row was rejected,"
-        hint = "Name the columns with --column. " if reason.endswith("is missing.") else ""
-        raise TooManyRejected(
-            f"Nothing was accepted of {path}: {rejected} at line {line:,}: {reason} {hint}{encoding_hint(path, format)}"
-            f"What was rejected is listed in {rejects}."
-        )
-    check_rejects(Rejected(path, format, log.count, rows, log.first, rejects), max_rejects)
-    source = Source(
-        name=name_of(path),
-        sha256=digest,
-        bytes=size_of(path),
-        format=format,
-        columns=columns,
-        rows=rows,
-        accepted=accepted,
-        duplicates=duplicates,
-        rejects=log.count,
-        language=language,
-    )
+        raise log.nothing_accepted()
+    log.check(max_rejects)
+    counts = {"rows": log.rows, "accepted": accepted, "duplicates": duplicates, "rejects": log.count}
+    source = source_of(path, digest, format, columns, language=language, **counts)
     manifest = with_source(manifest, source, parts)
     for folder in ("parts", "rejects"):
         sync(directory / folder)

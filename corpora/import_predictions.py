@@ -4,26 +4,25 @@ A file is taken as a whole or not at all, and only if it says one thing of every
 from the posts that it happens to have.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from corpora.core import NAMED, CorpusError, listed
-from corpora.core.predictions import EVERY_LABEL, Mapped, Prediction, classes
+from corpora.core import CorpusError, listed
+from corpora.core.predictions import EVERY_LABEL, Mapped, classes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.prediction_files import Told, read_lines, repeat_told, repeats_told
-from corpora.predictors import check_name, fresh_name
+from corpora.prediction_files import Told, read_lines
+from corpora.predictors import check_name
 from corpora.schemas import PREDICTIONS_SCHEMA
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import header_of
-from corpora.storage.layout import Manifest, Predictions, digest_of, manifest_of, sync, write_manifest
+from corpora.storage.intake import LINE, Stage, check_repeats, first_ids, new_file, write_file
+from corpora.storage.layout import Manifest, Predictions, manifest_of, with_predictions, write_manifest
 from corpora.storage.locks import changing
 
-_BATCH_ROWS = 10_000
-_STAGED = pa.schema([pa.field("line", pa.int64(), nullable=False), *PREDICTIONS_SCHEMA])
+_STAGED = pa.schema([LINE, *PREDICTIONS_SCHEMA])
 _STAGING = "staging/predictions.parquet"
 
 
@@ -60,50 +59,44 @@ def import_predictions(
     it is kept.
     """
     check_file(path, format)
-    manifest = manifest_of(corpus_name)
+    _check_corpus(corpus_name, manifest_of(corpus_name), name, version, declared)
+    with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
+        manifest = manifest_of(corpus_name)
+        of_records = _check_corpus(corpus_name, manifest, name, version, declared)
+        if of_records and not columns:
+            _check_header(path, header_of(path, format or format_of(path) or ""))
+        staged, told = directory / _STAGING, Told()
+        also = EVERY_LABEL if of_records else ()
+        with Stage(staged, _STAGED) as stage:
+            for line, prediction in read_lines(path, declared, columns, format, told, progress=progress, also=also):
+                stage.add((line, *prediction))
+        with asking(corpus_name, manifest=manifest) as store:
+            store.view("staged", [staged], _STAGED)
+            _check_ids(store, corpus_name, path, of_records)
+            strangers = first_ids(store, "predictions_strange")
+            before = manifest.predictions_of(name, version)
+            if before and _is_same(store, directory, before, manifest, classes(declared), path):
+                return Imported(before, *strangers, told, of_records, already=True)
+            file = new_file(directory / "predictions", manifest.predictions)
+            write_file(file, PREDICTIONS_SCHEMA, store.query("predictions_kept"))
+        manifest, predictions = with_predictions(
+            manifest, file, name=name, version=version, rows=manifest.rows, mapping=classes(declared), source=path.name
+        )
+        write_manifest(corpus_name, manifest)
+    return Imported(predictions, *strangers, told, of_records)
+
+
+def _check_corpus(corpus_name: str, manifest: Manifest, name: str, version: str, declared: Mapped) -> bool:
+    """Whether the corpus holds records. CorpusError if it cannot have these predictions."""
     check_name(name, version, manifest)
-    of_records = bool(manifest.fields)
-    if of_records and declared:
+    if manifest.fields and declared:
         raise CorpusError(
             f"Corpus {corpus_name} holds records, whose classes have no other names here; leave --map out, and rename "
             "the labels in the file."
         )
-    if of_records and not columns:
-        _check_header(path, header_of(path, format or format_of(path) or ""))
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
-    with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
-        manifest = manifest_of(corpus_name)
-        check_name(name, version, manifest)
-        staged, told = directory / _STAGING, Told()
-        also = EVERY_LABEL if of_records else ()
-        _stage(staged, read_lines(path, declared, columns, format, told, progress=progress, also=also), path)
-        with asking(corpus_name, manifest=manifest) as store:
-            store.view("staged", [staged], _STAGED)
-            _check_ids(store, corpus_name, path, of_records)
-            strangers = _ids(store, "predictions_strange")
-            before = manifest.predictions_of(name, version)
-            if before and _is_same(store, directory, before, manifest, classes(declared), path):
-                return Imported(before, *strangers, told, of_records, already=True)
-            file = directory / "predictions" / fresh_name(manifest)
-            with pq.ParquetWriter(file, PREDICTIONS_SCHEMA) as writer:
-                for batch in store.query("predictions_kept"):
-                    writer.write_batch(batch.cast(PREDICTIONS_SCHEMA))
-        sync(file)
-        sync(file.parent)
-        predictions = Predictions(
-            name=name,
-            version=version,
-            file=file.name,
-            rows=manifest.rows,
-            sha256=digest_of(file),
-            posts_sha256=manifest.posts_sha256,
-            mapping=classes(declared),
-            source=path.name,
-        )
-        others = [known for known in manifest.predictions if known != before]
-        write_manifest(corpus_name, replace(manifest, predictions=(*others, predictions)))
-    return Imported(predictions, *strangers, told, of_records)
+    return bool(manifest.fields)
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
@@ -116,46 +109,15 @@ def _check_header(path: Path, header: Sequence[str]) -> None:
         )
 
 
-def _stage(staged: Path, predictions: Iterator[tuple[int, Prediction]], path: Path) -> None:
-    """Write the predictions with their lines to the staging file."""
-    staged.parent.mkdir(exist_ok=True)
-    batch: list[tuple[int, str, str, float | None]] = []
-    rows = 0
-    with pq.ParquetWriter(staged, _STAGED) as writer:
-        for line, prediction in predictions:
-            rows += 1
-            batch.append((line, *prediction))
-            if len(batch) == _BATCH_ROWS:
-                writer.write_batch(_arrow(batch))
-                batch.clear()
-        writer.write_batch(_arrow(batch))
-    if not rows:
-        raise CorpusError(f"{path} holds no rows.")
-
-
-def _arrow(batch: list[tuple[int, str, str, float | None]]) -> pa.RecordBatch:
-    columns = list(zip(*batch, strict=True)) or [()] * len(_STAGED)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _STAGED, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_STAGED)
-
-
 def _check_ids(store: Store, corpus_name: str, path: Path, of_records: bool) -> None:
-    if repeated := store.found("predictions_repeated", NAMED):
-        told = [repeat_told(row["id"], row["line"], row["first_line"]) for row in repeated]
-        raise CorpusError(repeats_told(path, told, repeated[0]["total"]))
-    missing, first = _ids(store, "predictions_missing")
+    check_repeats(store, path)
+    missing, first = first_ids(store, "predictions_missing")
     if missing:
         noun, instead = ("record", "class") if of_records else ("post", "language")
         raise CorpusError(
             f"{path} lacks {listed(first, missing, noun)}. Write one row for every {noun} of corpus {corpus_name}, "
             f"with und if the classifier names no {instead}. Nothing of the file was taken."
         )
-
-
-def _ids(store: Store, query: str) -> tuple[int, list[str]]:
-    """How many rows a query has in all, and the first of their ids."""
-    rows = store.found(query, NAMED)
-    return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 
 
 def _is_same(
@@ -166,7 +128,7 @@ def _is_same(
     CorpusError if they say something else of a post that was there before.
     """
     store.view("earlier", [directory / "predictions" / before.file], PREDICTIONS_SCHEMA)
-    changed, first = _ids(store, "predictions_changed")
+    changed, first = first_ids(store, "predictions_changed")
     if changed or before.mapping != mapping:
         why = f"says something else of {listed(first, changed, 'post')}" if changed else "declares other classes"
         raise CorpusError(

@@ -5,11 +5,12 @@ posts that are in no corpus.
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterator
+from collections.abc import Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from corpora.core import NAMED, CorpusError, listed
+from corpora.core import NAMED, CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.predictions import (
     FIELDS,
@@ -25,7 +26,9 @@ from corpora.core.records import RecordError, read_id
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
-from corpora.sources.text import MAX_LINE, Fault
+from corpora.sources.rejects import repeated
+from corpora.sources.text import MAX_LINE
+from corpora.storage.intake import all_sound, judged
 
 
 @dataclass
@@ -66,19 +69,17 @@ def read_predictions(
     check_file(path, format)
     labels: dict[str, str] = {}
     first: dict[str, int] = {}
-    repeated: list[str] = []
+    repeats: list[tuple[str, int, int]] = []
     total, told = 0, Told()
     for line, (key, label, _) in read_lines(path, declared, columns, format, told, also=also, only=only):
         if key in labels:
             total += 1
-            if len(repeated) < NAMED:
-                repeated.append(repeat_told(key, line, first[key]))
+            if len(repeats) < NAMED:
+                repeats.append((key, line, first[key]))
             continue
         labels[key], first[key] = label, line
     if total:
-        raise CorpusError(repeats_told(path, repeated, total))
-    if not labels and not told.outside:
-        raise CorpusError(f"{path} holds no rows.")
+        raise repeated(path, repeats, total)
     return labels, told
 
 
@@ -98,64 +99,73 @@ def read_lines(
 
     told: collects what is not a fault. only: the ids whose predictions are wanted; None for all.
     """
+    written = format or format_of(path) or ""
     places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
-    unknown: dict[str, tuple[int, str]] = {}
-    rows = swapped = first = 0
-    for line, raw in read_rows(path, format or format_of(path) or "", places, MAX_LINE, progress):
-        is_wanted = True
+    unknown = _UnknownLabels()
+
+    def read(raw: Mapping[str, Any]) -> Prediction | UnknownLabel | None:
+        key = read_id(raw.get("id"))
+        is_wanted = only is None or key in only
+        told.outside += not is_wanted
         try:
-            if isinstance(raw, Fault):
-                raise RecordError(raw.reason)
-            key = read_id(raw.get("id"))
-            is_wanted = only is None or key in only
-            told.outside += not is_wanted
             label, is_understood = read_label(raw.get("label"), declared, also)
             score = read_score(raw.get("score"))
-            if is_wanted:
-                if is_understood:
-                    told.understood[raw["label"].strip(), label] += 1
-                yield line, (key, label, score)
         except UnknownLabel as error:
-            rows += 1
-            first = first or line
-            swapped += _is_code(raw.get("id"), declared, also)
-            if is_wanted and len(unknown) <= NAMED:
-                unknown.setdefault(error.label, (line, str(error)))
-        except RecordError as error:
-            if not is_wanted:
-                continue
-            raise CorpusError(f"{path}, line {line:,}: {error} Nothing of the file was taken.") from error
-    if swapped * 2 > rows:
-        raise CorpusError(
-            f"{path}: the columns seem to be swapped: in {swapped:,} rows, the first in line {first:,}, the id is a "
-            "language code and the label is none. Put the id first, then the label; or name the columns of a file "
-            "with a header with --column id=COLUMN and --column label=COLUMN. Nothing of the file was taken."
-        )
-    if unknown:
-        told = " ".join(f"Line {line:,}: {why}" for line, why in list(unknown.values())[:NAMED])
-        more = " There are more." if len(unknown) > NAMED else ""
-        raise CorpusError(
-            f"{path} has labels that are not known here. {told}{more} Say what they stand for with --map "
-            f"{_example(next(iter(unknown)))}; if line 1 is a header, name its columns with --column. "
-            "Nothing of the file was taken."
-        )
+            unknown.rows += 1
+            unknown.swapped += is_label(key) or key in {*declared, *also}
+            return error if is_wanted else None
+        except RecordError:
+            if is_wanted:
+                raise
+            return None
+        if is_wanted and is_understood:
+            told.understood[raw["label"].strip(), label] += 1
+        return (key, label, score) if is_wanted else None
+
+    for line, prediction in all_sound(
+        path, written, judged(read_rows(path, written, places, MAX_LINE, progress), read)
+    ):
+        if isinstance(prediction, UnknownLabel):
+            unknown.add(line, prediction)
+        elif prediction:
+            yield line, prediction
+    unknown.check(path)
 
 
-def _is_code(value: object, declared: Mapped, also: Collection[str]) -> bool:
-    return isinstance(value, str) and (is_label(value.strip()) or value.strip() in {*declared, *also})
+@dataclass
+class _UnknownLabels:
+    """The labels of a file that are not known here. rows: that have such a label; swapped: of these, how many have a
+    label in the place of the id; first: label -> line and reason of the first of them."""
+
+    rows: int = 0
+    swapped: int = 0
+    first: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add(self, line: int, error: UnknownLabel) -> None:
+        if len(self.first) <= NAMED:
+            self.first.setdefault(error.label, (line, str(error)))
+
+    def check(self, path: Path) -> None:
+        """CorpusError if there are any."""
+        lines = list(self.first.values())[:NAMED]
+        if self.swapped * 2 > self.rows:
+            raise CorpusError(
+                f"{path}: the columns seem to be swapped: in {self.swapped:,} rows, the first in line {lines[0][0]:,}, "
+                "the id is a language code and the label is none. Put the id first, then the label; or name the "
+                "columns of a file with a header with --column id=COLUMN and --column label=COLUMN. Nothing of the "
+                "file was taken."
+            )
+        if self.first:
+            reasons = " ".join(f"Line {line:,}: {why}" for line, why in lines)
+            more = " There are more." if len(self.first) > NAMED else ""
+            raise CorpusError(
+                f"{path} has labels that are not known here. {reasons}{more} Say what they stand for with --map "
+                f"{_example(next(iter(self.first)))}; if line 1 is a header, name its columns with --column. "
+                "Nothing of the file was taken."
+            )
 
 
 def _example(label: str) -> str:
     """How an unknown label may be declared, such as zh=zh-CN,zh-TW; for most labels the meaning is left open."""
     finer = LANGUAGES[label].labels if label in LANGUAGES else ()
     return f"{label}={','.join(finer) or f'LABEL, or --map {label}={UND} if it is not a language'}"
-
-
-def repeat_told(key: str, line: int, first_line: int) -> str:
-    """An id that came before, with both lines."""
-    return f"{key} (line {line:,}, first in line {first_line:,})"
-
-
-def repeats_told(path: Path, told: list[str], total: int) -> str:
-    """The sentence that refuses a file for such ids."""
-    return f"{path} repeats {listed(told, total, 'id')}. Keep one row for each post. Nothing of the file was taken."

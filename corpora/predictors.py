@@ -10,7 +10,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
-from pathlib import Path
 
 import pyarrow as pa
 
@@ -19,7 +18,7 @@ from corpora.core.languages import COVERAGE, LANGUAGES, finer
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.schemas import PREDICTIONS_SCHEMA
-from corpora.storage.layout import Manifest, Predictions, corpus_dir, manifest_of, part_name
+from corpora.storage.layout import Manifest, Predictions, corpus_dir, manifest_of
 
 MAJORITY = "majority"  # the language that at least two of the three name first, else und
 BUILT_IN = (*DETECTOR_NAMES, MAJORITY)
@@ -90,12 +89,6 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
     if known and known.ranked != ranked:
         does = "ranks labels" if known.ranked else "gives each post or record one label"
         raise CorpusError(f"{known} is a predictor that {does}; choose another name or version.")
-
-
-def fresh_name(manifest: Manifest) -> str:
-    """A name that the manifest does not use yet, so that earlier predictions stay whole until these are committed."""
-    used = [int(Path(known.file).stem) for known in manifest.predictions]
-    return part_name(max(used, default=0) + 1)
 
 
 def knows(predictor: Predictor, code: str) -> bool:

@@ -5,7 +5,6 @@ no row.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,9 +13,10 @@ import pyarrow.parquet as pq
 from corpora.core import CorpusError, listed
 from corpora.core.rankings import ranked
 from corpora.engines import asking, full_disk_explained
-from corpora.predictors import check_name, find_imported, fresh_name
+from corpora.predictors import check_name, find_imported
 from corpora.schemas import RANKED_SCHEMA
-from corpora.storage.layout import Manifest, Predictions, corpus_dir, digest_of, sync
+from corpora.storage.intake import new_file
+from corpora.storage.layout import Manifest, Predictions, corpus_dir, sync, with_predictions
 
 Scores = Mapping[str, float]  # label -> score
 
@@ -56,23 +56,13 @@ def with_rankings(
     before = manifest.predictions_of(name, version)
     if before and _is_same(corpus_name, before, manifest, table, source):
         return manifest, before
-    file = corpus_dir(corpus_name) / "predictions" / fresh_name(manifest)
+    file = new_file(corpus_dir(corpus_name) / "predictions", manifest.predictions)
     pq.write_table(table, file)
     sync(file)
     sync(file.parent)
-    predictions = Predictions(
-        name=name,
-        version=version,
-        file=file.name,
-        rows=len(table),
-        sha256=digest_of(file),
-        posts_sha256=manifest.posts_sha256,
-        mapping={},
-        source=source,
-        ranked=True,
+    return with_predictions(
+        manifest, file, name=name, version=version, rows=len(table), mapping={}, source=source, ranked=True
     )
-    others = [known for known in manifest.predictions if known != before]
-    return replace(manifest, predictions=(*others, predictions)), predictions
 
 
 def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:

@@ -40,7 +40,7 @@ from corpora.core.language_codes import add_languages
 from corpora.core.values import Respelled
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import named_columns
-from corpora.sources.rejects import Rejected, check_rejects
+from corpora.sources.rejects import Rejected
 from corpora.storage.layout import digest_of
 
 JUDGMENTS = "What becomes of the judgments"
@@ -123,7 +123,7 @@ def import_judgments(
         if not (imported.judgments or imported.repeats or imported.already):
             raise nothing_accepted(path, written, rejects, listed)
         if faults := {line: why for line, why in rejects.items() if line not in imported.further}:
-            check_rejects(Rejected(path, written, len(faults), total, min(faults.items()), listed), max_rejects)
+            Rejected(path, written, listed, len(faults), total, min(faults.items())).check(max_rejects)
     imported.rejects_file = listed if rejects else None
     imported.notes = respelled.sentences("labels")
     return imported

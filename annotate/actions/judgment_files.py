@@ -19,9 +19,8 @@ from corpora.core.values import Respelled, is_missing
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
-from corpora.sources.rejects import TooManyRejected, encoding_hint
+from corpora.sources.rejects import Rejected, RejectLog
 from corpora.sources.text import MAX_LINE, Fault
-from corpora.storage.intake import RejectLog
 
 COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]
@@ -153,7 +152,7 @@ def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
     listed.parent.mkdir(parents=True, exist_ok=True)
     draft = listed.with_suffix(".new")
     with draft.open("w", encoding="utf-8") as file:
-        log = RejectLog(path.name, file)
+        log = RejectLog(path, "", listed, file=file)
         for line, reason in sorted(rejects.items()):
             log.add(line, reason)
     os.replace(draft, listed)
@@ -162,13 +161,4 @@ def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
 def nothing_accepted(path: Path, format: str, rejects: Rejects, listed: Path) -> Exception:
     if not rejects:
         return JudgmentFileError(f"{path} holds no rows.")
-    line, reason = min(rejects.items())
-    many = (
-        f"all of its {len(rejects):,} rows were rejected, the first"
-        if len(rejects) > 1
-        else "its only row was rejected,"
-    )
-    return TooManyRejected(
-        f"Nothing was accepted of {path}: {many} at line {line:,}: {reason} {encoding_hint(path, format)}What was "
-        f"rejected is listed in {listed}."
-    )
+    return Rejected(path, format, listed, len(rejects), len(rejects), min(rejects.items())).nothing_accepted()

@@ -21,11 +21,11 @@ from corpora.core.languages import UND
 from corpora.core.predictions import Mapped
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, read_value
-from corpora.prediction_files import repeat_told, repeats_told
 from corpora.predictors import find_predictor, predicted_labels
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import header_of, read_rows
+from corpora.sources.rejects import repeated
 from corpora.sources.text import Fault
 
 ROUNDED = 0.005  # by which a score with two decimals may be off
@@ -110,7 +110,7 @@ class _Reader:
         self.scores: Floats | None = None
         self.others: Counter[str] = Counter()
         self.lines: dict[str, int] = {}
-        self.repeats: list[str] = []
+        self.repeats: list[tuple[str, int, int]] = []
         self.strange: dict[str, int] = {}
         self.outside, self.first_id, self.swapped = 0, "", False
 
@@ -162,7 +162,7 @@ class _Reader:
             self.swapped = self.swapped or str(raw.get("label", "")).strip() in self.place
             return
         if key in self.lines:
-            self.repeats.append(repeat_told(key, line, self.lines[key]))
+            self.repeats.append((key, line, self.lines[key]))
             return
         self.lines[key] = line
         found = self._scores(line, raw) if self.scores is not None else []
@@ -206,9 +206,8 @@ class _Reader:
         """EvaluationError where units lack a prediction or have two, and for labels that the set lacks."""
         path, ids = self.path, self.ids
         if self.repeats:
-            told = repeats_told(path, self.repeats[:NAMED], len(self.repeats))
-            told = told.removesuffix(" Nothing of the file was taken.")
-            raise EvaluationError(told.replace("each post", "each unit"))
+            told = str(repeated(path, self.repeats[:NAMED], len(self.repeats)))
+            raise EvaluationError(told.replace("each id. Nothing of the file was taken.", "each unit."))
         if self.strange:
             raise EvaluationError(_strange(str(path), self.strange, self.labels))
         if not self.first_id:

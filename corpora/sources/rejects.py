@@ -1,36 +1,26 @@
-"""How many rows of a file may be rejected before nothing of it is taken, and what is said of it then.
+"""Faults in files: how many rows may be rejected before nothing of a file is taken, and the sentences about them.
 
 A file of which half is lost is worse than one that was refused: nobody would look, and what is left is no sample.
 """
 
 import codecs
+import json
 import zipfile
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from itertools import islice, pairwise
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
-from corpora.core import CorpusError
+from corpora.core import CorpusError, listed
 from corpora.sources.compression import looks_like_utf16, opened
+from corpora.storage.layout import name_of
 
 REJECTED = 3  # the exit status where rows of a file were rejected
 MOST = 0.05  # of a file's rows, as long as nobody says otherwise
 HOPELESS = 100_000  # rejected rows
 _LOOKED_AT = 1000  # lines that are not UTF-8, to tell in which encoding they may be
 _LONGEST = 1 << 16  # bytes of a line
-
-
-@dataclass(frozen=True)
-class Rejected:
-    """What was rejected of a file. first: line and reason; listed: where they all stand."""
-
-    path: Path
-    format: str
-    count: int
-    rows: int
-    first: tuple[int, str]
-    listed: Path
 
 
 class TooManyRejected(CorpusError):
@@ -44,30 +34,92 @@ def too_many(count: int, rows: int, most: float) -> bool:
     return count > most * rows
 
 
-def check_hopeless(path: Path, count: int, rows: int, first: tuple[int, str], most: float) -> None:
-    """TooManyRejected as soon as a file can hardly be meant: where of its first rows most were rejected, and many. So
-    one quote that is not closed costs no hour, and no list of millions."""
-    if count < HOPELESS or not too_many(count, rows, max(most, 0.5)):
-        return
-    line, reason = first
-    raise TooManyRejected(
-        f"Nothing of {path} was taken: {count:,} of its first {rows:,} rows were rejected, and the others were not "
-        f"read; the first is line {line:,}: {reason} Mend the file, or take the other rows alone with --max-rejects "
-        "100%."
-    )
+@dataclass
+class Rejected:
+    """What was rejected of a file. listed: the file that lists it; count, rows: rejected rows, and all rows; first:
+    line and reason of the first rejected row."""
+
+    path: Path
+    format: str
+    listed: Path
+    count: int = 0
+    rows: int = 0
+    first: tuple[int, str] = (0, "")
+
+    def check_hopeless(self, most: float) -> None:
+        """TooManyRejected as soon as a file can hardly be meant: many of its first rows were rejected, and most of
+        them. So one quote that is not closed costs no hour, and no list of millions."""
+        if self.count < HOPELESS or not too_many(self.count, self.rows, max(most, 0.5)):
+            return
+        line, reason = self.first
+        raise TooManyRejected(
+            f"Nothing of {self.path} was taken: {self.count:,} of its first {self.rows:,} rows were rejected, and the "
+            f"others were not read; the first is line {line:,}: {reason} Mend the file, or take the other rows alone "
+            "with --max-rejects 100%."
+        )
+
+    def check(self, most: float) -> None:
+        """TooManyRejected where there are too many."""
+        if not too_many(self.count, self.rows, most):
+            return
+        line, reason = self.first
+        were = "was" if self.count == 1 else "were"
+        raise TooManyRejected(
+            f"Nothing of {self.path} was taken: {self.count:,} of its {self.rows:,} rows {were} rejected, more than "
+            f"--max-rejects {most:.4g} allows; the first is line {line:,}: {reason} "
+            f"{encoding_hint(self.path, self.format)}What was rejected is listed in {self.listed}. Mend the file and "
+            "run the command again, or take the other rows alone with a higher --max-rejects."
+        )
+
+    def nothing_accepted(self) -> CorpusError:
+        """The sentence for a file of which every row was rejected, or that holds none."""
+        if not self.count:
+            return no_rows(self.path)
+        line, reason = self.first
+        many = f"all of its {self.count:,} rows were rejected, the first" if self.count > 1 else _ONLY
+        hint = "Name the columns with --column. " if reason.endswith("is missing.") else ""
+        return TooManyRejected(
+            f"Nothing was accepted of {self.path}: {many} at line {line:,}: {reason} {hint}"
+            f"{encoding_hint(self.path, self.format)}What was rejected is listed in {self.listed}."
+        )
 
 
-def check_rejects(rejected: Rejected, most: float) -> None:
-    """TooManyRejected where there are too many."""
-    if not too_many(rejected.count, rejected.rows, most):
-        return
-    line, reason = rejected.first
-    were = "was" if rejected.count == 1 else "were"
-    raise TooManyRejected(
-        f"Nothing of {rejected.path} was taken: {rejected.count:,} of its {rejected.rows:,} rows {were} rejected, "
-        f"more than --max-rejects {most:.4g} allows; the first is line {line:,}: {reason} "
-        f"{encoding_hint(rejected.path, rejected.format)}What was rejected is listed in {rejected.listed}. "
-        "Mend the file and run the command again, or take the other rows alone with a higher --max-rejects."
+_ONLY = "its only row was rejected,"
+
+
+@dataclass
+class RejectLog(Rejected):
+    """The same while a file is read: each reject is written to the list as a line of JSON."""
+
+    file: TextIO = field(kw_only=True)
+
+    def add(self, line: int, reason: str) -> None:
+        self.count += 1
+        if self.count == 1:
+            self.first = (line, reason)
+        entry = {"file": name_of(self.path), "line": line, "reason": reason}
+        self.file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+
+
+# --- Files that are taken as a whole or not at all.
+
+
+def no_rows(path: Path) -> CorpusError:
+    return CorpusError(f"{path} holds no rows.")
+
+
+def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> CorpusError:
+    """count: rows with faults, of which this is the first."""
+    more = f"It is the first of {count:,} rows with faults. " if count > 1 else ""
+    hint = encoding_hint(path, format)
+    return CorpusError(f"{path}, line {line:,}: {reason} {more}{hint}Nothing of the file was taken.")
+
+
+def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) -> CorpusError:
+    """repeats: the first ids that came before, each with its line and the line where it came first."""
+    named = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in repeats]
+    return CorpusError(
+        f"{path} repeats {listed(named, total, 'id')}. Keep one row for each id. Nothing of the file was taken."
     )
 
 

@@ -1,108 +1,171 @@
-"""One file's rows on their way into a corpus: they are staged as they are read, then written into parts without
-repeats.
+"""The frame of every importer: rows are judged and staged as they are read, and then written without repeats.
 
-Both steps hold one batch in memory, whatever the size of the file; import_corpus.py commits what they have written.
+An importer takes the corpus for itself (`changing` in locks.py), reads rows (sources/readers.py), judges each by itself
+(`judged`), and either lists faulty rows (`accepted`) or refuses the whole file (`all_sound`). What is left goes through
+a `Stage`, a Parquet file that DuckDB can look for repeats in. New files lie beside those that the manifest names, and
+count once the next manifest names them: so whatever ends an import, it is as if it had not begun.
+
+Each step holds one batch in memory, whatever the size of the file.
 """
 
 import hashlib
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from django.conf import settings
 
+from corpora.core import NAMED
 from corpora.core.records import Record, RecordError, read_record
-from corpora.engines import asking
+from corpora.engines import Store, asking
 from corpora.schemas import schema_of
 from corpora.sources.readers import Row
-from corpora.sources.rejects import HOPELESS, check_hopeless
+from corpora.sources.rejects import HOPELESS, RejectLog, faulty, no_rows, repeated
 from corpora.sources.text import Fault
-from corpora.storage.layout import Manifest, Part, digest_of, part_name, sync
+from corpora.storage.layout import Manifest, Part, Predictions, Scores, digest_of, part_name, sync
 
 PART_ROWS = 100_000
 _BATCH_ROWS = 10_000
 _BATCH_CHARACTERS = 16_000_000
-_LINE = pa.field("line", pa.int64(), nullable=False)
+LINE = pa.field("line", pa.int64(), nullable=False)
 _STAGING = "staging/rows.parquet"
+Taken = TypeVar("Taken")
 
 
-class RejectLog:
-    """The list of what was refused of one file, written as it goes: JSON lines of file, line, reason."""
+def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iterator[tuple[int, Taken | Fault]]:
+    """The line of each row, and what `read` makes of it; a Fault where that raises RecordError."""
+    for line, raw in rows:
+        if isinstance(raw, Fault):
+            yield line, raw
+            continue
+        try:
+            yield line, read(raw)
+        except RecordError as error:
+            yield line, Fault(str(error))
 
-    def __init__(self, source: str, file: TextIO, path: Path | None = None) -> None:
-        self.source, self.file, self.path = source, file, path or Path(source)
-        self.count = 0
-        self.first: tuple[int, str] = (0, "")
 
-    def add(self, line: int, reason: str) -> None:
-        self.count += 1
-        if self.count == 1:
-            self.first = (line, reason)
-        entry = {"file": self.source, "line": line, "reason": reason}
-        self.file.write(json.dumps(entry, ensure_ascii=False) + "\n")
+def accepted(rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, most: float) -> Iterator[tuple[int, Taken]]:
+    """The rows without a fault; the others are listed in the log. most: the share of the rows that may be rejected.
+
+    CorpusError where there are no rows; TooManyRejected as soon as the file is hopeless.
+    """
+    for line, row in rows:
+        log.rows += 1
+        if log.count >= HOPELESS:
+            log.check_hopeless(most)
+        if isinstance(row, Fault):
+            log.add(line, row.reason)
+        else:
+            yield line, row
+    if not log.rows:
+        raise no_rows(log.path)
+
+
+def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]) -> Iterator[tuple[int, Taken]]:
+    """The rows of a file that is taken as a whole. CorpusError at its end for its first fault, or if it has no rows."""
+    first, faults, line = (0, ""), 0, 0
+    for line, row in rows:
+        if isinstance(row, Fault):
+            first, faults = first if faults else (line, row.reason), faults + 1
+        elif not faults:
+            yield line, row
+    if faults:
+        raise faulty(path, format, *first, faults)
+    if not line:
+        raise no_rows(path)
+
+
+class Stage:
+    """Rows on their way into a Parquet file, written in batches. A row has its values in the order of the schema."""
+
+    def __init__(self, path: Path, schema: pa.Schema) -> None:
+        path.parent.mkdir(exist_ok=True)
+        self.schema, self.writer = schema, pq.ParquetWriter(path, schema)
+        self.rows: list[Sequence[Any]] = []
+        self.characters = 0
+
+    def add(self, row: Sequence[Any], characters: int = 0) -> None:
+        self.rows.append(row)
+        self.characters += characters
+        if len(self.rows) >= _BATCH_ROWS or self.characters > _BATCH_CHARACTERS:
+            self._write()
+
+    def _write(self) -> None:
+        columns = zip(*self.rows, strict=True) if self.rows else [()] * len(self.schema)
+        arrays = [pa.array(column, field.type) for column, field in zip(columns, self.schema, strict=True)]
+        self.writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self.schema))
+        self.rows, self.characters = [], 0
+
+    def __enter__(self) -> "Stage":
+        return self
+
+    def __exit__(self, failed: type[BaseException] | None, *_why: object) -> None:
+        if failed is None:
+            self._write()
+        self.writer.close()
+
+
+def check_repeats(store: Store, path: Path) -> None:
+    """CorpusError if the view `staged` (line, id) has an id twice."""
+    if rows := store.found("predictions_repeated", NAMED):
+        raise repeated(path, [(row["id"], row["line"], row["first_line"]) for row in rows], rows[0]["total"])
+
+
+def first_ids(store: Store, query: str) -> tuple[int, list[str]]:
+    """How many rows a query has in all, and the first of their ids."""
+    rows = store.found(query, NAMED)
+    return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
+
+
+def new_file(folder: Path, known: Iterable[Predictions | Scores]) -> Path:
+    """A file that the manifest does not name yet, so that earlier ones stay whole until this one is committed."""
+    return folder / part_name(1 + max((int(Path(each.file).stem) for each in known), default=0))
+
+
+def write_file(file: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write a new file, safely on disk before a manifest names it."""
+    with pq.ParquetWriter(file, schema) as writer:
+        for batch in batches:
+            writer.write_batch(batch.cast(schema))
+    sync(file)
+    sync(file.parent)
+
+
+# --- Posts and records: from rows to parts.
 
 
 def stage(
     directory: Path,
-    rows: Iterator[Row],
+    rows: Iterable[Row],
     log: RejectLog,
-    fields: tuple[str, ...] = (),
+    manifest: Manifest,
     language: str = "",
-    declared: bool = False,
     may_be_empty: Collection[str] = (),
     most: float = 1.0,
-) -> int:
-    """Write the rows that are records to the staging file and the others to the log; returns the count of all rows.
+) -> None:
+    """Write the rows that are records to the staging file and the others to the log.
 
-    fields: the corpus's; language: the one declared for the whole file; declared: whether labels come with each;
-    may_be_empty: those of the fields that need no text. most: the share of the rows that may be rejected.
+    language: the one declared for the whole file; may_be_empty: fields that need no text. most: the share of the rows
+    that may be rejected.
     """
-    key = settings.AUTHOR_KEY.encode()
-    count = characters = 0
-    batch: list[tuple[int, Record]] = []
-    path = directory / _STAGING
-    path.parent.mkdir(exist_ok=True)
-    schema = _staged_schema(fields, declared)
-    with pq.ParquetWriter(path, schema) as writer:
-        for line, raw in rows:
-            count += 1
-            if log.count >= HOPELESS:
-                check_hopeless(log.path, log.count, count, log.first, most)
-            if isinstance(raw, Fault):
-                log.add(line, raw.reason)
-                continue
-            try:
-                record = read_record(raw, key, fields, language, declared, may_be_empty)
-            except RecordError as error:
-                log.add(line, str(error))
-                continue
-            batch.append((line, record))
-            characters += len(record.text)
-            if len(batch) == _BATCH_ROWS or characters > _BATCH_CHARACTERS:
-                writer.write_batch(_arrow(batch, schema, fields))
-                batch.clear()
-                characters = 0
-        writer.write_batch(_arrow(batch, schema, fields))
-    return count
+    key, fields = settings.AUTHOR_KEY.encode(), manifest.fields
+    schema = _staged_schema(manifest)
+    own = [(name, fields.index(name) if name in fields else None) for name in schema.names[1:]]
+
+    def read(raw: dict[str, Any]) -> Record:
+        return read_record(raw, key, fields, language, manifest.declared, may_be_empty)
+
+    with Stage(directory / _STAGING, schema) as staged:
+        for line, record in accepted(judged(rows, read), log, most):
+            values = (getattr(record, name) if place is None else record.fields[place] for name, place in own)
+            staged.add((line, *values), len(record.text))
 
 
-def _staged_schema(fields: tuple[str, ...], declared: bool) -> pa.Schema:
-    return pa.schema([_LINE, *schema_of(fields, declared)])
-
-
-def _arrow(batch: list[tuple[int, Record]], schema: pa.Schema, fields: tuple[str, ...]) -> pa.RecordBatch:
-    columns = [pa.array([line for line, _ in batch], pa.int64())]
-    for field in list(schema)[1:]:
-        if field.name in fields:
-            place = fields.index(field.name)
-            values = [record.fields[place] for _, record in batch]
-        else:
-            values = [getattr(record, field.name) for _, record in batch]
-        columns.append(pa.array(values, field.type))
-    return pa.RecordBatch.from_arrays(columns, schema=schema)
+def _staged_schema(manifest: Manifest) -> pa.Schema:
+    return pa.schema([LINE, *schema_of(manifest.fields, manifest.declared)])
 
 
 def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) -> tuple[list[Part], int]:
@@ -115,7 +178,7 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
     fields, schema = manifest.fields, schema_of(manifest.fields, manifest.declared)
     query, other = ("repeats_of_records", _OTHER[manifest.declared]) if fields else ("repeats", "another text")
     with asking(name, manifest=manifest) as store, pq.ParquetFile(directory / _STAGING) as staged:
-        store.view("staged", [directory / _STAGING], _staged_schema(fields, manifest.declared), fields)
+        store.view("staged", [directory / _STAGING], _staged_schema(manifest), fields)
         repeats = (row for batch in store.query(query) for row in zip(*batch.to_pydict().values(), strict=True))
         writer = PartWriter(directory / "parts", len(manifest.parts), schema)
         next_line, same = next(repeats, (None, False))

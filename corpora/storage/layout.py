@@ -124,6 +124,11 @@ class Source:
     language: str = ""  # declared for the whole file; empty for posts
 
 
+def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **counts: Any) -> Source:
+    """The entry of an imported file. counts: as Source has them, and language where one is declared."""
+    return Source(name_of(path), sha256, size_of(path), format, columns, **counts)
+
+
 @dataclass(frozen=True)
 class Part:
     """sha256: of the file; content_sha256: of all columns but the author, which each installation hashes with its own
@@ -300,6 +305,18 @@ def _written(manifest: Manifest) -> dict[str, Any]:
 
 def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manifest:
     return replace(manifest, sources=(*manifest.sources, source), parts=(*manifest.parts, *parts))
+
+
+def with_predictions(
+    manifest: Manifest, file: Path, *, name: str, version: str, **terms: Any
+) -> tuple[Manifest, Predictions]:
+    """The manifest with the predictions in a new file, in place of those of that name and version; and its entry.
+    terms: rows, mapping, source and ranked, as Predictions has them."""
+    digests = {"sha256": digest_of(file), "posts_sha256": manifest.posts_sha256}
+    predictions = Predictions(name=name, version=version, file=file.name, **digests, **terms)
+    before = manifest.predictions_of(name, version)
+    others = (known for known in manifest.predictions if known != before)
+    return replace(manifest, predictions=(*others, predictions)), predictions
 
 
 def check_records(corpus_name: str, manifest: Manifest) -> None:

@@ -8,25 +8,24 @@ draw takes kept and dropped pairs by the view that is made here.
 
 import hashlib
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from corpora.core import NAMED, CorpusError, listed
+from corpora.core import CorpusError
 from corpora.core.records import RecordError, read_number
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Draw
-from corpora.prediction_files import repeat_told
 from corpora.schemas import SCORES_SCHEMA
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
-from corpora.sources.text import MAX_LINE, Fault
+from corpora.sources.text import MAX_LINE
+from corpora.storage.intake import LINE, Stage, all_sound, check_repeats, first_ids, judged, new_file, write_file
 from corpora.storage.layout import (
     Manifest,
     Scores,
@@ -34,8 +33,6 @@ from corpora.storage.layout import (
     corpus_dir,
     digest_of,
     manifest_of,
-    part_name,
-    sync,
     write_manifest,
 )
 from corpora.storage.locks import changing
@@ -113,12 +110,11 @@ MESSAGE, PAIR = SIDES = ("message", "pair")
 FIELDS = ("id", "score")
 _STAGED = pa.schema(
     [
-        pa.field("line", pa.int64(), nullable=False),
+        LINE,
         pa.field("id", pa.string(), nullable=False),
         pa.field("score", pa.float64(), nullable=False),
     ]
 )
-_BATCH_ROWS = 10_000
 
 
 @dataclass(frozen=True)
@@ -167,50 +163,41 @@ def import_scores(
         before = next((known for known in manifest.scores if known.name == name), None)
         staged = directory / "staging" / "scores.parquet"
         empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
-        file = directory / "scores" / part_name(_unused(manifest))
+        file = new_file(directory / "scores", manifest.scores)
         with asking(corpus_name, manifest=manifest) as store:
             store.view("staged", [staged], _STAGED)
-            _check_repeats(store, path)
-            store.define("sides", "sides_of_messages" if of == MESSAGE else "sides_of_pairs")
-            outside = store.found("scores_outside", NAMED)
-            total = outside[0]["total"] if outside else 0
-            rows = store.size("staged") - total
-            if not rows:
-                raise CorpusError(
-                    f"{path} has a score of none of the {of}s of corpus {corpus_name}; give a file of their scores, or "
-                    f"say with --of {PAIR if of == MESSAGE else MESSAGE} that the ids are of {_other(of)}s."
-                )
-            with pq.ParquetWriter(file, SCORES_SCHEMA) as writer:
-                for batch in store.query("scores_of_pairs", name, threshold):
-                    writer.write_batch(batch.cast(SCORES_SCHEMA))
-            store.view("scored", [file], SCORES_SCHEMA)
-            [counts] = store.found("scores_counted")
-        scores = Scores(
-            name, of, threshold, file.name, rows, counts["lacking"], counts["dropped"], digest_of(file), path.name
-        )
+            scores = Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
+            scores, outside, first = _written(store, corpus_name, file, path, scores)
         already = before is not None and (before.threshold, before.sha256) == (threshold, scores.sha256)
         if before and already:
             scores = before
         else:
             _check_undrawn(corpus_name, before)
-            sync(file)
-            sync(file.parent)
             manifest = replace(manifest, scores=(*(each for each in manifest.scores if each != before), scores))
             write_manifest(corpus_name, manifest)
     dropped = filter_counts(corpus_name, manifest)["dropped"]
-    first = [row["id"] for row in outside]
     replaced = None if already else before
     draws = Draw.objects.filter(corpus__name=corpus_name, design="filtered").count()
-    return Imported(scores, manifest.rows, empty, total, first, dropped, draws, replaced, already)
+    return Imported(scores, manifest.rows, empty, outside, first, dropped, draws, replaced, already)
 
 
-def _other(of: str) -> str:
-    return PAIR if of == MESSAGE else MESSAGE
-
-
-def _unused(manifest: Manifest) -> int:
-    """The number of a file that the manifest does not name, so that earlier scores stay until these are committed."""
-    return max((int(Path(known.file).stem) for known in manifest.scores), default=0) + 1
+def _written(store: Store, corpus_name: str, file: Path, path: Path, scores: Scores) -> tuple[Scores, int, list[str]]:
+    """The scores in a new file, with their counts; and how many ids are of nothing in the corpus, and the first."""
+    check_repeats(store, path)
+    store.define("sides", f"sides_of_{scores.of}s")
+    outside, first = first_ids(store, "scores_outside")
+    rows = store.size("staged") - outside
+    if not rows:
+        other = PAIR if scores.of == MESSAGE else MESSAGE
+        raise CorpusError(
+            f"{path} has a score of none of the {scores.of}s of corpus {corpus_name}; give a file of their scores, or "
+            f"say with --of {other} that the ids are of {other}s."
+        )
+    write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
+    store.view("scored", [file], SCORES_SCHEMA)
+    [counts] = store.found("scores_counted")
+    counts = {"rows": rows, "lacking": counts["lacking"], "dropped": counts["dropped"]}
+    return replace(scores, sha256=digest_of(file), **counts), outside, first
 
 
 def _check_undrawn(corpus_name: str, before: Scores | None) -> None:
@@ -223,62 +210,24 @@ def _check_undrawn(corpus_name: str, before: Scores | None) -> None:
 
 
 def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:
-    """Write the scores with their lines to the staging file; returns how many rows have none. CorpusError for a row
-    that is no score."""
-    staged.parent.mkdir(exist_ok=True)
-    batch: list[dict[str, Any]] = []
-    rows = empty = 0
-    with pq.ParquetWriter(staged, _STAGED) as writer:
-        for line, key, score in _read(path, columns, format, progress):
-            rows += 1
+    """Write the scores with their lines to the staging file; returns how many rows have none."""
+    places = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
+    rows = judged(read_rows(path, format, places, MAX_LINE, progress), _read)
+    empty = 0
+    with Stage(staged, _STAGED) as stage:
+        for line, (key, score) in all_sound(path, format, rows):
             if score is None:
                 empty += 1
-                continue
-            batch.append({"line": line, "id": key, "score": score})
-            if len(batch) == _BATCH_ROWS:
-                writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=_STAGED))
-                batch.clear()
-        writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=_STAGED))
-    if not rows:
-        raise CorpusError(f"{path} holds no rows.")
+            else:
+                stage.add((line, key, score))
     return empty
 
 
-def _read(
-    path: Path, columns: dict[str, str], format: str, progress: Progress
-) -> Iterator[tuple[int, str, float | None]]:
-    """Line, id and score. CorpusError for rows that are none; how many there are is told with the first."""
-    places = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
-    wrong, first = 0, ""
-    for line, raw in read_rows(path, format, places, MAX_LINE, progress):
-        try:
-            if isinstance(raw, Fault):
-                raise RecordError(raw.reason)
-            read = line, message_id(raw.get("id")), _score(raw.get("score"))
-        except RecordError as error:
-            wrong, first = wrong + 1, first or f"line {line:,}: {error}"
-            continue
-        if not wrong:
-            yield read
-    if wrong:
-        rows = "1 row is no score" if wrong == 1 else f"{wrong:,} rows are no scores, the first"
-        raise CorpusError(f"{path}: {rows}, {first} Nothing of the file was taken.")
-
-
-def _score(value: object) -> float | None:
-    """From 0 to 1; None where there is none. RecordError for anything else, such as NaN or 1.5."""
-    score = read_number(value)
+def _read(raw: Mapping[str, Any]) -> tuple[str, float | None]:
+    """Id and score, from 0 to 1; None where there is none. RecordError for anything else, such as NaN or 1.5."""
+    key, score = message_id(raw.get("id")), read_number(raw.get("score"))
     if score is not None and not 0 <= score <= 1:
         raise RecordError(
-            f"The score is {str(value)[:40]}; it must be a number from 0 to 1, or empty where there is none."
+            f"The score is {str(raw['score'])[:40]}; it must be a number from 0 to 1, or empty where there is none."
         )
-    return score
-
-
-def _check_repeats(store: Store, path: Path) -> None:
-    if repeated := store.found("predictions_repeated", NAMED):
-        told = [repeat_told(row["id"], row["line"], row["first_line"]) for row in repeated]
-        raise CorpusError(
-            f"{path} repeats {listed(told, repeated[0]['total'], 'id')}. Keep one score for each. Nothing of the file "
-            "was taken."
-        )
+    return key, score

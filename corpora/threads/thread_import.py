@@ -21,7 +21,6 @@ from corpora.core import CorpusError
 from corpora.core.detectors import detect_fasttext, detector_versions
 from corpora.core.language_codes import code_of
 from corpora.core.languages import UND
-from corpora.core.records import RecordError
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.import_corpus import open_corpus
 from corpora.models import Corpus
@@ -29,25 +28,24 @@ from corpora.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
-from corpora.sources.rejects import HOPELESS, Rejected, check_hopeless, check_rejects
+from corpora.sources.rejects import RejectLog
 from corpora.sources.text import MAX_LINE, Fault
-from corpora.storage.intake import PartWriter, RejectLog
+from corpora.storage.intake import PartWriter, Stage, accepted, judged
 from corpora.storage.layout import (
     Manifest,
     Part,
-    Source,
     Threads,
     check_pairs,
     digest_of,
-    name_of,
     part_name,
     reject_name,
     size_of,
+    source_of,
     sync,
     write_manifest,
 )
 from corpora.storage.locks import changing
-from corpora.threads import messages as pairs
+from corpora.threads import messages
 from corpora.threads.messages import (
     FIELDS,
     LEAST_CERTAINTY,
@@ -61,15 +59,8 @@ from corpora.threads.messages import (
     read_turns,
 )
 
-# --- Files of threads on their way into a corpus of pairs: their messages are staged as they are read, then each is
-# joined with the one that it answers, which may stand before it, after it, or in another file.
-#
-# DuckDB joins on disk, beyond its limit of memory, and no step follows a thread message by message, so neither the
-# number of messages nor the length of a thread matters.
-
-
-_BATCH_ROWS = 10_000
-_BATCH_CHARACTERS = 16_000_000
+# DuckDB joins messages on disk, beyond its limit of memory, and no step follows a thread message by message, so neither
+# the number of messages nor the length of a thread matters.
 
 
 @dataclass(frozen=True)
@@ -83,50 +74,25 @@ class Reading:
     progress: Progress
 
 
-def stage(staged: Path, paths: list[Path], formats: list[str], logs: list[RejectLog], how: Reading) -> list[int]:
-    """Write the messages of the files to the staging file in batches, and rows that are no messages to each file's log.
-
-    Returns the number of rows of each file. CorpusError if a file has none.
-    """
-    staged.parent.mkdir(exist_ok=True)
-    rows = [0] * len(paths)
-    with pq.ParquetWriter(staged, MESSAGES_SCHEMA) as writer:
-        batch, characters = list[dict[str, Any]](), 0
-        for number, (path, format) in enumerate(zip(paths, formats, strict=True)):
-            for line, read in _read(path, format, how):
-                rows[number] += 1
-                if logs[number].count >= HOPELESS:
-                    check_hopeless(path, logs[number].count, rows[number], logs[number].first, how.max_rejects)
-                if isinstance(read, Fault):
-                    logs[number].add(line, read.reason)
-                    continue
+def stage(staged: Path, logs: list[RejectLog], how: Reading) -> None:
+    """Write the messages of the files to the staging file, and rows that are no messages to each file's log."""
+    with Stage(staged, MESSAGES_SCHEMA) as stage:
+        for number, log in enumerate(logs):
+            for line, read in accepted(_read(log.path, log.format, how), log, how.max_rejects):
                 for turn, message in enumerate(read, start=1):
                     place = {"file": number, "line": line, "turn": turn, "empty": is_empty(message.text)}
-                    batch.append(place | message._asdict())
-                    characters += len(message.text)
-                if len(batch) >= _BATCH_ROWS or characters > _BATCH_CHARACTERS:
-                    writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=MESSAGES_SCHEMA))
-                    batch, characters = [], 0
-            if not rows[number]:
-                raise CorpusError(f"{path} holds no rows.")
-        writer.write_batch(pa.RecordBatch.from_pylist(batch, schema=MESSAGES_SCHEMA))
-    return rows
+                    row = place | message._asdict()
+                    stage.add([row[name] for name in MESSAGES_SCHEMA.names], len(message.text))
 
 
 def _read(path: Path, format: str, how: Reading) -> Iterator[tuple[int, list[Message] | Fault]]:
     """The messages of each row of a file: one, or those of a list of turns."""
     turns = _has_turns(path, format, how)
-    fields, needed = (pairs.TURNS, pairs.TURNS_NEED) if turns else (pairs.MESSAGE, pairs.MESSAGE_NEEDS)
+    fields, needed = (messages.TURNS, messages.TURNS_NEED) if turns else (messages.MESSAGE, messages.MESSAGE_NEEDS)
     named = Columns({field: how.columns.get(field, field) for field in fields}, needed)
     key = settings.AUTHOR_KEY.encode()
-    for line, raw in read_rows(path, format, named, how.max_line, how.progress):
-        if isinstance(raw, Fault):
-            yield line, raw
-            continue
-        try:
-            yield line, list(read_turns(raw)) if turns else [read_message(raw, key)]
-        except RecordError as error:
-            yield line, Fault(str(error))
+    read = (lambda raw: list(read_turns(raw))) if turns else (lambda raw: [read_message(raw, key)])
+    return judged(read_rows(path, format, named, how.max_line, how.progress), read)
 
 
 def _has_turns(path: Path, format: str, how: Reading) -> bool:
@@ -160,7 +126,6 @@ def find_circles(store: Store) -> None:
 
 _STAGING = "staging/messages.parquet"
 _SCHEMA = schema_of(FIELDS)
-_FIRST = "the first is kept"
 
 
 @dataclass(frozen=True)
@@ -299,52 +264,40 @@ def _make(
     least_certainty: float,
 ) -> Manifest:
     """Write the corpus's parts and what is left out; returns the manifest that names them."""
-    staged, listed = directory / _STAGING, [directory / "rejects" / reject_name(n) for n in range(1, len(paths) + 1)]
+    staged = directory / _STAGING
     with ExitStack() as files:
-        logs = [
-            RejectLog(name_of(path), files.enter_context(each.open("w", encoding="utf-8")))
-            for path, each in zip(paths, listed, strict=True)
-        ]
-        rows = stage(staged, paths, [format for _, format in given], logs, how)
+        logs = []
+        for number, (path, (_, format)) in enumerate(zip(paths, given, strict=True), 1):
+            listed = directory / "rejects" / reject_name(number)
+            file = files.enter_context(listed.open("w", encoding="utf-8"))
+            logs.append(RejectLog(path, format, listed, file=file))
+        stage(staged, logs, how)
         with asking(name, manifest=manifest) as store:
             join(store, staged)
             duplicates = _log_repeats(store, logs)
-            for number, (path, (_, format)) in enumerate(zip(paths, given, strict=True)):
-                log = logs[number]
-                refused = Rejected(path, format, log.count, rows[number], log.first, listed[number])
-                check_rejects(refused, how.max_rejects)
+            for log in logs:
+                log.check(how.max_rejects)
             found = _Pairs(directory, least_certainty)
             for batch in store.query("messages_paired"):
                 found.take(batch.to_pylist())
-            messages = store.size("messages")
-    parts, left_out = found.close()
-    sources = tuple(
-        Source(
-            name=name_of(path),
-            sha256=digest,
-            bytes=size_of(path),
-            format=format,
-            columns=how.columns,
-            rows=rows[number],
-            accepted=found.accepted[number],
-            duplicates=duplicates[number],
-            rejects=logs[number].count,
-        )
-        for number, (path, (digest, format)) in enumerate(zip(paths, given, strict=True))
-    )
+            count = store.size("messages")
+    parts = found.close()
     for folder in ("parts", "left_out", "rejects"):
         sync(directory / folder)
-    threads = Threads(
-        messages=messages,
-        replies=found.accepted.total() + found.left_out.total(),
-        left_out={reason: found.left_out[reason] for reason in REASONS if found.left_out[reason]},
-        least_certainty=least_certainty,
-        detector=detector_versions()["fasttext"],
-        declared=tuple((*languages, pairs) for languages, pairs in sorted(found.declared.items())),
-        file=left_out.name,
-        sha256=digest_of(left_out),
+    sources = (
+        source_of(
+            log.path,
+            digest,
+            log.format,
+            how.columns,
+            rows=log.rows,
+            accepted=found.accepted[number],
+            duplicates=duplicates[number],
+            rejects=log.count,
+        )
+        for number, (log, (digest, _)) in enumerate(zip(logs, given, strict=True))
     )
-    return replace(manifest, sources=sources, parts=tuple(parts), threads=threads)
+    return replace(manifest, sources=tuple(sources), parts=tuple(parts), threads=found.threads(count))
 
 
 def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
@@ -355,7 +308,9 @@ def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
             if row["same"]:
                 duplicates[row["file"]] += 1
             else:
-                logs[row["file"]].add(row["line"], f"The id {row['id']} came before with another message; {_FIRST}.")
+                logs[row["file"]].add(
+                    row["line"], f"The id {row['id']} came before with another message; the first is kept."
+                )
     return duplicates
 
 
@@ -393,7 +348,20 @@ class _Pairs:
         text = f"{row['message']}\n{row['reply']}"
         return row | {"text": text, "url": "", "posted_at": None, "certainty": f"{row['certainty']:.6f}"}
 
-    def close(self) -> tuple[list[Part], Path]:
+    def close(self) -> list[Part]:
         self.others.close()
         sync(self.path)
-        return self.parts.close(), self.path
+        return self.parts.close()
+
+    def threads(self, count: int) -> Threads:
+        """The manifest's entry. count: of all messages."""
+        return Threads(
+            messages=count,
+            replies=self.accepted.total() + self.left_out.total(),
+            left_out={reason: self.left_out[reason] for reason in REASONS if self.left_out[reason]},
+            least_certainty=self.least_certainty,
+            detector=detector_versions()["fasttext"],
+            declared=tuple((*languages, pairs) for languages, pairs in sorted(self.declared.items())),
+            file=self.path.name,
+            sha256=digest_of(self.path),
+        )

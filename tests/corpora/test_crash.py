@@ -151,7 +151,12 @@ def test_an_import_of_predictions_killed_and_run_again_ends_with_the_same_bytes(
 
 
 @pytest.mark.parametrize(
-    ("step", "name"), [("storage.intake", "_STAGING"), ("storage.intake", "deduplicate"), ("import_corpus", "write_manifest")]
+    ("step", "name"),
+    [
+        ("storage.intake", "_STAGING"),
+        ("storage.intake", "deduplicate"),
+        ("import_corpus", "write_manifest"),
+    ],
 )
 def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus, monkeypatch, step, name):
     import_corpus("c", files[0])

@@ -278,7 +278,15 @@ def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_vot
     assert len(manifest_of("c").predictions) == 1, "what prelabel writes keeps the predictions"
 
 
-@pytest.mark.parametrize("step", ["_check_ids", "sync", "digest_of", "write_manifest"])
+@pytest.mark.parametrize(
+    "step",
+    [
+        "import_predictions._check_ids",
+        "storage.intake.sync",
+        "storage.layout.digest_of",
+        "import_predictions.write_manifest",
+    ],
+)
 def test_an_import_that_is_cut_off_leaves_nothing(corpus, importing, write, monkeypatch, step):
     def cut(*args):
         raise KeyboardInterrupt
@@ -286,7 +294,7 @@ def test_an_import_that_is_cut_off_leaves_nothing(corpus, importing, write, monk
     before = bytes_of("c")
     file = write("p.tsv", tsv(LABELS))
     with monkeypatch.context() as patch:
-        patch.setattr(f"corpora.import_predictions.{step}", cut)
+        patch.setattr(f"corpora.{step}", cut)
         with pytest.raises(KeyboardInterrupt):
             importing(file)
     assert bytes_of("c") == before
