@@ -13,7 +13,7 @@ from django.test import override_settings
 from annotate.actions.commands import call_command
 from corpora.core.languages import UND
 from corpora.models import Corpus
-from corpora.predictors import find_predictor, predicted_labels
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from tests.benchmarks import population_report, population_work
 from tests.benchmarks.place import BenchmarkFailed
 from tests.benchmarks.population_report import cells_of

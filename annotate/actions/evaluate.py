@@ -14,8 +14,8 @@ from annotate.evaluation.ranked_documents import FIRST
 from annotate.goldsets.manifest import GoldSetError
 from annotate.reports import writing
 from annotate.reports.evaluation_report import LISTED
-from corpora.core.predictions import FIELDS
 from corpora.core.records import RecordError
+from corpora.predictions.prediction_rows import FIELDS
 
 PRINTED = {"text": writing.as_text, "markdown": writing.as_markdown, "latex": writing.as_latex}
 # Options that the evaluator is given by other names, or not at all.

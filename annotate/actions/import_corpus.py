@@ -25,13 +25,13 @@ from annotate.reports.tables import NUMBER, Column, many, table
 from annotate.reports.terminal import as_lines
 from corpora.core.language_codes import add_languages
 from corpora.core.records import FORMULA, RESERVED, columns_of
-from corpora.import_corpus import Outcome as Imported
-from corpora.import_corpus import import_files
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
 from corpora.sources.headers import named_columns
 from corpora.storage.inventory import Declared, declared_counts
 from corpora.storage.layout import manifest_of, read_manifest
+from corpora.storage.record_import import Outcome as Imported
+from corpora.storage.record_import import import_files
 
 SHOWN = 12  # labels that are named with their numbers
 SHOWN_BY_LANGUAGE = 6  # labels that have a column

@@ -6,10 +6,9 @@ from annotate.core.option import Option, flag
 from annotate.reports.tables import many
 from corpora.core import listed
 from corpora.core.language_codes import add_languages
-from corpora.core.predictions import FIELDS, read_map
 from corpora.core.records import RecordError
-from corpora.import_predictions import import_predictions
-from corpora.import_ranked import import_ranked
+from corpora.predictions.prediction_import import import_predictions, import_ranked
+from corpora.predictions.prediction_rows import FIELDS, read_map
 from corpora.sources.headers import named_columns
 from corpora.storage.layout import Predictions
 

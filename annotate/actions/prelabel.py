@@ -3,8 +3,8 @@
 from annotate.actions.action import Action, Outcome
 from annotate.actions.options import CORPUS
 from annotate.core.option import Option, flag, whole_number
-from corpora.prelabel import PIECE, prelabel
 from corpora.storage.layout import manifest_of
+from corpora.votes.vote_run import PIECE, prelabel
 
 OPTIONS = (
     CORPUS,

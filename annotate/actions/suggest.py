@@ -5,8 +5,8 @@ from annotate.actions.options import CORPUS
 from annotate.core.option import Option, whole_number
 from annotate.reports.tables import many
 from corpora.core import NAMED
+from corpora.predictions.concept_rankers import NEAREST, Suggested, suggest
 from corpora.storage.layout import manifest_of
-from corpora.suggest import NEAREST, Suggested, suggest
 
 OPTIONS = (
     CORPUS,

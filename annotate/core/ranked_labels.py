@@ -2,7 +2,7 @@
 
 The measures are those of Chalkidis et al. 2019, Extreme Multi-Label Legal Text Classification, and of their published
 code (lmtc-eurlex57k). Documents without gold labels are left out. ranking.py has the pages of a query, which have
-grades; corpora/core/rankings.py makes rankings of scores.
+grades; corpora/predictions/rankings.py makes rankings of scores.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence

@@ -25,7 +25,7 @@ from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
 from annotate.kinds.labels import label_name
 from corpora.core.languages import LANGUAGES
-from corpora.core.predictions import EVERY_LABEL, FIELDS, folding, is_label
+from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is_label
 from corpora.sources.headers import named_columns
 
 POST = "post"

@@ -15,9 +15,8 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import negative
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
-from corpora.core.predictions import EVERY_LABEL, FIELDS, Mapped, classes, read_map
-from corpora.prediction_files import read_predictions
-from corpora.predictors import Predictor, find_predictor, predicted_labels
+from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions
+from corpora.predictions.predictor_labels import Predictor, find_predictor, predicted_labels
 from corpora.sources.compression import format_of
 from corpora.sources.headers import named_columns
 

@@ -19,7 +19,7 @@ from annotate.evaluation.metrics import und_last
 from annotate.evaluation.units import answers_of
 from annotate.goldsets.reading import GoldSet
 from annotate.kinds.designs import DESIGNS
-from corpora.core.predictions import EVERY_LABEL
+from corpora.predictions.prediction_rows import EVERY_LABEL
 
 
 def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:

@@ -14,14 +14,13 @@ from typing import Any
 from annotate.evaluation.given import EvaluationError, is_file
 from annotate.reports.tables import are
 from corpora.core import CorpusError
-from corpora.core.predictions import FIELDS
 from corpora.core.records import RecordError, read_id
-from corpora.ranked import ranked_for
+from corpora.predictions.prediction_rows import FIELDS
+from corpora.predictions.rankings import Run, ranked_for, read_run
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import Columns, named_columns
 from corpora.sources.readers import header_of, read_rows
 from corpora.sources.text import Fault
-from corpora.trec_run import Run, read_run
 
 
 @dataclass(frozen=True)

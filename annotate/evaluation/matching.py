@@ -19,8 +19,8 @@ from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
 from corpora.core import CorpusError
 from corpora.core.languages import UND
-from corpora.core.predictions import folding
 from corpora.draws.samples import within_reach
+from corpora.predictions.prediction_rows import folding
 
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
 # all where there are fewer: of each label that the detectors agreed on, and in all.

@@ -18,10 +18,10 @@ from annotate.evaluation.given import NAMED, EvaluationError, first_of
 from annotate.reports.tables import many
 from corpora.core import CorpusError
 from corpora.core.languages import UND
-from corpora.core.predictions import Mapped
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, read_value
-from corpora.predictors import find_predictor, predicted_labels
+from corpora.predictions.prediction_rows import Mapped
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import header_of, read_rows

@@ -21,7 +21,7 @@ from annotate.goldsets.manifest import RESTORE, GoldSetError, get
 from annotate.kinds.forms.labels import ALL, PLAIN, TESTED, WIDENED, Measures
 from annotate.reports.evaluation_report import section
 from annotate.reports.tables import are, many
-from corpora.trec_run import Run
+from corpora.predictions.rankings import Run
 
 # Concept -> its label and its parents: all concepts of the vocabulary. The file of EURLEX57K, or that of other sets.
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")

@@ -14,7 +14,7 @@ from annotate.evaluation.matching import Joined
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import DESIGNS
 from corpora.core import CorpusError
-from corpora.predictors import find_predictor, labels_where, triggers
+from corpora.predictions.predictor_labels import find_predictor, labels_where, triggers
 
 Left = list[tuple[GoldSet, list[GoldRow]]]
 SHOWN = 10  # languages that a warning names

@@ -35,8 +35,8 @@ from annotate.quality import audits, checks
 from annotate.work.new_task import imagined_task
 from annotate.work.routes import Routes
 from corpora.core.languages import UND
-from corpora.first_votes import first_votes
 from corpora.models import Item
+from corpora.predictions.predictor_labels import first_votes
 
 # --- Which further work narrows accuracy most, and how much of it reaches a wished width: by the counts of a draw that
 # was made. Numbers in, numbers out; the widths are those of planning.py.

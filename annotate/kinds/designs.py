@@ -24,7 +24,7 @@ from corpora.draws.samples import (
     sample_uniform,
 )
 from corpora.models import Corpus
-from corpora.predictors import find_predictor
+from corpora.predictions.predictor_labels import find_predictor
 
 ALL = ["all"]
 

@@ -18,7 +18,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.draws.samples import Sample, sample_chosen
 from corpora.models import Corpus
-from corpora.predictors import find_predictor, predicted_labels
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.storage.inventory import declared_records
 
 # What a draw's parameters call the sizes of the sets (test, dev, train), how many documents of each class they need in

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from annotate.notebook.asking import told
 from annotate.notebook.rows import Rows, of_dicts, of_files
 from corpora.core import CorpusError
-from corpora.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, VOTES_SCHEMA, schema_of
 from corpora.storage.layout import Manifest, corpora_dir, corpora_on_disk, corpus_dir, manifest_of, read_manifest
+from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, VOTES_SCHEMA, schema_of
 
 COLUMNS = ("name", "rows", "fields", "licence", "voted", "agreed", "predictors")
 

@@ -8,7 +8,7 @@ from annotate.core.lots import BLIND
 from annotate.core.lottery import hit
 from annotate.kinds.concepts import BLIND_SHARE
 from annotate.models import Annotator, Suggestion, Task, Unit
-from corpora.core.rankings import joined
+from corpora.predictions.rankings import joined
 
 SHOWN = 10  # concepts
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from annotate.models import Suggestion, Task
 from annotate.work.new_task import TaskError
 from corpora.database.bulk_rows import insert
-from corpora.predictors import find_imported
-from corpora.ranked import ranked_for
+from corpora.predictions.predictor_labels import find_imported
+from corpora.predictions.rankings import ranked_for
 
 DEPTH = 20  # labels of a system that are stored with a unit
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> id of a document -> its labels, the best first

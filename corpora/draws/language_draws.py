@@ -13,7 +13,7 @@ from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND
 from corpora.draws.design import Design, Rows, Taken, by_language, in_memory, rows_in, spoken
 from corpora.engines import Store
-from corpora.predictors import Predictor, counts, knows
+from corpora.predictions.predictor_labels import Predictor, counts, knows
 from corpora.storage.layout import Manifest
 
 _TIME = pa.timestamp("us", tz="UTC")

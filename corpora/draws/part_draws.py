@@ -13,14 +13,14 @@ import pyarrow as pa
 
 from corpora.core import CorpusError
 from corpora.core.languages import UND
-from corpora.core.predictions import folding
 from corpora.core.values import matching
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.draws.design import check_asked
 from corpora.draws.samples import Sample, sample_chosen
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
-from corpora.predictors import Predictor, check_complete, find_predictor, predicting, triggers
+from corpora.predictions.prediction_rows import folding
+from corpora.predictions.predictor_labels import Predictor, check_complete, find_predictor, predicting, triggers
 from corpora.storage.layout import check_posts, check_records, manifest_of
 from corpora.threads.scorers import filter_digest, filtering
 

@@ -35,7 +35,7 @@ from corpora.draws.design import (
 from corpora.draws.language_draws import reached, rows_of, take_by_language, take_records
 from corpora.engines import asking, full_disk_explained
 from corpora.models import Corpus, Draw
-from corpora.predictors import Predictor, check_complete, find_predictor, predicting
+from corpora.predictions.predictor_labels import Predictor, check_complete, find_predictor, predicting
 from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, manifest_of
 
 

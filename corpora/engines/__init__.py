@@ -15,8 +15,8 @@ import pyarrow as pa
 from django.conf import settings
 
 from corpora.core import CorpusError
-from corpora.schemas import VOTES_SCHEMA, schema_of
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of, read_manifest
+from corpora.storage.schemas import VOTES_SCHEMA, schema_of
 
 if TYPE_CHECKING:
     from corpora.engines import duckdb, spark

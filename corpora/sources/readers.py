@@ -1,7 +1,7 @@
 """Files of posts or predictions, read row by row in little memory: JSONL, CSV, TSV, Parquet, plain or packed.
 
 A reader yields (line, raw values) or (line, Fault); which values are right is decided in core/records.py and
-core/predictions.py.
+predictions/prediction_rows.py.
 """
 
 import json

@@ -21,11 +21,11 @@ from django.conf import settings
 from corpora.core import NAMED
 from corpora.core.records import Record, RecordError, read_record
 from corpora.engines import Store, asking
-from corpora.schemas import schema_of
 from corpora.sources.readers import Row
 from corpora.sources.rejects import HOPELESS, RejectLog, faulty, no_rows, repeated
 from corpora.sources.text import Fault
 from corpora.storage.layout import Manifest, Part, Predictions, Scores, digest_of, part_name, sync
+from corpora.storage.schemas import schema_of
 
 PART_ROWS = 100_000
 _BATCH_ROWS = 10_000

@@ -12,7 +12,7 @@ from django.db.models import Count, Sum
 from corpora.core import CorpusError
 from corpora.engines import asking
 from corpora.models import Corpus, Draw
-from corpora.predictors import BUILT_IN, find_imported
+from corpora.predictions.predictor_labels import BUILT_IN, find_imported
 from corpora.storage.layout import (
     Manifest,
     check_records,

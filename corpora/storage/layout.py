@@ -3,13 +3,13 @@
     DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; a file that it does not name is a leftover
                             parts/000001.parquet    posts or records, in the order in which they were imported
                             votes/000001.parquet    the detectors' votes on that part
-                            voting/                 votes on a part that is not done yet (prelabel.py)
+                            voting/                 votes on a part that is not done yet (votes/vote_run.py)
                             predictions/000001.parquet    what an imported classifier says of all posts
                             scores/000001.parquet    what an imported scorer says of all pairs
                             left_out/000001.parquet    the replies of threads that are no pairs of the corpus, and why
                             rejects/000001.jsonl    what was refused of the first source: file, line, reason
 
-Parts never change. The importers and prelabel.py write them.
+Parts never change. The importers and votes/vote_run.py write them.
 """
 
 import hashlib

@@ -18,8 +18,8 @@ import scipy  # which loads its part `sparse` when it is first used
 
 from corpora.core import CorpusError
 from corpora.engines import Store
-from corpora.schemas import LEFT_OUT_SCHEMA
 from corpora.storage.layout import Manifest, check_pairs, corpus_dir
+from corpora.storage.schemas import LEFT_OUT_SCHEMA
 from corpora.threads.messages import cell
 from corpora.threads.scorers import filtering
 

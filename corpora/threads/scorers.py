@@ -20,7 +20,6 @@ from corpora.core import CorpusError
 from corpora.core.records import RecordError, read_number
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Draw
-from corpora.schemas import SCORES_SCHEMA
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
@@ -36,6 +35,7 @@ from corpora.storage.layout import (
     write_manifest,
 )
 from corpora.storage.locks import changing
+from corpora.storage.schemas import SCORES_SCHEMA
 from corpora.threads.messages import message_id
 
 

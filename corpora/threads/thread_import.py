@@ -22,9 +22,7 @@ from corpora.core.detectors import detect_fasttext, detector_versions
 from corpora.core.language_codes import code_of
 from corpora.core.languages import UND
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.import_corpus import open_corpus
 from corpora.models import Corpus
-from corpora.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
@@ -45,6 +43,8 @@ from corpora.storage.layout import (
     write_manifest,
 )
 from corpora.storage.locks import changing
+from corpora.storage.record_import import open_corpus
+from corpora.storage.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
 from corpora.threads import messages
 from corpora.threads.messages import (
     FIELDS,

@@ -9,7 +9,7 @@ from annotate.models import Transition
 from annotate.work.entering import add_units
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.models import Item
-from corpora.predictors import Predictor
+from corpora.predictions.predictor_labels import Predictor
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.exporting.acts import with_manifest
 

@@ -12,7 +12,7 @@ from annotate.models import Task
 from annotate.pages import action_forms
 from annotate.work.judging import judge
 from annotate.work.queue import take
-from corpora.predictors import find_predictor, predicted_labels
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from tests.annotate.evaluation.figures import KIND, rows_of, written
 
 pytestmark = pytest.mark.django_db

@@ -12,7 +12,7 @@ from annotate.work.judging import judge
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
 from corpora.draws.part_draws import IDS, sample_contrasted
-from corpora.predictors import find_predictor, predicted_labels
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from tests.annotate.acts import settle
 from tests.annotate.corpus import LICENCE, NAME, POSTS, SOURCE
 from tests.annotate.evaluation.figures import figures, rows_of, written

@@ -18,10 +18,10 @@ from annotate.models import GoldAnswer, Guidelines, Judgment, Lease, Qualificati
 from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus, Draw, Item
-from corpora.prelabel import pieces_of
 from corpora.storage import inventory
 from corpora.storage.layout import manifest_of
 from corpora.storage.locks import changing
+from corpora.votes.vote_run import pieces_of
 from tests.annotate import acts
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME

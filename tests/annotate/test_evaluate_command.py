@@ -13,7 +13,7 @@ from annotate.core import stages
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.writing import export
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
+from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers
 from tests.annotate.acts import open_task, open_verification
 from tests.annotate.corpus import NAME
 from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, values

@@ -27,7 +27,7 @@ from annotate.core.ranked_labels import (
     with_gold,
     within,
 )
-from corpora.core.rankings import joined, ranked
+from corpora.predictions.rankings import joined, ranked
 
 LABELS = "abcdefghijklmnop"
 RANKINGS = st.permutations(LABELS).flatmap(lambda labels: st.integers(0, len(labels)).map(lambda n: labels[:n]))

@@ -15,7 +15,7 @@ from annotate.work.judging import judge, skip
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS
 from corpora.models import Draw, Item
-from corpora.predictors import find_predictor, triggers
+from corpora.predictions.predictor_labels import find_predictor, triggers
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import NAME
 from tests.annotate.exporting.told import card_of, json_lines

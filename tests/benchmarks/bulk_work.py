@@ -31,10 +31,10 @@ from annotate.program import COLLECTED_EVERY  # noqa: E402
 from annotate.work import opening  # noqa: E402
 from corpora.core.detectors import detector_versions  # noqa: E402
 from corpora.database.bulk_rows import _write, insert  # noqa: E402
-from corpora.import_corpus import import_files  # noqa: E402
 from corpora.models import Corpus, Item  # noqa: E402
-from corpora.schemas import POST_SCHEMA, VOTES_SCHEMA  # noqa: E402
 from corpora.storage.layout import VotesPart, corpus_dir, digest_of, manifest_of, write_manifest  # noqa: E402  # noqa: E402
+from corpora.storage.record_import import import_files  # noqa: E402
+from corpora.storage.schemas import POST_SCHEMA, VOTES_SCHEMA  # noqa: E402
 from tests.benchmarks.sampling import most_memory, sampled  # noqa: E402
 
 NAME = "bulk"

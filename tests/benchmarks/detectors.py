@@ -17,7 +17,7 @@ from langid.langid import LanguageIdentifier, model
 from corpora.core.detectors import _fasttext_model, detect_langid
 from corpora.core.languages import normalise
 from corpora.core.masking import clean_for_detectors
-from corpora.voting_worker import vote_on
+from corpora.votes.vote_worker import vote_on
 from tests.benchmarks.material import some_posts
 from tests.benchmarks.place import BenchmarkFailed
 from tests.benchmarks.sampling import sampled, tell

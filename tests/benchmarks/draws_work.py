@@ -27,11 +27,11 @@ from corpora.core.voting import DETECTOR_NAMES  # noqa: E402
 from corpora.draws.design import HISTORY, WINDOW  # noqa: E402
 from corpora.draws.samples import sample_recall  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
-from corpora.predictors import find_predictor, knows  # noqa: E402
-from corpora.schemas import POST_SCHEMA, VOTES_SCHEMA  # noqa: E402
+from corpora.predictions.predictor_labels import find_predictor, knows  # noqa: E402
 from corpora.storage.intake import PART_ROWS  # noqa: E402
 from corpora.storage.layout import Manifest, Part, VotesPart, corpus_dir, digest_of, part_name, write_manifest  # noqa: E402  # noqa: E402
 from corpora.storage.locks import changing  # noqa: E402
+from corpora.storage.schemas import POST_SCHEMA, VOTES_SCHEMA  # noqa: E402
 from tests.benchmarks.material import FIRST_ID, ID_STEP  # noqa: E402
 from tests.running import ROOT  # noqa: E402
 

@@ -24,7 +24,7 @@ from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.draws.samples import Sample, sample_precision, sample_recall, sample_uniform  # noqa: E402
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
-from corpora.predictors import BUILT_IN, find_predictor, predicted_labels  # noqa: E402
+from corpora.predictions.predictor_labels import BUILT_IN, find_predictor, predicted_labels  # noqa: E402
 from tests.benchmarks.place import BenchmarkFailed  # noqa: E402
 from tests.benchmarks.population_stream import HISTORY, WINDOW  # noqa: E402
 

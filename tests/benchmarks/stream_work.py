@@ -36,9 +36,9 @@ from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402
 from annotate.work import opening  # noqa: E402
 from corpora.core.languages import ARTICLE_LABELS, UND, confusable_with  # noqa: E402
-from corpora.core.predictions import folding  # noqa: E402
-from corpora.import_predictions import import_predictions  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
+from corpora.predictions.prediction_import import import_predictions  # noqa: E402
+from corpora.predictions.prediction_rows import folding  # noqa: E402
 from tests.benchmarks import audits_work  # noqa: E402
 from tests.benchmarks.audits_work import ADJUDICATORS, Crew, Frame, RolledBack  # noqa: E402
 from tests.benchmarks.place import BenchmarkFailed  # noqa: E402

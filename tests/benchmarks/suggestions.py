@@ -1,7 +1,7 @@
 """Suggestions on EURLEX57K: how well label match and nearest documents rank its concepts, and how long they take.
 
 The acts of eurlex57k/ are one corpus, and EuroVoc is that of eurovoc/concepts.json and schemes.json. The acts of train
-are learned from. Measured are those of dev, on which, with those of train, the constants of corpora/suggest.py were
+are learned from. Measured are those of dev, on which, with those of train, the constants of concept_rankers.py were
 chosen, and those of test. The time is that of made acts, each of pieces of 40 words of real ones and about as long as
 an act of EURLEX57K, with five concepts by lot; 45 of 57 are learned from.
 """

@@ -12,9 +12,8 @@ import django
 django.setup()
 
 from annotate.core.ranked_labels import Judged, at_each  # noqa: E402
-from corpora.core.rankings import joined  # noqa: E402
-from corpora.ranked import ranked_for  # noqa: E402
-from corpora.suggest import LABEL_MATCH, NEAREST  # noqa: E402
+from corpora.predictions.concept_rankers import LABEL_MATCH, NEAREST  # noqa: E402
+from corpora.predictions.rankings import joined, ranked_for  # noqa: E402
 
 
 def measured(corpus: str, file: Path) -> dict[str, list[float]]:

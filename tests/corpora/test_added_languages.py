@@ -6,11 +6,11 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from corpora.core.language_codes import add_names, read_added
 from corpora.core.languages import ARTICLE_LABELS, COVERAGE, LANGUAGES, LISTED, Language, confusable_with, normalise
-from corpora.core.predictions import is_label, read_map
 from corpora.core.records import RecordError, read_language
 from corpora.draws.samples import sample_precision, sample_records
 from corpora.models import Corpus
-from corpora.predictors import find_predictor, predicted_labels, triggers
+from corpora.predictions.prediction_rows import is_label, read_map
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels, triggers
 from corpora.storage.layout import manifest_of
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import posts, rejects

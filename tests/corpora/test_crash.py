@@ -155,7 +155,7 @@ def test_an_import_of_predictions_killed_and_run_again_ends_with_the_same_bytes(
     [
         ("storage.intake", "_STAGING"),
         ("storage.intake", "deduplicate"),
-        ("import_corpus", "write_manifest"),
+        ("storage.record_import", "write_manifest"),
     ],
 )
 def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus, monkeypatch, step, name):
@@ -168,7 +168,7 @@ def test_a_full_disk_is_explained_and_leaves_what_was_there(files, import_corpus
     with monkeypatch.context() as patch:
         # The device of that name refuses every write as a full disk does.
         patch.setattr(f"corpora.{step}.{name}", "/dev/full" if name == "_STAGING" else full)
-        patch.setattr("corpora.import_corpus.deduplicate", intake.deduplicate)
+        patch.setattr("corpora.storage.record_import.deduplicate", intake.deduplicate)
         with pytest.raises(CommandError, match=r"The disk is full: nothing of .*b\.jsonl was imported") as error:
             import_corpus("c", files[1])
     assert "Free space in" in str(error.value)

@@ -15,7 +15,7 @@ from corpora.draws.design import HISTORY, WINDOW
 from corpora.draws.items import record
 from corpora.draws.samples import frame_digest, sample_precision, sample_recall, sample_uniform, within_reach
 from corpora.models import Corpus, Draw, Item
-from corpora.predictors import Predictor, find_predictor
+from corpora.predictions.predictor_labels import Predictor, find_predictor
 from corpora.storage.layout import manifest_of
 from tests.corpora.conftest import as_jsonl
 

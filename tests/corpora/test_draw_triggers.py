@@ -6,7 +6,7 @@ import pytest
 
 from corpora.core import CorpusError
 from corpora.draws.samples import sample_triggers
-from corpora.predictors import Predictor, find_predictor
+from corpora.predictions.predictor_labels import Predictor, find_predictor
 from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
 
 pytestmark = pytest.mark.django_db

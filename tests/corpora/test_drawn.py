@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corpora.core.voting import DETECTOR_NAMES, unanimous
 from corpora.draws.design import rows_in
-from corpora.schemas import VOTES_SCHEMA
+from corpora.storage.schemas import VOTES_SCHEMA
 
 SCORES = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)
 CODES = st.sampled_from(["de", "zh-CN", 'a "quoted" one', "naïve", "back\\slash"])

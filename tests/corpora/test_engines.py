@@ -9,8 +9,8 @@ import pyarrow as pa
 import pytest
 
 from corpora.engines import asking, votes_in
-from corpora.schemas import VOTES_SCHEMA
 from corpora.storage.layout import Manifest
+from corpora.storage.schemas import VOTES_SCHEMA
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -35,7 +35,7 @@ def test_nothing_but_the_engine_itself_imports_it(engine):
 
 
 def test_a_worker_that_votes_loads_no_engine_and_no_django():
-    code = "import sys, corpora.voting_worker; print({'duckdb', 'pyspark', 'django'} & set(sys.modules))"
+    code = "import sys, corpora.votes.vote_worker; print({'duckdb', 'pyspark', 'django'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, check=True, text=True)
     assert done.stdout.strip() == "set()"
 

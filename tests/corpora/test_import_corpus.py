@@ -11,12 +11,12 @@ from django.core.management import CommandError
 
 from annotate.actions.import_corpus import ACTION
 from corpora.core.values import licence_key
-from corpora.import_corpus import import_files
 from corpora.models import Corpus
-from corpora.schemas import POST_SCHEMA
 from corpora.storage import intake
 from corpora.storage.layout import corpora_dir, corpus_dir, digest_of, manifest_of, read_manifest
 from corpora.storage.locks import changing
+from corpora.storage.record_import import import_files
+from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.conftest import FULL, POSTS, as_jsonl
 from tests.corpora.on_disk import bytes_of, posts, rejects
 

@@ -9,7 +9,7 @@ from annotate.actions.import_judgments import import_judgments
 from annotate.work.languages import unknown_code
 from annotate.work.people_file import read_table
 from corpora.core.language_codes import code_of, hint
-from corpora.prediction_files import read_predictions
+from corpora.predictions.prediction_rows import read_predictions
 from tests.corpora.on_disk import posts
 
 MEANT = {

@@ -10,11 +10,18 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.core.predictions import classes, read_map
 from corpora.core.records import RecordError
 from corpora.engines import asking
-from corpora.prediction_files import read_predictions
-from corpora.predictors import BUILT_IN, Predictor, find_predictor, labels_where, predicted_labels, predicting, triggers
+from corpora.predictions.prediction_rows import classes, read_map, read_predictions
+from corpora.predictions.predictor_labels import (
+    BUILT_IN,
+    Predictor,
+    find_predictor,
+    labels_where,
+    predicted_labels,
+    predicting,
+    triggers,
+)
 from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import bytes_of, posts, rejects
@@ -281,10 +288,10 @@ def test_a_corpus_that_has_grown_needs_predictions_for_all_of_its_posts(with_vot
 @pytest.mark.parametrize(
     "step",
     [
-        "import_predictions._check_ids",
+        "predictions.prediction_import._check_ids",
         "storage.intake.sync",
         "storage.layout.digest_of",
-        "import_predictions.write_manifest",
+        "predictions.prediction_import.write_manifest",
     ],
 )
 def test_an_import_that_is_cut_off_leaves_nothing(corpus, importing, write, monkeypatch, step):

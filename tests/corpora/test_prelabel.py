@@ -9,13 +9,13 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from corpora import prelabel as prelabelling
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
 from corpora.core.voting import DETECTOR_NAMES
-from corpora.schemas import VOTES_SCHEMA
 from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of, write_manifest
-from corpora.voting_worker import vote_on
+from corpora.storage.schemas import VOTES_SCHEMA
+from corpora.votes import vote_run as prelabelling
+from corpora.votes.vote_worker import vote_on
 from tests.corpora.conftest import POSTS
 from tests.corpora.on_disk import bytes_of
 
@@ -120,7 +120,7 @@ def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, mon
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert max(len(row["langid"]) for row in votes()) == 2
-    monkeypatch.setattr("corpora.prelabel.detector_versions", lambda: {**made().versions, "cld2": "9"})
+    monkeypatch.setattr("corpora.votes.vote_run.detector_versions", lambda: {**made().versions, "cld2": "9"})
     with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Do them anew"):
         prelabel(k=2)
     prelabel(k=2, again=True)
@@ -139,7 +139,7 @@ def test_votes_that_cannot_be_written_are_explained(corpus, prelabel, monkeypatc
         raise PermissionError(errno.EACCES, "Permission denied", str(file))
 
     with monkeypatch.context() as patch:
-        patch.setattr("corpora.prelabel._write", refused)
+        patch.setattr("corpora.votes.vote_run._write", refused)
         with pytest.raises(CommandError, match=r"corpora/c cannot be written: Permission denied\. What was there"):
             prelabel()
     folder.rmdir()

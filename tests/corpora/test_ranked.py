@@ -7,8 +7,8 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.predictors import find_predictor
-from corpora.ranked import ranked_for
+from corpora.predictions.predictor_labels import find_predictor
+from corpora.predictions.rankings import ranked_for
 from corpora.storage.inventory import delete_predictions, predictors_there
 from corpora.storage.layout import corpus_dir, manifest_of
 from tests.corpora.on_disk import bytes_of

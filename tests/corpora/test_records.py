@@ -15,11 +15,11 @@ from corpora.core import CorpusError
 from corpora.draws.items import items_of, record
 from corpora.draws.samples import frame_digest, sample_records, sample_uniform
 from corpora.engines import posts_by_author
-from corpora.import_corpus import import_files
 from corpora.models import Corpus, Draw, Item
-from corpora.schemas import POST_SCHEMA
 from corpora.storage import intake
 from corpora.storage.layout import corpus_dir, manifest_of, read_manifest, write_manifest
+from corpora.storage.record_import import import_files
+from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
 pytestmark = pytest.mark.django_db

@@ -25,12 +25,11 @@ from corpora.draws.samples import (
     within_reach,
 )
 from corpora.engines import asking, posts_by_author
-from corpora.first_votes import first_votes
 from corpora.models import Corpus
-from corpora.predictors import find_predictor, labels_where, predicted_labels, triggers
-from corpora.prelabel import prelabel
+from corpora.predictions.predictor_labels import find_predictor, first_votes, labels_where, predicted_labels, triggers
 from corpora.storage.inventory import declared_counts
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of
+from corpora.votes.vote_run import prelabel
 from tests.corpora.on_disk import bytes_of
 from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
 from tests.corpora.test_draw_filtered import import_filtered

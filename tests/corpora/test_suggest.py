@@ -11,12 +11,11 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core.ranked_labels import Judged, at_each
-from corpora import suggest
-from corpora.core.rankings import joined, ranked
-from corpora.ranked import ranked_for
+from corpora.predictions import concept_rankers
+from corpora.predictions.concept_rankers import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
+from corpora.predictions.rankings import joined, ranked, ranked_for
 from corpora.storage.inventory import delete_predictions
 from corpora.storage.layout import manifest_of
-from corpora.suggest import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
 from tests.corpora.on_disk import bytes_of, posts
 
 pytestmark = pytest.mark.django_db
@@ -278,5 +277,5 @@ def test_blocks_of_any_size_give_the_same(monkeypatch):
     labels = [[str(lots.randrange(9))] if lots.random() < 0.7 else [] for _ in range(50)]
     keys = [str(number) for number in range(50)]
     whole = list(nearest(counts, labels, keys, lambda count: None))
-    monkeypatch.setattr(suggest, "_CELLS", 100)
+    monkeypatch.setattr(concept_rankers, "_CELLS", 100)
     assert list(nearest(counts, labels, keys, lambda count: None)) == whole

@@ -104,7 +104,7 @@ def test_a_stopped_prelabelling_says_so_and_keeps_its_pieces_and_no_worker_hears
 
 def workers_of(process):
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
-    return [int(pid) for pid in children if b"voting_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
+    return [int(pid) for pid in children if b"vote_worker" in Path(f"/proc/{pid}/cmdline").read_bytes()]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from annotate.quality import suggestions
 from annotate.quality.suggestions import suggested
 from annotate.work.suggesting import DEPTH
 from corpora.models import Concept
-from corpora.ranked import ranked_for
+from corpora.predictions.rankings import ranked_for
 from tests.annotate.labelling.acts import command, opened, task_of
 from tests.corpora.on_disk import posts
 

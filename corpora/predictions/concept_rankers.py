@@ -19,10 +19,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from corpora.core import CorpusError
-from corpora.core.rankings import ranked
 from corpora.engines import full_disk_explained
 from corpora.models import Label, Vocabulary
-from corpora.ranked import Scores, with_rankings
+from corpora.predictions.rankings import Scores, ranked, with_rankings
 from corpora.sources.compression import Progress
 from corpora.storage.inventory import declared_records
 from corpora.storage.layout import Manifest, Predictions, check_records, manifest_of, write_manifest

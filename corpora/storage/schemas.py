@@ -1,6 +1,6 @@
 """The columns of a corpus's Parquet parts: posts or records, votes, predictions, and of pairs also scores.
 
-This module imports no engine: a prelabel.py worker that has loaded DuckDB ends with pages of complaints.
+This module imports no engine: a votes/vote_run.py worker that has loaded DuckDB ends with pages of complaints.
 """
 
 import pyarrow as pa

@@ -1,8 +1,9 @@
 """Predictors, which label the posts of a corpus with languages, and what they say of them.
 
-A predictor is a detector that voted, the majority of the three, or a set of predictions that import_predictions.py has
-imported. A coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); this room does not decide
-which of them are right. Predictors that rank labels are found here by their names; ranked.py has what they say.
+A predictor is a detector that voted, the majority of the three, or a set of imported predictions
+(prediction_import.py). A coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); this package
+does not decide which of them are right. Predictors that rank labels are found here by their names; rankings.py reads
+their labels.
 """
 
 import re
@@ -10,15 +11,16 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from typing import NamedTuple
 
 import pyarrow as pa
 
 from corpora.core import CorpusError, listed
-from corpora.core.languages import COVERAGE, LANGUAGES, finer
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.languages import COVERAGE, LANGUAGES, UND, finer
+from corpora.core.voting import DETECTOR_NAMES, Votes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.schemas import PREDICTIONS_SCHEMA
-from corpora.storage.layout import Manifest, Predictions, corpus_dir, manifest_of
+from corpora.storage.layout import Manifest, Predictions, check_posts, corpus_dir, manifest_of
+from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
 MAJORITY = "majority"  # the language that at least two of the three name first, else und
 BUILT_IN = (*DETECTOR_NAMES, MAJORITY)
@@ -198,3 +200,30 @@ def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> di
 def counts(store: Store, query: str) -> dict[str, int]:
     """The rows of a query that has the columns label and posts."""
     return {row["label"]: row["posts"] for row in store.found(query)}
+
+
+# --- How often the detectors name which languages first: what is known of a corpus's agreement before a draw.
+
+
+class Voted(NamedTuple):
+    """Posts of which each detector names the same language first. votes: those first places alone, without scores;
+    letters: 0 where the texts are shorter than was asked, else what was asked."""
+
+    votes: Votes
+    letters: int
+    posts: int
+
+
+def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
+    """All posts of a corpus. CorpusError if there are none, or they have no votes yet, or it holds records."""
+    manifest = manifest_of(corpus_name)
+    check_posts(corpus_name, manifest)
+    if not manifest.rows:
+        raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
+    if len(manifest.votes) < len(manifest.parts):
+        raise CorpusError(f"Corpus {corpus_name} has posts without votes; run `assay prelabel {corpus_name}`.")
+    with full_disk_explained("the votes were not counted"), asking(corpus_name, manifest=manifest) as store:
+        store.first_votes()
+        for row in store.found("first_votes_counted", least_letters):
+            votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in DETECTOR_NAMES}
+            yield Voted(votes, least_letters if row["is_long"] else 0, row["posts"])

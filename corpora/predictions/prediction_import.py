@@ -1,7 +1,8 @@
-"""From a file of predictions to a predictor of a corpus.
+"""From a file to a predictor of a corpus: one label for every post or record, or the labels that a system ranks (a TREC
+run).
 
-A file is taken as a whole or not at all, and only if it says one thing of every post: otherwise a draw would be made
-from the posts that it happens to have.
+A file is taken as a whole or not at all. Single labels must be there for every post: otherwise a draw would be made
+from the posts that the file happens to have. A run need not say something of every record.
 """
 
 from collections.abc import Sequence
@@ -11,16 +12,17 @@ from pathlib import Path
 import pyarrow as pa
 
 from corpora.core import CorpusError, listed
-from corpora.core.predictions import EVERY_LABEL, Mapped, classes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.prediction_files import Told, read_lines
-from corpora.predictors import check_name
-from corpora.schemas import PREDICTIONS_SCHEMA
+from corpora.predictions.prediction_rows import EVERY_LABEL, Mapped, Notes, classes, read_lines
+from corpora.predictions.predictor_labels import check_name
+from corpora.predictions.rankings import read_run, with_rankings
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import header_of
 from corpora.storage.intake import LINE, Stage, check_repeats, first_ids, new_file, write_file
-from corpora.storage.layout import Manifest, Predictions, manifest_of, with_predictions, write_manifest
+from corpora.storage.layout import Manifest, Predictions, check_records, manifest_of, with_predictions, write_manifest
 from corpora.storage.locks import changing
+from corpora.storage.schemas import PREDICTIONS_SCHEMA
+from corpora.vocabulary.concept_index import vocabulary_named
 
 _STAGED = pa.schema([LINE, *PREDICTIONS_SCHEMA])
 _STAGING = "staging/predictions.parquet"
@@ -35,7 +37,7 @@ class Imported:
     predictions: Predictions
     strangers: int
     first_strangers: list[str]
-    told: Told
+    told: Notes
     of_records: bool
     already: bool = False
 
@@ -54,7 +56,7 @@ def import_predictions(
     """Register a file as what a predictor says of the corpus: the languages of posts, or classes of records. Nothing
     changes if it is registered already.
 
-    declared: what unknown labels of the file stand for (core/predictions.py). `progress` is told of bytes read.
+    declared: what unknown labels of the file stand for (prediction_rows.py). `progress` is told of bytes read.
     CorpusError if the name is taken, or if the file does not have one valid prediction for every post; then nothing of
     it is kept.
     """
@@ -65,7 +67,7 @@ def import_predictions(
         of_records = _check_corpus(corpus_name, manifest, name, version, declared)
         if of_records and not columns:
             _check_header(path, header_of(path, format or format_of(path) or ""))
-        staged, told = directory / _STAGING, Told()
+        staged, told = directory / _STAGING, Notes()
         also = EVERY_LABEL if of_records else ()
         with Stage(staged, _STAGED) as stage:
             for line, prediction in read_lines(path, declared, columns, format, told, progress=progress, also=also):
@@ -136,3 +138,56 @@ def _is_same(
             "--version. Nothing of the file was taken."
         )
     return before.posts_sha256 == manifest.posts_sha256
+
+
+# --- From a TREC run to a ranked predictor of a corpus of records.
+#
+# A file is taken as a whole or not at all. It need not say something of every record; those of which it says nothing
+# have no ranked labels. predictions/rankings.py says what a run is.
+
+
+@dataclass(frozen=True)
+class ImportedRun:
+    """What became of a run. without: how many records it says nothing of; strangers: the ids that are not in the
+    corpus, in the order of the file."""
+
+    predictions: Predictions
+    without: int
+    strangers: list[str]
+    already: bool
+
+
+def import_ranked(
+    corpus_name: str,
+    path: Path,
+    *,
+    name: str,
+    version: str,
+    vocabulary: str = "",
+    progress: Progress = lambda count: None,
+) -> ImportedRun:
+    """Register a run as what a system ranks for the corpus's records. Nothing changes if it is registered already.
+
+    vocabulary: the name of the one whose concepts the labels must be, in its newest version; any label may be if it is
+    empty. `progress` is told of bytes read. CorpusError if the name is taken, or if something is wrong with the file;
+    then nothing of it is kept.
+    """
+    manifest = manifest_of(corpus_name)
+    check_records(corpus_name, manifest)
+    check_name(name, version, manifest, ranked=True)
+    concepts = set(vocabulary_named(vocabulary).concepts.values_list("key", flat=True)) if vocabulary else None
+    with changing(corpus_name), full_disk_explained(f"nothing of {path} was imported"):
+        manifest = manifest_of(corpus_name)
+        with asking(corpus_name, manifest=manifest) as store:
+            ids = [key for batch in store.query("ids") for key in batch.column("id").to_pylist()]
+        run = read_run(path, ids, concepts, progress)
+        if run.without == len(ids):
+            raise CorpusError(
+                f"{path} has no line of any of the {len(ids):,} records of corpus {corpus_name}; give a run of these."
+            )
+        after, predictions = with_rankings(
+            corpus_name, manifest, run.scores.items(), name=name, version=version, source=path.name
+        )
+        if after is not manifest:
+            write_manifest(corpus_name, after)
+    return ImportedRun(predictions, run.without, run.outside, after is manifest)

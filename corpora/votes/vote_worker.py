@@ -1,4 +1,4 @@
-"""What a worker process of prelabel.py does, or an executor of Spark: it computes the votes on some posts.
+"""What a worker process of votes/vote_run.py does, or an executor of Spark: it computes the votes on some posts.
 
 It imports no more than that takes: a worker that has loaded DuckDB ends with pages of complaints.
 """
@@ -17,7 +17,7 @@ import pyarrow as pa
 from corpora.core.detectors import CODES, DETECTORS, Rankings
 from corpora.core.masking import clean_for_detectors, count_letters
 from corpora.core.voting import all_unanimous
-from corpora.schemas import VOTES_SCHEMA
+from corpora.storage.schemas import VOTES_SCHEMA
 
 # Votes, and on how many of the posts the detectors are unanimous.
 Chunk = tuple[pa.RecordBatch, int]

@@ -29,10 +29,10 @@ from corpora import system
 from corpora.core import CorpusError
 from corpora.core.detectors import detector_versions
 from corpora.engines import full_disk_explained, spread
-from corpora.schemas import VOTES_SCHEMA
 from corpora.storage.layout import Manifest, Part, VotesPart, digest_of, manifest_of, part_name, sync, write_manifest
 from corpora.storage.locks import changing
-from corpora.voting_worker import COUNTED_SCHEMA, Chunk, vote_on, vote_on_all
+from corpora.storage.schemas import VOTES_SCHEMA
+from corpora.votes.vote_worker import COUNTED_SCHEMA, Chunk, vote_on, vote_on_all
 
 # --- The votes on a part that is not done yet, kept in pieces, so that a run that is stopped loses one piece at most.
 #
@@ -218,7 +218,7 @@ def _begin() -> tuple[Connection, Worker]:
     """
     ours, theirs = Pipe()
     process = subprocess.Popen(  # noqa: S603 - the program is this one
-        [sys.executable, "-P", "-c", "from corpora.voting_worker import main; main()", str(theirs.fileno())],
+        [sys.executable, "-P", "-c", "from corpora.votes.vote_worker import main; main()", str(theirs.fileno())],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.DEVNULL,
         pass_fds=[theirs.fileno()],

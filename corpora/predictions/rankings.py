@@ -1,0 +1,237 @@
+"""Ranked labels of documents: a TREC run as a file, the order of labels, and the predictors that rank.
+
+A run has a line for each label of each document, separated by white space.
+
+    31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
+
+The score decides; the rank is not read. Labels of equal scores stand in the order of their ids as text. A file holds
+the run of one system, plain or compressed. A document for which a system names nothing has no row in a corpus.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import fsum, isfinite
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from corpora.core import CorpusError, listed
+from corpora.engines import asking, full_disk_explained
+from corpora.predictions.predictor_labels import check_name, find_imported
+from corpora.sources.compression import Progress, check_file, damage_explained
+from corpora.sources.text import MAX_LINE, Fault, lines_of
+from corpora.storage.intake import new_file
+from corpora.storage.layout import Manifest, Predictions, corpus_dir, sync, with_predictions
+from corpora.storage.schemas import RANKED_SCHEMA
+from corpora.vocabulary.thesaurus import VocabularyError, read_key
+
+Ranking = Sequence[str]
+
+
+def ranked(scores: Mapping[str, float]) -> list[str]:
+    """Labels, the best score first; those of equal scores by their ids, as text."""
+    return sorted(scores, key=lambda label: (-scores[label], label))
+
+
+def joined(rankings: Iterable[Ranking]) -> list[str]:
+    """One ranking out of several, by the sum of 1/rank of each label, a ranking without it adding nothing; equal sums
+    by the id, as text. ValueError for a label that one ranking has twice."""
+    parts: dict[str, list[float]] = {}
+    for ranking in rankings:
+        if len(set(ranking)) < len(ranking):
+            raise ValueError("A ranking has a label twice; give each label one rank.")
+        for rank, label in enumerate(ranking, 1):
+            parts.setdefault(label, []).append(1 / rank)
+    # fsum, as a sum that depends on the order of the systems would break ties.
+    return ranked({label: fsum(each) for label, each in parts.items()})
+
+
+# --- Ranked labels from a file, a TREC run: a line for each label of each document, separated by white space.
+#
+#     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
+#
+# The score decides; the rank is not read. Labels of equal scores stand in the order of their ids as text
+# (predictions/rankings.py). A file holds the run of one system, plain or compressed.
+
+
+CELLS = ("document", "Q0", "label", "rank", "score", "system")
+SHOWN = 40  # characters of a faulty cell that a sentence shows
+_FORMAT = "trec"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a system says of each of the documents. scores: document -> label -> score, empty where it says nothing.
+
+    outside: documents of the file that are not among those asked about, in its order; without: how many of those asked
+    about it says nothing of.
+    """
+
+    system: str
+    scores: dict[str, dict[str, float]]
+    outside: list[str]
+    without: int
+
+    def rankings(self) -> dict[str, list[str]]:
+        """Document -> its labels, the best first."""
+        return {document: ranked(scores) for document, scores in self.scores.items()}
+
+
+def read_run(
+    path: Path,
+    documents: Collection[str],
+    labels: Collection[str] | None,
+    progress: Progress = lambda count: None,
+) -> Run:
+    """documents: those asked about; labels: those that there are, None where any may be. `progress` is told of bytes
+    read. CorpusError, a sentence with the line, where a line is not one of a run or contradicts another.
+    """
+    check_file(path, _FORMAT)
+    scores: dict[str, dict[str, float]] = {document: {} for document in documents}
+    outside: dict[str, set[str]] = {}
+    known: dict[str, str] = {}  # each label once, since a run has it in thousands of lines
+    system = ""
+    for number, cells in _lines(path, progress):
+        where = f"{path}, line {number:,}:"
+        if len(cells) != len(CELLS):
+            raise CorpusError(f"{where} {len(cells)} cells, and a run has {len(CELLS)}: {', '.join(CELLS)}.")
+        document, _, written, _, score, name = cells
+        if name != (system := system or name):
+            raise CorpusError(
+                f"{where} the system is {name[:SHOWN]!r}, and {system[:SHOWN]!r} in the lines before; put the lines of "
+                "each system into a file of their own."
+            )
+        label = known.get(written) or known.setdefault(written, _label(written, labels, where))
+        value = _score(score, where)
+        found = scores.get(document)
+        if label in (outside.setdefault(document, set()) if found is None else found):
+            raise CorpusError(f"{where} {document} has the label {label} twice; give each label one score.")
+        if found is None:
+            outside[document].add(label)
+        else:
+            found[label] = value
+    return Run(system, scores, list(outside), sum(not found for found in scores.values()))
+
+
+def _lines(path: Path, progress: Progress) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line that has any, with its number."""
+    with damage_explained(path, _FORMAT):
+        for number, line in lines_of(path, MAX_LINE, progress):
+            if isinstance(line, Fault):
+                raise CorpusError(f"{path}, line {number:,}: {line.reason}")
+            # White space of ASCII alone, since an id may hold a no-break space.
+            if cells := line.split():
+                try:
+                    yield number, [cell.decode() for cell in cells]
+                except UnicodeDecodeError:
+                    raise CorpusError(f"{path}, line {number:,}, is not UTF-8; save the file as UTF-8.") from None
+
+
+def _label(written: str, labels: Collection[str] | None, where: str) -> str:
+    if labels is None:
+        try:
+            return read_key(written, "label")
+        except VocabularyError as error:
+            raise CorpusError(f"{where} {error}") from error
+    if written not in labels:
+        raise CorpusError(
+            f"{where} {written[:SHOWN]!r} is not one of the {len(labels):,} labels; correct it, or leave it out."
+        )
+    return written
+
+
+def _score(written: str, where: str) -> float:
+    try:
+        score = float(written)
+    except ValueError:
+        score = float("nan")
+    if not isfinite(score):
+        raise CorpusError(f"{where} {written[:SHOWN]!r} is not a score; write a finite number such as 0.93.")
+    return score
+
+
+# --- Ranked predictors of a corpus. They come from a file (prediction_import.py) or from concept_rankers.py.
+
+
+Scores = Mapping[str, float]  # label -> score
+
+
+def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, list[str]]:
+    """Id -> the labels that the predictor ranks for that document, the best first; none where it names none.
+
+    spelled: `mine@2`, or `mine` if it has one version. CorpusError if the corpus has no such predictor, or if it gives
+    each document one label and ranks none.
+    """
+    known = find_imported(corpus_name, spelled)
+    if not known.ranked:
+        raise CorpusError(
+            f"The predictor {known} of corpus {corpus_name} gives each record a single label and ranks none; import "
+            "ranked labels with import_predictions --ranked."
+        )
+    found: dict[str, list[str]] = {key: [] for key in ids}
+    with full_disk_explained("the ranked labels were not read"), asking(corpus_name) as store:
+        store.view("ranked", [_file(corpus_name, known)], RANKED_SCHEMA)
+        store.rows("asked", pa.table({"id": pa.array(list(found), pa.string())}))
+        for batch in store.query("ranked_of"):
+            found |= {row["id"]: row["labels"] for row in batch.to_pylist()}
+    return found
+
+
+def with_rankings(
+    corpus_name: str, manifest: Manifest, scores: Iterable[tuple[str, Scores]], *, name: str, version: str, source: str
+) -> tuple[Manifest, Predictions]:
+    """The manifest with a ranked predictor, which the caller writes, and the predictor; the same manifest if it has it
+    already and it says the same.
+
+    scores: (id, its labels with their scores), each document once. For who has the corpus from locks.changing.
+    CorpusError if the name is taken, or if the predictor has said something else before.
+    """
+    check_name(name, version, manifest, ranked=True)
+    table = _table(scores)
+    before = manifest.predictions_of(name, version)
+    if before and _is_same(corpus_name, before, manifest, table, source):
+        return manifest, before
+    file = new_file(corpus_dir(corpus_name) / "predictions", manifest.predictions)
+    pq.write_table(table, file)
+    sync(file)
+    sync(file.parent)
+    return with_predictions(
+        manifest, file, name=name, version=version, rows=len(table), mapping={}, source=source, ranked=True
+    )
+
+
+def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:
+    rows = sorted((key, ranked(of), of) for key, of in scores if of)
+    columns = [
+        [key for key, _, _ in rows],
+        [labels for _, labels, _ in rows],
+        [[of[label] for label in labels] for _, labels, of in rows],
+    ]
+    return pa.table(
+        [pa.array(column, field.type) for column, field in zip(columns, RANKED_SCHEMA, strict=True)],
+        schema=RANKED_SCHEMA,
+    )
+
+
+def _is_same(corpus_name: str, before: Predictions, manifest: Manifest, table: pa.Table, source: str) -> bool:
+    """Whether the predictor says this already; False if it says nothing else, but the corpus has grown since.
+
+    CorpusError if it has said something else of a record that was there before.
+    """
+    earlier, now = (
+        {row.pop("id"): row for row in rows.to_pylist()}
+        for rows in (pq.read_table(_file(corpus_name, before), schema=RANKED_SCHEMA), table)
+    )
+    grown = before.posts_sha256 != manifest.posts_sha256
+    asked = earlier if grown else earlier | now
+    if changed := sorted(key for key in asked if earlier.get(key) != now.get(key)):
+        raise CorpusError(
+            f"{source} says something else of {listed(changed, len(changed), 'record')} than {before} does, which was "
+            f"imported from {before.source}. Import it with another --version. Nothing of the file was taken."
+        )
+    return not grown
+
+
+def _file(corpus_name: str, predictions: Predictions) -> Path:
+    return corpus_dir(corpus_name) / "predictions" / predictions.file
