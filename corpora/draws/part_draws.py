@@ -177,23 +177,18 @@ def sample_contrasted(
     manifest = manifest_of(corpus.name)
     check(corpus.name, manifest)
     first, second = _predictors(corpus.name, systems)
-    folded = folding([first.mapping, second.mapping])
-    if of_records:
-        for each in (first, second):
-            folded |= _spellings(str(each), triggers(corpus.name, each), labels)
-    else:
+    folded = _folded(corpus.name, (first, second), labels if of_records else None)
+    if not of_records:
         # Items are made of posts and votes.
         check_complete(corpus.name, Predictor(DETECTOR_NAMES[0]), manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, first, manifest, other=second) as store:
-        columns = {"label": pa.array(folded.keys(), pa.string()), "coarse": pa.array(folded.values(), pa.string())}
-        store.rows("folded", pa.table(columns))
+        store.rows("folded", folded)
         if of_records:
             store.select("frame", "posts", {"id": "id", "language": "language"})
         else:
             store.define("frame", "posts_without_language")
-        frame = count_parts(
-            store, "contrasted_parts", CONTRASTS, languages, leave_out, none=f"Corpus {corpus.name} has no {what}s"
-        )
+        none = f"Corpus {corpus.name} has no {what}s"
+        frame = count_parts(store, "contrasted_parts", CONTRASTS, languages, leave_out, none=none)
         there = totals(frame)
         if not there[DIFFER]:
             raise CorpusError(
@@ -203,6 +198,15 @@ def sample_contrasted(
         drawn = draw_parts(store, part_sizes(size, there), seed)
     parameters = {SYSTEMS: [str(first), str(second)]}
     return samples_of_parts(corpus, "compare", drawn, frame, seed=seed, parameters=parameters)
+
+
+def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:
+    """The labels of both systems, and the one that each counts as. labels: those of records; None for posts."""
+    folded = folding([each.mapping for each in systems])
+    if labels is not None:
+        for each in systems:
+            folded |= _spellings(str(each), triggers(corpus_name, each), labels)
+    return pa.table({"label": pa.array(folded.keys(), pa.string()), "coarse": pa.array(folded.values(), pa.string())})
 
 
 def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Predictor]:

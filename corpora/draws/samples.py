@@ -25,6 +25,7 @@ from corpora.draws.design import (
     WINDOW,
     Design,
     Rows,
+    Taken,
     Window,
     check_asked,
     on_disk,
@@ -196,25 +197,37 @@ def _samples(
             said, given = zip(*_alike(predictor, unread.values()), strict=True) if unread else ((), ())
             store.rows("unread", _text(id=unread.keys(), label=unread.values()))
             store.rows("alike", _text(said=said, given=given))
-        samples = [
-            Sample(
-                corpus=corpus,
-                design=design.name,
-                seed=seed,
-                asked=taken.frame_size if size is None else size,
-                size=len(taken.rows),
-                parts=len(manifest.parts),
-                frame_size=taken.frame_size,
-                digest=frame_digest(manifest, len(manifest.parts), predictions),
-                detectors=_versions(manifest, len(manifest.parts)),
-                rows=taken.rows,
-                language=taken.language,
-                predictor=str(predictor),
-                parameters=taken.parameters,
-            )
-            for taken in take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
-        ]
-    return samples
+        found = take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
+    return [_sample(corpus, design.name, manifest, taken, seed, size, str(predictor), predictions) for taken in found]
+
+
+def _sample(
+    corpus: Corpus,
+    design: str,
+    manifest: Manifest,
+    taken: Taken,
+    seed: str,
+    asked: int | None,
+    predictor: str = "",
+    predictions: Predictions | None = None,
+) -> Sample:
+    """A sample of the whole corpus. asked: None for all of the frame, of records that are kept together all groups."""
+    parts = len(manifest.parts)
+    return Sample(
+        corpus=corpus,
+        design=design,
+        seed=seed,
+        asked=taken.parameters.get("frame_groups", taken.frame_size) if asked is None else asked,
+        size=len(taken.rows),
+        parts=parts,
+        frame_size=taken.frame_size,
+        digest=frame_digest(manifest, parts, predictions),
+        detectors=_versions(manifest, parts),
+        rows=taken.rows,
+        language=taken.language,
+        predictor=predictor,
+        parameters=taken.parameters,
+    )
 
 
 def within_reach(
@@ -263,28 +276,11 @@ def sample_records(
     check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
-    parts = len(manifest.parts)
-    with full_disk_explained("no draw was made"), asking(corpus.name, parts, manifest) as store:
+    with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
         found = take_records(
             store, corpus.name, manifest, languages, size=size, seed=seed, together=together, leave_out=leave_out
         )
-    return [
-        Sample(
-            corpus=corpus,
-            design="records",
-            seed=seed,
-            asked=taken.parameters.get("frame_groups", taken.frame_size) if size is None else size,
-            size=len(taken.rows),
-            parts=parts,
-            frame_size=taken.frame_size,
-            digest=frame_digest(manifest, parts),
-            detectors=[],
-            rows=taken.rows,
-            language=taken.language,
-            parameters=taken.parameters,
-        )
-        for taken in found
-    ]
+    return [_sample(corpus, "records", manifest, taken, seed, size) for taken in found]
 
 
 def sample_chosen(
@@ -304,28 +300,14 @@ def sample_chosen(
     predictor: by whose labels, if by any.
     """
     manifest = manifest_of(corpus.name)
-    parts = len(manifest.parts)
-    with full_disk_explained("no draw was made"), asking(corpus.name, parts, manifest) as store:
+    with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
         keys = (key for ids in chosen.values() for key in ids)
         rows = rows_of(store, corpus.name, keys, voted=not manifest.fields)
-    return [
-        Sample(
-            corpus=corpus,
-            design=design,
-            seed=seed,
-            asked=len(ids),
-            size=len(ids),
-            parts=parts,
-            frame_size=frames[language],
-            digest=frame_digest(manifest, parts),
-            detectors=_versions(manifest, parts),
-            rows=[rows[key] for key in ids],
-            language=language,
-            predictor=predictor,
-            parameters=parameters[language],
-        )
+    drawn = (
+        Taken(language, frames[language], parameters[language], [rows[key] for key in ids])
         for language, ids in sorted(chosen.items())
-    ]
+    )
+    return [_sample(corpus, design, manifest, taken, seed, len(taken.rows), predictor) for taken in drawn]
 
 
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:

@@ -234,15 +234,7 @@ def suggest(
         if len(there) == len(versions):
             return Suggested(there, vocabulary, already=True)
         read = _Read(vocabulary, tuple(each for each in manifest.fields if each not in unread))
-        for row in declared_records(corpus_name, None, ()):
-            fields = row["fields"]
-            read.add(row, learns=not learn_from or fields[learned_field] == value, apart=fields[apart] if apart else "")
-            progress(1)
-        if learn_from and not read.learned:
-            raise CorpusError(
-                f"No record of corpus {corpus_name} with {learn_from} has a label that is a concept of {vocabulary}; "
-                "name another value, or leave --learn-from out."
-            )
+        read.add_all(corpus_name, learn_from, apart, progress)
         scores = {LABEL_MATCH: read.matched()}
         if read.learned:
             scores[NEAREST] = zip(read.ids, nearest(read.terms, read.labels, read.apart, progress), strict=True)
@@ -300,6 +292,19 @@ class _Read:
     @property
     def learned(self) -> int:
         return sum(map(bool, self.labels))
+
+    def add_all(self, corpus_name: str, learn_from: str, apart: str, progress: Progress) -> None:
+        """All records of a corpus. CorpusError if there is nothing to learn from where learn_from says so."""
+        learned_field, _, value = learn_from.partition("=")
+        for row in declared_records(corpus_name, None, ()):
+            fields = row["fields"]
+            self.add(row, learns=not learn_from or fields[learned_field] == value, apart=fields[apart] if apart else "")
+            progress(1)
+        if learn_from and not self.learned:
+            raise CorpusError(
+                f"No record of corpus {corpus_name} with {learn_from} has a label that is a concept of "
+                f"{self.vocabulary}; name another value, or leave --learn-from out."
+            )
 
     def add(self, row: dict, *, learns: bool, apart: str) -> None:
         """The next record. apart: what it has in common with those that it must not learn from; "" for nothing."""

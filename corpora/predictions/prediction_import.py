@@ -7,20 +7,20 @@ from the posts that the file happens to have. A run need not say something of ev
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pyarrow as pa
 
 from corpora.core import CorpusError, listed
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, asking
 from corpora.predictions.prediction_rows import EVERY_LABEL, Mapped, Notes, classes, read_lines
 from corpora.predictions.predictor_labels import check_name
 from corpora.predictions.rankings import read_run, with_rankings
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import header_of
-from corpora.storage.intake import LINE, Stage, check_repeats, first_ids, new_file, write_file
+from corpora.storage.intake import LINE, Stage, check_repeats, first_ids, new_file, taking, write_file
 from corpora.storage.layout import Manifest, Predictions, check_records, manifest_of, with_predictions, write_manifest
-from corpora.storage.locks import changing
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 from corpora.vocabulary.concept_index import vocabulary_named
 
@@ -61,10 +61,9 @@ def import_predictions(
     it is kept.
     """
     check_file(path, format)
-    _check_corpus(corpus_name, manifest_of(corpus_name), name, version, declared)
-    with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
-        manifest = manifest_of(corpus_name)
-        of_records = _check_corpus(corpus_name, manifest, name, version, declared)
+    checked = partial(_checked, corpus_name, name, version, declared)
+    with taking(corpus_name, f"nothing of {path} was imported", checked) as (directory, manifest):
+        of_records = bool(manifest.fields)
         if of_records and not columns:
             _check_header(path, header_of(path, format or format_of(path) or ""))
         staged, told = directory / _STAGING, Notes()
@@ -88,8 +87,9 @@ def import_predictions(
     return Imported(predictions, *strangers, told, of_records)
 
 
-def _check_corpus(corpus_name: str, manifest: Manifest, name: str, version: str, declared: Mapped) -> bool:
-    """Whether the corpus holds records. CorpusError if it cannot have these predictions."""
+def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Manifest:
+    """The manifest. CorpusError if the corpus cannot have these predictions."""
+    manifest = manifest_of(corpus_name)
     check_name(name, version, manifest)
     if manifest.fields and declared:
         raise CorpusError(
@@ -98,7 +98,7 @@ def _check_corpus(corpus_name: str, manifest: Manifest, name: str, version: str,
         )
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
-    return bool(manifest.fields)
+    return manifest
 
 
 def _check_header(path: Path, header: Sequence[str]) -> None:
@@ -172,12 +172,15 @@ def import_ranked(
     empty. `progress` is told of bytes read. CorpusError if the name is taken, or if something is wrong with the file;
     then nothing of it is kept.
     """
-    manifest = manifest_of(corpus_name)
-    check_records(corpus_name, manifest)
-    check_name(name, version, manifest, ranked=True)
-    concepts = set(vocabulary_named(vocabulary).concepts.values_list("key", flat=True)) if vocabulary else None
-    with changing(corpus_name), full_disk_explained(f"nothing of {path} was imported"):
+
+    def checked() -> Manifest:
         manifest = manifest_of(corpus_name)
+        check_records(corpus_name, manifest)
+        check_name(name, version, manifest, ranked=True)
+        return manifest
+
+    concepts = set(vocabulary_named(vocabulary).concepts.values_list("key", flat=True)) if vocabulary else None
+    with taking(corpus_name, f"nothing of {path} was imported", checked) as (_, manifest):
         with asking(corpus_name, manifest=manifest) as store:
             ids = [key for batch in store.query("ids") for key in batch.column("id").to_pylist()]
         run = read_run(path, ids, concepts, progress)

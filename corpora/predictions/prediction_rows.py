@@ -50,7 +50,7 @@ class UnknownLabel(RecordError):
         near = f" ({near})" if (near := hint(label)) else ""
         why = f"stands for {', '.join(coarse)}" if coarse else f"is not a language code known here{near}"
         super().__init__(f"The label {label!r} {why}.")
-        self.label = label
+        self.label, self.is_wanted = label, True
 
 
 def is_label(code: str) -> bool:
@@ -252,9 +252,9 @@ def read_lines(
             label, is_understood = read_label(raw.get("label"), declared, also)
             score = read_score(raw.get("score"))
         except UnknownLabel as error:
-            unknown.rows += 1
             unknown.swapped += is_label(key) or key in {*declared, *also}
-            return error if is_wanted else None
+            error.is_wanted = is_wanted
+            return error
         except RecordError:
             if is_wanted:
                 raise
@@ -275,15 +275,18 @@ def read_lines(
 
 @dataclass
 class _UnknownLabels:
-    """The labels of a file that are not known here. rows: that have such a label; swapped: of these, how many have a
-    label in the place of the id; first: label -> line and reason of the first of them."""
+    """The labels of a file that are not known here. rows: that have such a label, the first in `line`; swapped: of
+    these, how many have a label in the place of the id; first: label -> line and reason of the first of them."""
 
     rows: int = 0
+    line: int = 0
     swapped: int = 0
     first: dict[str, tuple[int, str]] = field(default_factory=dict)
 
     def add(self, line: int, error: UnknownLabel) -> None:
-        if len(self.first) <= NAMED:
+        self.rows += 1
+        self.line = self.line or line
+        if error.is_wanted and len(self.first) <= NAMED:
             self.first.setdefault(error.label, (line, str(error)))
 
     def check(self, path: Path) -> None:
@@ -291,7 +294,7 @@ class _UnknownLabels:
         lines = list(self.first.values())[:NAMED]
         if self.swapped * 2 > self.rows:
             raise CorpusError(
-                f"{path}: the columns seem to be swapped: in {self.swapped:,} rows, the first in line {lines[0][0]:,}, "
+                f"{path}: the columns seem to be swapped: in {self.swapped:,} rows, the first in line {self.line:,}, "
                 "the id is a language code and the label is none. Put the id first, then the label; or name the "
                 "columns of a file with a header with --column id=COLUMN and --column label=COLUMN. Nothing of the "
                 "file was taken."

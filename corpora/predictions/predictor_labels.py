@@ -6,7 +6,6 @@ does not decide which of them are right. Predictors that rank labels are found h
 their labels.
 """
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -19,7 +18,7 @@ from corpora.core import CorpusError, listed
 from corpora.core.languages import COVERAGE, LANGUAGES, UND, finer
 from corpora.core.voting import DETECTOR_NAMES, Votes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.storage.layout import Manifest, Predictions, check_posts, corpus_dir, manifest_of
+from corpora.storage.layout import Manifest, Predictions, check_posts, check_spelling, corpus_dir, manifest_of
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
 MAJORITY = "majority"  # the language that at least two of the three name first, else und
@@ -80,11 +79,8 @@ def find_imported(corpus_name: str, spelled: str) -> Predictions:
 
 def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = False) -> None:
     """CorpusError if predictions, ranked or not, cannot have this name and version in the corpus."""
-    for what, value in (("name", name), ("version", version)):
-        if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
-            raise CorpusError(
-                f"{value!r} cannot be a predictor's {what}; use 1 to 64 letters, digits, dots, hyphens or underscores."
-            )
+    check_spelling("predictor", "name", name)
+    check_spelling("predictor", "version", version)
     if name in BUILT_IN:
         raise CorpusError(f"{name} is a predictor that every corpus has; choose another name.")
     known = manifest.predictions_of(name, version)

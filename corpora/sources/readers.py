@@ -286,7 +286,7 @@ def sample(path: Path, format: str | None = None) -> Sample:
     """The first rows of a file of rows. CorpusError if it cannot be read, or its name tells no format."""
     check_file(path, format)
     known = format or format_of(path) or ""
-    columns = header_of(path, known)
+    columns = list(dict.fromkeys(filter(None, header_of(path, known, ROWS))))
     if not columns:
         raise CorpusError(f"{path} has no columns: its first line names none.")
     found = read_rows(path, known, Columns({name: name for name in columns}, needed=()))
@@ -296,20 +296,21 @@ def sample(path: Path, format: str | None = None) -> Sample:
     return Sample(columns, rows)
 
 
-def header_of(path: Path, format: str) -> list[str]:
-    """The names of a file's columns: its first line, the schema of Parquet, the keys of the first objects of JSON."""
+def header_of(path: Path, format: str, objects: int = 1) -> list[str]:
+    """The names of a file's columns: its first line, the schema of Parquet, the keys of its first objects of JSON."""
     with damage_explained(path, format):
-        return list(dict.fromkeys(filter(None, _names(path, format))))
+        return list(_names(path, format, objects))
 
 
-def _names(path: Path, format: str) -> Iterable[str]:
+def _names(path: Path, format: str, objects: int) -> Iterable[str]:
     if format == "parquet":
         with pq.ParquetFile(path) as file:
             return list(file.schema_arrow.names)
     if format == "jsonl":
         lines = (line for _, line in values_of(path, MAX_LINE) if isinstance(line, Fault) or not line.isspace())
-        objects = (object_of(line, ()) for line in islice(lines, ROWS) if not isinstance(line, Fault))
-        return chain.from_iterable(names_in(each) for each in objects if not isinstance(each, Fault))
+        read = (object_of(line, ()) for line in lines if not isinstance(line, Fault))
+        first = islice((each for each in read if not isinstance(each, Fault)), objects)
+        return list(chain.from_iterable(map(names_in, first)))
     _, header = next(_cells(lines_of(path, MAX_LINE), format), (1, []))
     if isinstance(header, Fault):
         raise _no_header(path)

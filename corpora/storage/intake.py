@@ -1,6 +1,6 @@
 """The frame of every importer: rows are judged and staged as they are read, and then written without repeats.
 
-An importer takes the corpus for itself (`changing` in locks.py), reads rows (sources/readers.py), judges each by itself
+An importer takes the corpus for itself (`taking`), reads rows (sources/readers.py), judges each by itself
 (`judged`), and either lists faulty rows (`accepted`) or refuses the whole file (`all_sound`). What is left goes through
 a `Stage`, a Parquet file that DuckDB can look for repeats in. New files lie beside those that the manifest names, and
 count once the next manifest names them: so whatever ends an import, it is as if it had not begun.
@@ -11,6 +11,7 @@ Each step holds one batch in memory, whatever the size of the file.
 import hashlib
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,11 +21,12 @@ from django.conf import settings
 
 from corpora.core import NAMED
 from corpora.core.records import Record, RecordError, read_record
-from corpora.engines import Store, asking
+from corpora.engines import Store, asking, full_disk_explained
 from corpora.sources.readers import Row
 from corpora.sources.rejects import HOPELESS, RejectLog, faulty, no_rows, repeated
 from corpora.sources.text import Fault
 from corpora.storage.layout import Manifest, Part, Predictions, Scores, digest_of, part_name, sync
+from corpora.storage.locks import changing
 from corpora.storage.schemas import schema_of
 
 PART_ROWS = 100_000
@@ -33,6 +35,19 @@ _BATCH_CHARACTERS = 16_000_000
 LINE = pa.field("line", pa.int64(), nullable=False)
 _STAGING = "staging/rows.parquet"
 Taken = TypeVar("Taken")
+
+
+@contextmanager
+def taking(name: str, what: str, checked: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
+    """The directory of a corpus, for this process alone, and the manifest.
+
+    checked: reads the manifest and refuses what cannot be imported. It is called before anything is made on disk, and
+    again once nobody else can change the corpus. what: the sentence if the disk is full, such as "nothing of a.csv was
+    imported".
+    """
+    checked()
+    with changing(name) as directory, full_disk_explained(what):
+        yield directory, checked()
 
 
 def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iterator[tuple[int, Taken | Fault]]:

@@ -43,6 +43,14 @@ def corpus_dir(name: str) -> Path:
     return corpora_dir() / name
 
 
+def check_spelling(of: str, what: str, value: str) -> None:
+    """CorpusError for a name or version that a predictor or scorer cannot have."""
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
+        raise CorpusError(
+            f"{value!r} cannot be a {of}'s {what}; use 1 to 64 letters, digits, dots, hyphens or underscores."
+        )
+
+
 def part_name(number: int) -> str:
     return f"{number:06}.parquet"
 

@@ -7,7 +7,6 @@ draw takes kept and dropped pairs by the view that is made here.
 """
 
 import hashlib
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -24,17 +23,27 @@ from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
 from corpora.sources.text import MAX_LINE
-from corpora.storage.intake import LINE, Stage, all_sound, check_repeats, first_ids, judged, new_file, write_file
+from corpora.storage.intake import (
+    LINE,
+    Stage,
+    all_sound,
+    check_repeats,
+    first_ids,
+    judged,
+    new_file,
+    taking,
+    write_file,
+)
 from corpora.storage.layout import (
     Manifest,
     Scores,
     check_pairs,
+    check_spelling,
     corpus_dir,
     digest_of,
     manifest_of,
     write_manifest,
 )
-from corpora.storage.locks import changing
 from corpora.storage.schemas import SCORES_SCHEMA
 from corpora.threads.messages import message_id
 
@@ -153,23 +162,21 @@ def import_scores(
     it is kept.
     """
     check_file(path, format)
-    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name):
-        raise CorpusError(
-            f"{name!r} cannot be a scorer's name; use 1 to 64 letters, digits, dots, hyphens or underscores."
-        )
-    check_pairs(corpus_name, manifest_of(corpus_name))
-    with changing(corpus_name) as directory, full_disk_explained(f"nothing of {path} was imported"):
+    check_spelling("scorer", "name", name)
+
+    def checked() -> Manifest:
         manifest = manifest_of(corpus_name)
+        check_pairs(corpus_name, manifest)
+        return manifest
+
+    with taking(corpus_name, f"nothing of {path} was imported", checked) as (directory, manifest):
         before = next((known for known in manifest.scores if known.name == name), None)
         staged = directory / "staging" / "scores.parquet"
         empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
         file = new_file(directory / "scores", manifest.scores)
-        with asking(corpus_name, manifest=manifest) as store:
-            store.view("staged", [staged], _STAGED)
-            scores = Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
-            scores, outside, first = _written(store, corpus_name, file, path, scores)
-        already = before is not None and (before.threshold, before.sha256) == (threshold, scores.sha256)
-        if before and already:
+        scores = Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
+        scores, outside, first = _written(corpus_name, manifest, staged, file, path, scores)
+        if already := before is not None and (before.threshold, before.sha256) == (threshold, scores.sha256):
             scores = before
         else:
             _check_undrawn(corpus_name, before)
@@ -181,21 +188,25 @@ def import_scores(
     return Imported(scores, manifest.rows, empty, outside, first, dropped, draws, replaced, already)
 
 
-def _written(store: Store, corpus_name: str, file: Path, path: Path, scores: Scores) -> tuple[Scores, int, list[str]]:
+def _written(
+    corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: Scores
+) -> tuple[Scores, int, list[str]]:
     """The scores in a new file, with their counts; and how many ids are of nothing in the corpus, and the first."""
-    check_repeats(store, path)
-    store.define("sides", f"sides_of_{scores.of}s")
-    outside, first = first_ids(store, "scores_outside")
-    rows = store.size("staged") - outside
-    if not rows:
-        other = PAIR if scores.of == MESSAGE else MESSAGE
-        raise CorpusError(
-            f"{path} has a score of none of the {scores.of}s of corpus {corpus_name}; give a file of their scores, or "
-            f"say with --of {other} that the ids are of {other}s."
-        )
-    write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
-    store.view("scored", [file], SCORES_SCHEMA)
-    [counts] = store.found("scores_counted")
+    with asking(corpus_name, manifest=manifest) as store:
+        store.view("staged", [staged], _STAGED)
+        check_repeats(store, path)
+        store.define("sides", f"sides_of_{scores.of}s")
+        outside, first = first_ids(store, "scores_outside")
+        rows = store.size("staged") - outside
+        if not rows:
+            other = PAIR if scores.of == MESSAGE else MESSAGE
+            raise CorpusError(
+                f"{path} has a score of none of the {scores.of}s of corpus {corpus_name}; give a file of their scores, "
+                f"or say with --of {other} that the ids are of {other}s."
+            )
+        write_file(file, SCORES_SCHEMA, store.query("scores_of_pairs", scores.name, scores.threshold))
+        store.view("scored", [file], SCORES_SCHEMA)
+        [counts] = store.found("scores_counted")
     counts = {"rows": rows, "lacking": counts["lacking"], "dropped": counts["dropped"]}
     return replace(scores, sha256=digest_of(file), **counts), outside, first
 

@@ -21,14 +21,14 @@ from corpora.core import CorpusError
 from corpora.core.detectors import detect_fasttext, detector_versions
 from corpora.core.language_codes import code_of
 from corpora.core.languages import UND
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, asking
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
 from corpora.sources.rejects import RejectLog
 from corpora.sources.text import MAX_LINE, Fault
-from corpora.storage.intake import PartWriter, Stage, accepted, judged
+from corpora.storage.intake import PartWriter, Stage, accepted, judged, taking
 from corpora.storage.layout import (
     Manifest,
     Part,
@@ -42,7 +42,6 @@ from corpora.storage.layout import (
     sync,
     write_manifest,
 )
-from corpora.storage.locks import changing
 from corpora.storage.record_import import open_corpus
 from corpora.storage.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
 from corpora.threads import messages
@@ -171,9 +170,8 @@ def import_threads(
     for path in paths:
         check_file(path, format)
     opened = partial(open_corpus, name, licence=licence, text_may_leave=text_may_leave, source=source, fields=FIELDS)
-    opened()  # refuses before anything is made on disk
-    with changing(name) as directory, full_disk_explained("no pairs were imported"):
-        manifest, given = opened(), [(digest_of(path), format or format_of(path) or "") for path in paths]
+    with taking(name, "no pairs were imported", opened) as (directory, manifest):
+        given = [(digest_of(path), format or format_of(path) or "") for path in paths]
         if manifest.parts or manifest.threads:
             _check_same(name, manifest, given, columns or {}, least_certainty)
             progress(sum(map(size_of, paths)))

@@ -1,7 +1,7 @@
 """From files to a version of a vocabulary: taken as a whole or not at all, and never put over an earlier one."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +14,7 @@ from corpora.vocabulary.thesaurus import (
     Changes,
     Labels,
     Oddities,
+    Term,
     Thesaurus,
     VocabularyError,
     changes,
@@ -103,21 +104,16 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
         raise VocabularyError(f"Somebody else has just imported into {name}; run the command again.") from None
     schemes = _stored_schemes(vocabulary, thesaurus)
     terms = sorted(thesaurus.terms.items())
-    concepts = dict(
-        zip(
-            (key for key, _ in terms),
-            insert(
-                Concept(
-                    vocabulary=vocabulary,
-                    key=key,
-                    is_deprecated=term.is_deprecated,
-                    replaced_by=" ".join(sorted(term.replaced_by)),
-                )
-                for key, term in terms
-            ),
-            strict=True,
+    rows = (
+        Concept(
+            vocabulary=vocabulary,
+            key=key,
+            is_deprecated=term.is_deprecated,
+            replaced_by=" ".join(sorted(term.replaced_by)),
         )
+        for key, term in terms
     )
+    concepts = {concept.key: concept for concept in insert(rows)}
     insert(Broader(concept=concepts[key], broader=concepts[to]) for key, term in terms for to in sorted(term.broader))
     insert(Related(concept=concepts[key], related=concepts[to]) for key, term in terms for to in sorted(term.related))
     insert(
@@ -125,26 +121,22 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
         for key, term in terms
         for to in sorted(term.schemes)
     )
-    labels = insert(
-        Label(
-            concept=concepts[key],
-            language=language,
-            text=text,
-            is_preferred=is_preferred,
-            plain=" ".join(words_of(text)).encode(),
-        )
-        for key, term in terms
-        for language, text, is_preferred in [
-            *((language, text, True) for language, text in sorted(term.preferred.items())),
-            *((language, text, False) for language, texts in sorted(term.other.items()) for text in sorted(texts)),
-        ]
-    )
+    labels = insert(label for key, term in terms for label in _labels(concepts[key], term))
     insert(
         LabelWord(vocabulary=vocabulary, label=label, word=word)
         for label in labels
         if not label.concept.is_deprecated  # no search finds it
         for word in sorted(set(label.plain.split()))
     )
+
+
+def _labels(concept: Concept, term: Term) -> Iterator[Label]:
+    """The preferred labels, then the others, each by language and text."""
+    texts = [(language, text, True) for language, text in sorted(term.preferred.items())]
+    texts += [(language, text, False) for language, others in sorted(term.other.items()) for text in sorted(others)]
+    for language, text, is_preferred in texts:
+        plain = " ".join(words_of(text)).encode()
+        yield Label(concept=concept, language=language, text=text, is_preferred=is_preferred, plain=plain)
 
 
 def _stored_schemes(vocabulary: Vocabulary, thesaurus: Thesaurus) -> dict[str, Scheme]:

@@ -120,15 +120,7 @@ def prelabel(
     detectors and k are left alone; others raise CorpusError or, with `again`, are done anew. `progress` hears of rows
     as they are done, old ones included.
     """
-    if k < 1:
-        raise CorpusError(f"k is {k}; each detector must name at least one language.")
-    if processes is not None and processes < 1:
-        raise CorpusError(f"processes is {processes}; at least one must do the work.")
-    if fields := manifest_of(name).fields:
-        raise CorpusError(
-            f"Corpus {name} holds records of {' '.join(fields)}, whose language is declared; "
-            "detectors vote on posts. Draw from it as it is."
-        )
+    _check(name, k, processes)
     versions = detector_versions()
     with changing(name) as directory:
         manifest = manifest_of(name)
@@ -151,6 +143,18 @@ def prelabel(
                 if old:
                     (file.parent / old.name).unlink()
     return manifest
+
+
+def _check(name: str, k: int, processes: int | None) -> None:
+    if k < 1:
+        raise CorpusError(f"k is {k}; each detector must name at least one language.")
+    if processes is not None and processes < 1:
+        raise CorpusError(f"processes is {processes}; at least one must do the work.")
+    if fields := manifest_of(name).fields:
+        raise CorpusError(
+            f"Corpus {name} holds records of {' '.join(fields)}, whose language is declared; "
+            "detectors vote on posts. Draw from it as it is."
+        )
 
 
 def _difference(name: str, votes: VotesPart, k: int, versions: dict[str, str]) -> str:
