@@ -100,7 +100,7 @@ def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
 def _heads(task: Task) -> Iterable[str]:
     *columns, sure = COLUMNS[2:]
     return (
-        *("id", "asked", "text", "blind", "votes", *task.kind.list_heads, *columns),
+        *("id", "asked", "text", "blind", "votes", *task.kind.pages.list_heads, *columns),
         *([sure] if task.kind.asks_if_sure else []),
     )
 
@@ -114,7 +114,11 @@ def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
         if detector in item.votes  # records have none
     )
     known = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
-    known |= {"blind": "yes"} if unit.blind else {"votes": votes, **dict(zip(task.kind.list_heads, cells, strict=True))}
+    known |= (
+        {"blind": "yes"}
+        if unit.blind
+        else {"votes": votes, **dict(zip(task.kind.pages.list_heads, cells, strict=True))}
+    )
     return {head: known.get(head, "") for head in _heads(task)}
 
 

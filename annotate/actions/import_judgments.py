@@ -139,8 +139,8 @@ def _labels(rows: list[Row], pairs: bool) -> list[str]:
 def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
     if not slug_re.fullmatch(name):
         raise JudgmentFileError(f"{name!r} cannot be a task's name; use letters, digits, hyphens and underscores.")
-    if task and task.kind.refuses_imports:
-        raise JudgmentFileError(f"{task.name} {task.kind.refuses_imports}")
+    if task and task.kind.rules.refuses_imports:
+        raise JudgmentFileError(f"{task.name} {task.kind.rules.refuses_imports}")
     if pairs and task and not task.kind.form.SIDED:
         raise JudgmentFileError(
             f"Nobody compares systems in the task {task.name}; leave --pairs out, or choose another name."

@@ -302,7 +302,9 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
         raise ActionError("Published lists make the same sets by any seed; leave --replicates or --from-indices out.")
     if strange := not_allowed(kind, design, values):
         offered = (
-            " The languages to offer are named with --labels." if "--languages" in strange and kind.is_routed else ""
+            " The languages to offer are named with --labels."
+            if "--languages" in strange and kind.routing.is_routed
+            else ""
         )
         raise ActionError(
             f"{', '.join(strange)}: not an option of {kind.slug} tasks drawn by the {design.spelled} design. Leave it "
@@ -316,8 +318,8 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
         **(dict.fromkeys(OF_AUDIT, False) if design.asks_all else {}),
-        "languages": "languages" in design.options and (design.asks_each or not kind.is_routed),
-        "labels": kind.is_routed and not design.asks_each,
+        "languages": "languages" in design.options and (design.asks_each or not kind.routing.is_routed),
+        "labels": kind.routing.is_routed and not design.asks_each,
         "size": not design.sets_sizes,
         "gold": "gold answers" in kind.controls,
         "gold_column": "gold answers" in kind.controls,

@@ -126,7 +126,7 @@ def lacking(task: Task) -> list[str]:
         return warned
     queues = ", ".join(f"{row.queue} ({row.lacking:,})" for row in lacking)
     tested = "; they take the test first" if task.test_items else ""
-    then = tested if task.kind.waits else f"; or send the units on with `assay reroute {task.name}`"
+    then = tested if task.kind.routing.waits else f"; or send the units on with `assay reroute {task.name}`"
     if task.kind.sensitive:
         then += "; whoever reads them agrees first, on the task's page, to work that may hurt"
     return [*warned, f"Warning: units in these queues lack readers: {queues}. Invite some{then}."]

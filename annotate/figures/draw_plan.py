@@ -154,10 +154,10 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
     disputed: Counter[str] = Counter()
     for votes, letters, posts in first_votes(corpus_name, LEAST_LETTERS):
         item = Item(votes=votes, letters=letters)
-        if label := task.kind.agreed(item, task):
+        if label := task.kind.routing.agreed(item, task):
             agreed[label] += posts
         else:
-            disputed[task.kind.candidates(Unit(task=task, item=item), routes)[0]] += posts
+            disputed[task.kind.routing.candidates(Unit(task=task, item=item), routes)[0]] += posts
     return Stream(agreed, disputed)
 
 

@@ -268,7 +268,7 @@ def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]])
     asked = work.exclude(language="").exclude(stage__in=[stages.AGREED, stages.COPIED]).values_list("language")
     whole = dict(asked.annotate(Sum("redundancy")))
     chosen = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
-    onward = _onward(task, able) if not task.kind.waits else {}
+    onward = _onward(task, able) if not task.kind.routing.waits else {}
     # Hidden gold answers take people's time too, and some cases a second adjudicator's.
     hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
     twice = 1 + task.check_share

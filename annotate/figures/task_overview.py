@@ -158,7 +158,7 @@ def _stuck(task: Task, stuck: list[dict]) -> str:
     more = f" and {len(stuck) - NAMED:,} more" if len(stuck) > NAMED else ""
     units = sum(queue["waiting"] for queue in stuck)
     told = f"{_wait(units)} in queues that stand still ({names}{more})"
-    if task.kind.waits or any(queue["state"] != UNREAD for queue in stuck):
+    if task.kind.routing.waits or any(queue["state"] != UNREAD for queue in stuck):
         why = " ".join(queue["said"] for queue in stuck[:NAMED])
         return f"{told}. {why} {overview_report.leave_out(task.name)}"
     invite = "invite readers with `assay add_annotators FILE`"

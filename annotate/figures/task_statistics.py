@@ -87,7 +87,7 @@ def _language(task: Task, unit: str = ""):
 
     unit: the lookup prefix of the unit, such as "unit__".
     """
-    paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.language_paths)
+    paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.statistics.language_paths)
     # Language codes are short, but labels, which may be codes too, have any length.
     return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
 
@@ -277,7 +277,7 @@ def known_answers(task: Task) -> list[dict]:
 
 
 def _known_answer(task: Task, gold, answers: Counter[str]) -> dict:
-    agrees = {label: task.kind.agrees(label, gold.label) for label in answers}
+    agrees = {label: task.kind.rules.agrees(label, gold.label) for label in answers}
     asked, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
     return {
         "item": gold.item.key,

@@ -198,7 +198,7 @@ def _splits(kind: Kind, manifest: dict) -> Context:
         (code, beside(code), *(counts["by_split"].get(f"{code}.{split}", 0) for split in SPLITS))
         for code in counts["by_language"]
     ]
-    return {"splits": rows, "apart": kind.apart}
+    return {"splits": rows, "apart": kind.records.apart}
 
 
 def _concepts(kind: Kind, manifest: dict) -> Context:

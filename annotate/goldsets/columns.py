@@ -1,7 +1,7 @@
 """Every column that a row of an exported set can have: its type in Parquet, and where its value is from.
 
-A kind of question names the columns of its rows, in their order (`Kind.columns`). Values are made from a Source of
-export.py, of many rows at once.
+A kind of question names the columns of its rows, in their order (`Publication.columns`). Values are made from a Source
+of export.py, of many rows at once.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -132,7 +132,7 @@ def _audit_chance(rows: Source) -> pa.Array:
     def chance(stratum: str | None, *of: str) -> float:
         return chances[of] if stratum in ("agreed", "audited") else 1.0
 
-    return each(chance, _NUMBER, _stratum(rows), *(rows.own[path] for path in rows.export.kind.audit_strata))
+    return each(chance, _NUMBER, _stratum(rows), *(rows.own[path] for path in rows.export.kind.statistics.audit_strata))
 
 
 def _second_opinions(rows: Source) -> list[tuple[str | None, float | None]]:
@@ -414,7 +414,7 @@ def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
     """The columns of a kind's rows by name, in their order. with_text: with the text and what is kept back with it."""
     known = {**COLUMNS, **(OF_CONCEPTS if kind.thesaurus else OF_PAIRS if kind.form.SIDED else {})}
     found: dict[str, Column] = {}
-    for name in kind.columns:
+    for name in kind.publication.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}
     return {name: column for name, column in found.items() if with_text or not column.with_text}
 
@@ -428,7 +428,7 @@ def _of_field(field: str) -> Column:
 
 def taken(kind: Kind) -> Collection[str]:
     """The fields of a kind that have the name of a column: no row could have both."""
-    return sorted({*kind.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields))
+    return sorted({*kind.publication.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields))
 
 
 def schema(columns: Mapping[str, Column]) -> pa.Schema:

@@ -133,7 +133,7 @@ class Export:
     @cached_property
     def splitting(self) -> Splitting:
         if not self.split_shares:
-            return split_by_field(self.units(), self.left_out, self.kind.split)
+            return split_by_field(self.units(), self.left_out, self.kind.records.split)
         return split_set(self.units(), self.left_out, self.shares, self.seed)
 
     @cached_property

@@ -79,7 +79,7 @@ class LeftOut:
 
     def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
         if not label:
-            if self.kind.tells_why:
+            if self.kind.publication.tells_why:
                 return _undecided(stage, event)
             return CLOSED if stage == stages.DISCARDED and event == "left_out" else NO_LABEL
         if not self.design.in_set({"label": label, "asked": asked}):

@@ -1,6 +1,7 @@
 """What the manifest of an exported set says besides the task, the draws and the counts, section by section.
 
-A kind of question names the sections of its sets (`Kind.sections`). No section tells anything that identifies a person.
+A kind of question names the sections of its sets (`Publication.sections`). No section tells anything that identifies a
+person.
 """
 
 from collections.abc import Callable, Mapping
@@ -51,7 +52,7 @@ Published = Mapping[str, Any]
 
 
 def sections_of(export: Export, published: Published) -> dict[str, Any]:
-    return {name: SECTIONS[name](export, published) for name in export.kind.sections}
+    return {name: SECTIONS[name](export, published) for name in export.kind.publication.sections}
 
 
 def _audit(export: Export, published: Published) -> dict | None:
@@ -68,7 +69,7 @@ def _checks(export: Export, published: Published) -> dict | None:
 
 def _splits(export: Export, published: Published) -> dict:
     if not export.split_shares:
-        return {"field": export.kind.split, "off": {}}
+        return {"field": export.kind.records.split, "off": {}}
     return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.off)}
 
 
@@ -134,7 +135,7 @@ def _honeypots(export: Export, published: Published) -> dict:
     rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
     asked = sum(number for *_, number in counts)
-    right = sum(number for said, known, number in counts if export.kind.agrees(said, known))
+    right = sum(number for said, known, number in counts if export.kind.rules.agrees(said, known))
     return {"asked": asked, "right": right, "accuracy": proportion(right, asked).as_dict()}
 
 

@@ -33,7 +33,7 @@ class Splitting:
 
 def split_set(units: Iterable[Units], left_out: LeftOut, shares: Mapping[str, Fraction], seed: str) -> Splitting:
     """units: the exported ones. SplitError if rows have no split to go to."""
-    apart = left_out.kind.apart
+    apart = left_out.kind.records.apart
     rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _read(left_out, units)]
     chosen = split(rows, shares, seed=seed)
     found = groupby(misses(rows, shares, chosen), attrgetter("language"))

@@ -109,7 +109,7 @@ class Counts:
         self.by_stage: Counter[str] = Counter()
         self.by_label: Counter[str] = Counter()
         self.left_out: Counter[str] = Counter()
-        self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.tallies}
+        self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.publication.tallies}
 
     def taken(self, rows: Rows) -> Rows:
         """The same rows, which are counted now."""
@@ -175,14 +175,14 @@ def export(
     now and then with the number of rows written so far.
     """
     kind = task.kind
-    if not kind.splits and (splits or seed):
+    if not kind.publication.splits and (splits or seed):
         raise ExportError(f"--splits and --seed are for sets of records; one of {kind.noun}s is all for measuring.")
     if (splits or seed) and DESIGNS[task.draw.design].names_answers:
         raise ExportError("The sets of this task were drawn with it; leave --splits and --seed out.")
-    if seed and kind.split and not splits:
+    if seed and kind.records.split and not splits:
         raise ExportError(
-            f"The field {kind.split} of the records names their splits, and nothing is drawn by lot; leave --seed out, "
-            "or give --splits too."
+            f"The field {kind.records.split} of the records names their splits, and nothing is drawn by lot; leave "
+            "--seed out, or give --splits too."
         )
     if frequent_over is not None and not kind.thesaurus:
         raise ExportError("--frequent-over is for sets of documents with several labels; leave it out.")
@@ -198,7 +198,7 @@ def export(
         )
     try:
         with folders.replacing(out.resolve(), "export", task.name) as folder, one_moment():
-            shares = splits or ("" if kind.split else SPLITS)
+            shares = splits or ("" if kind.records.split else SPLITS)
             export = Export(Task.objects.get(pk=task.pk), shares, seed, frequent_over or FREQUENT_OVER, tell_secret)
             if export.mark and _is_finished(out):
                 raise ExportError(
@@ -230,7 +230,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
         concepts.write_descriptors(folder / names["descriptors"], export.task.vocabulary)
     whole = names["parquet"].get(WHOLE)
     written = Written(folder / names["jsonl"], folder / whole if whole else None)
-    published = {name: FORMATS[name].write(folder, written, export) for name in export.kind.formats}
+    published = {name: FORMATS[name].write(folder, written, export) for name in export.kind.publication.formats}
     manifest = _manifest(export, counts, published)
     write_with_card(folder, manifest, lambda: _card(export, manifest, names, published))
     return manifest
@@ -240,11 +240,11 @@ def _names(export: Export) -> dict[str, Any]:
     """The names of the files; parquet: split, or WHOLE -> the file of its rows."""
     mark = export.mark
     names = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl"}
-    if export.kind.splits:
+    if export.kind.publication.splits:
         parquet = {split: f"gold.{split}{mark}.parquet" for split in export.parts}
         labels = {"labels": f"labels{mark}.tsv"} if export.kind.thesaurus else {}
         # The published format of such sets has the descriptors in a file of its own.
-        if labels and not export.kind.formats:
+        if labels and not export.kind.publication.formats:
             labels["descriptors"] = concepts.DESCRIPTORS
         return names | {"parquet": parquet} | labels
     # The digests tell erased posts from changed ones. Split sets are measured on files in which no row is erased.
@@ -288,12 +288,12 @@ def _task(task: Task) -> dict[str, Any]:
         "type": task.kind_slug,
         "kind_sha256": task.kind.digest or None,
         "form": task.kind.form.__name__.rpartition(".")[2],
-        "together": task.kind.together,
+        "together": task.kind.records.together,
         "labels": task.labels,
         "languages": task.languages,
         "added_languages": tables_of(task.kind.languages.values()),
         **{name: getattr(task, name) for name in task.kind.options},
-        **task.kind.constants,
+        **task.kind.publication.constants,
     }
 
 
@@ -301,7 +301,9 @@ def _card(export: Export, manifest: dict, names: dict, published: Mapping[str, A
     # A split that a card names but that has no rows cannot be loaded.
     splits = {KNOWN_AS.get(split, split): name for split, name in names["parquet"].items() if name in manifest["files"]}
     files = [name for told in published.values() for name in told["files"]]
-    return render_to_string(export.kind.card, card_of(export, manifest, names | {"splits": splits, "published": files}))
+    return render_to_string(
+        export.kind.publication.card, card_of(export, manifest, names | {"splits": splits, "published": files})
+    )
 
 
 # --- rows
@@ -326,7 +328,9 @@ def _write_rows(export: Export, folder: Path, names: dict, counts: Counts, progr
                 digests.append(digests_of(BytesIO(told)))
             others.writelines(_left_out(some, lines))
             for part in paths:
-                there = pc.equal(some.columns["split"], part).fill_null(False) if export.kind.splits else in_set
+                there = (
+                    pc.equal(some.columns["split"], part).fill_null(False) if export.kind.publication.splits else in_set
+                )
                 into_parquet(part, some.columns.filter(there))
             return len(lines)
 

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from types import ModuleType
 from typing import Any
 
@@ -9,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds.forms import labels
-from annotate.kinds.kind import ASK, REFUSE, Answer, Thesaurus, Unsure
+from annotate.kinds.kind import ASK, REFUSE, Answer, Kind, Thesaurus, Unsure
 from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
 from corpora.models import Concept, Vocabulary
@@ -138,33 +139,36 @@ def advise(unit, blind: bool) -> dict[str, Any]:
     return {"searches": searches(title, SEARCHES[1:])}
 
 
-def values(thesaurus: Thesaurus) -> dict[str, Any]:
-    """The fields of a Kind, besides those of all kinds that are made of a file."""
+def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
+    """The kind whose answers are concepts of a vocabulary."""
 
     def agrees(said: str, known: str) -> bool:
         return labels.agrees(said, known, thesaurus.right_from)
 
-    return {
-        "noun": "document",
-        "thesaurus": thesaurus,
-        "template": "annotate/concepts.html",
-        "bench": "annotate/bench_concepts.html",
-        "options": OPTIONS,
-        "defaults": DEFAULTS,
-        "columns": COLUMNS,
-        "tallies": ("by_language", "by_split", "by_source", "by_votes"),
-        "sections": SECTIONS,
-        "constants": {"blind_share": BLIND_SHARE},
-        "card": "annotate/card_concepts.md",
-        "offered": lambda unit: [],
-        "check_label": check_label,
-        "agrees": agrees,
-        "check": check,
-        "ask": lambda unit, permit: {},
-        "advise": advise,
-        "agreed": agreed,
-        "list_row": list_row,
-        "called": lambda code: code,
-        "refuses_imports": "asks for concepts, and judgments from files have one label each; let people answer it by "
-        "the pages or the API.",
-    }
+    kind = replace(kind, noun="document", thesaurus=thesaurus, options=OPTIONS, defaults={**kind.defaults, **DEFAULTS})
+    return kind.with_parts(
+        routing={"agreed": agreed},
+        rules={
+            "offered": lambda unit: [],
+            "check_label": check_label,
+            "check": check,
+            "agrees": agrees,
+            "refuses_imports": "asks for concepts, and judgments from files have one label each; let people answer it "
+            "by the pages or the API.",
+        },
+        pages={
+            "ask": lambda unit, permit: {},
+            "advise": advise,
+            "list_row": list_row,
+            "called": lambda code: code,
+            "question": "annotate/concepts.html",
+            "adjudication": "annotate/bench_concepts.html",
+        },
+        publication={
+            "card": "annotate/card_concepts.md",
+            "columns": COLUMNS,
+            "tallies": ("by_language", "by_split", "by_source", "by_votes"),
+            "sections": SECTIONS,
+            "constants": {"blind_share": BLIND_SHARE},
+        },
+    )

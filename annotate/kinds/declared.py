@@ -3,14 +3,27 @@ person who cannot tell skips.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import ModuleType
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
-from annotate.kinds.kind import ENGLISH, Answer, Kind, Named
+from annotate.kinds.kind import (
+    ENGLISH,
+    Answer,
+    Block,
+    Kind,
+    Named,
+    Pages,
+    Publication,
+    Records,
+    Routing,
+    Rules,
+    Statistics,
+    Wording,
+)
 from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
 from annotate.kinds.tongues import spoken, tongue
@@ -29,6 +42,7 @@ COLUMNS = (
 # came with it, the chance that people audited these, and the label by which a predictor found it for people.
 OF_SETS = ("set", "apart", "declared", "audit_chance", "predicted")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
+_NO_RECORDS = Records()
 
 
 @dataclass(frozen=True)
@@ -125,30 +139,100 @@ def declared_class(item, task) -> str | None:
     return found[0] if len(found) == 1 else None
 
 
-# What differs where people audit a filter.
-OF_FILTER: Mapping[str, Any] = {
-    "designs": ("filtered", "records", "compare"),
-    "controls": ("audit of a filter", "gold answers", "test"),
-    "sections": ("filter_audit", *SECTIONS),
-}
-# What differs where the answers are named with the draw, as classes are.
-FROM_DRAW: Mapping[str, Any] = {
-    "designs": ("balanced",),
-    "columns": tuple(name for column in COLUMNS for name in ((column, *OF_SETS) if column == "split" else (column,))),
-    "options": (*ASKED, *OF_CROWDS, *OF_DECLARED_AUDIT, *OF_TEST, *OF_GOLD),
-    # Declared labels stand, unless people are asked to audit them.
-    "defaults": {"audit_share": 0.0, "audit_least": 0, "test_items": 0, "gold_share": 0.0},
-    "controls": ("audit of declared labels", "gold answers", "test", "replenishment"),
-    "audit_strata": ("item__language", "agreed_label"),
-    "sections": ("sets", "declared_audit", "people", "gold_answers", "honeypots", "agreement", "published"),
-    "card": "annotate/card_documents.md",
-    "agreed": declared_class,
-}
+def audit_of_filter(kind: Kind, filtered: str) -> Kind:
+    """The kind where people audit a filter. filtered: the answer of what it is meant to drop."""
+    kind = replace(
+        kind,
+        designs=("filtered", "records", "compare"),
+        controls=("audit of a filter", "gold answers", "test"),
+        answers={code: replace(answer, is_filtered=code == filtered) for code, answer in kind.answers.items()},
+    )
+    return kind.with_parts(publication={"sections": ("filter_audit", *SECTIONS)})
 
 
-def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named], **values: Any) -> Kind:
-    """A kind of question about records; values: fields of Kind. Without a layout, people answer it elsewhere."""
+def answered_from_draw(kind: Kind) -> Kind:
+    """The kind where the answers are named with the draw, as classes are."""
+    kind = replace(
+        kind,
+        designs=("balanced",),
+        options=(*ASKED, *OF_CROWDS, *OF_DECLARED_AUDIT, *OF_TEST, *OF_GOLD),
+        # Declared labels stand, unless people are asked to audit them.
+        defaults={**DEFAULTS, "audit_share": 0.0, "audit_least": 0, "test_items": 0, "gold_share": 0.0},
+        controls=("audit of declared labels", "gold answers", "test", "replenishment"),
+    )
+    return kind.with_parts(
+        routing={"agreed": declared_class},
+        statistics={"audit_strata": ("item__language", "agreed_label")},
+        publication={
+            "card": "annotate/card_documents.md",
+            "columns": tuple(
+                name for column in COLUMNS for name in ((column, *OF_SETS) if column == "split" else (column,))
+            ),
+            "sections": ("sets", "declared_audit", "people", "gold_answers", "honeypots", "agreement", "published"),
+        },
+    )
 
+
+def kind(
+    slug: str,
+    title: str,
+    form: ModuleType,
+    answers: Mapping[str, Named],
+    layout: tuple[Block, ...] = (),
+    records: Records = _NO_RECORDS,
+) -> Kind:
+    """A kind of question about records. Without a layout, people answer it elsewhere."""
+    asked = bool(layout)
+    return Kind(
+        slug=slug,
+        title=title,
+        form=form,
+        noun="record",
+        answers=answers,
+        labels=list(answers),
+        layout=layout,
+        records=records,
+        # A person who imports judgments does not know the question either.
+        wording=Wording(titled_by_task=not asked),
+        # Where people answer elsewhere, nobody is tested.
+        options=OPTIONS if asked else (*ASKED, *OF_CROWDS),
+        defaults=DEFAULTS,
+        designs=(("records",) if records.together else ("records", "compare")) if asked else (),
+        controls=("gold answers", "test") if asked else (),
+        routing=ROUTING,
+        rules=_rules(form),
+        pages=_pages(answers, asked),
+        statistics=STATISTICS,
+        publication=Publication(
+            card="annotate/card_records.md" if asked else "annotate/card_judgments.md",
+            columns=COLUMNS,
+            tallies=("by_language", "by_split"),
+            sections=SECTIONS,
+            splits=True,
+            tells_why=True,
+        ),
+    )
+
+
+ROUTING = Routing(
+    # Detectors do not agree on anything here.
+    agreed=lambda item, task: None,
+    candidates=lambda unit, routes: [unit.item.language],
+    queue=lambda language, routes: language,
+    read_by=read_by,
+    when_exhausted=lambda unit: unit.task.on_conflict,
+    enters_by="asked",
+    is_routed=False,
+    waits=True,
+)
+STATISTICS = Statistics(
+    compared=lambda task: list(task.labels),
+    compared_as=lambda asked, label: label,
+    language_paths=("item__language",),
+)
+
+
+def _rules(form: ModuleType) -> Rules:
     def check_label(label: str, task) -> None:
         form.check(label, task.labels)
 
@@ -159,49 +243,26 @@ def kind(*, slug: str, title: str, form: ModuleType, answers: Mapping[str, Named
         if answer.reason:
             raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
 
+    return Rules(
+        offered=lambda unit: unit.task.labels,
+        check_label=check_label,
+        check=check,
+        agrees=form.agrees,
+        faults=faults,
+    )
+
+
+def _pages(answers: Mapping[str, Named], asked: bool) -> Pages:
     def called(code: str) -> str:
         return answers[code].name() if code in answers else code
 
-    asked = bool(values.get("layout"))
-    built = {
-        # A person who imports judgments does not know the question either.
-        "titled_by_task": not asked,
-        "noun": "record",
-        "labels": list(answers),
-        "template": "annotate/_question.html" if asked else "",
-        "bench": "annotate/bench_declared.html",
-        "options": OPTIONS,
-        "designs": (("records",) if values.get("together") else ("records", "compare")) if asked else (),
-        "controls": ("gold answers", "test") if asked else (),
-        "waits": True,
-        "is_routed": False,
-        "enters_by": "asked",
-        "language_paths": ("item__language",),
-        "columns": COLUMNS,
-        "tallies": ("by_language", "by_split"),
-        "sections": SECTIONS,
-        "splits": True,
-        "tells_why": True,
-        "card": "annotate/card_records.md" if asked else "annotate/card_judgments.md",
-        "candidates": lambda unit, routes: [unit.item.language],
-        "queue": lambda language, routes: language,
-        "read_by": read_by,
-        # Detectors do not agree on anything here.
-        "agreed": lambda item, task: None,
-        "when_exhausted": lambda unit: unit.task.on_conflict,
-        "offered": lambda unit: unit.task.labels,
-        "check_label": check_label,
-        "agrees": form.agrees,
-        "check": check,
-        "ask": lambda unit, permit: {"options": choices(unit.task, answers, unit.item.language)},
-        "advise": advise,
-        "list_heads": ("language", "answers"),
-        "list_row": list_row,
-        "called": called,
-        "short": called,
-        "compared": lambda task: list(task.labels),
-        "compared_as": lambda asked, label: label,
-        "faults": faults,
-    }
-    defaults = {**DEFAULTS, **values.pop("defaults", {})}
-    return Kind(slug=slug, title=title, form=form, answers=answers, defaults=defaults, **(built | values))
+    return Pages(
+        ask=lambda unit, permit: {"options": choices(unit.task, answers, unit.item.language)},
+        advise=advise,
+        list_heads=("language", "answers"),
+        list_row=list_row,
+        called=called,
+        short=called,
+        question="annotate/_question.html" if asked else "",
+        adjudication="annotate/bench_declared.html",
+    )

@@ -16,8 +16,7 @@ from annotate.kinds import concepts, declared, language, parts, preferences, ver
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.forms import FORMS
 from annotate.kinds.forms.labels import RIGHT_FROM
-from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, VEIL, Block, Kind, Sensitive, Thesaurus
-from annotate.kinds.options import ASKED, OF_CROWDS
+from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, VEIL, Block, Kind, Records, Sensitive, Thesaurus
 from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
 from annotate.kinds.tongues import ENGLISH
@@ -99,8 +98,6 @@ ABOUT: Mapping[str, str] = {
     "base": "`language` or `verify`, in place of form, layout and answers: a question about languages",
     "labels": 'with `base = "language"`: the codes that may be answered',
 }
-# For a kind that people answer elsewhere: nobody is asked, so nobody is tested.
-ELSEWHERE = (*ASKED, *OF_CROWDS)
 # No field of a record can have the name of another column of an exported set.
 TAKEN = frozenset(
     {
@@ -189,14 +186,15 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         controls=(*kind.controls, *(control.name for control in controls)),
         options=(*kind.options, *(option.name for control in controls for option in control.options)),
     )
+    if sensitive:
+        # A sheet would show twenty texts at once.
+        kind = kind.with_parts(pages={"sheet": ""})
     return replace(
         kind,
         defaults=parts.options(top.table("options"), kind),
         languages=added,
         seconds=_seconds(top, kind),
         sensitive=sensitive,
-        # A sheet would show twenty texts at once.
-        sheet="" if sensitive else kind.sheet,
         source=top.source.text,
     )
 
@@ -221,7 +219,8 @@ def _based(slug: str, top: Table, known: Collection[str], added: Mapping[str, La
         raise top.fault("base", f"{base!r} is not a kind to build upon; {nearest(base, MODULES)}.")
     kind = replace(MODULES[base], slug=slug, languages=added)
     if titles := _titles(top, known):
-        kind = replace(kind, title=titles[ENGLISH], titles=titles, titled_by_languages=False)
+        kind = replace(kind, title=titles[ENGLISH])
+        kind = kind.with_parts(wording={"titles": titles, "titled_by_languages": False})
     return replace(kind, labels=_labels(top, kind))
 
 
@@ -267,25 +266,23 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
     fields = tuple(name for block in layout for name in block.fields)
     kept = _kept(top, fields, taken)
-    return declared.kind(
-        slug=slug,
-        title=titles[ENGLISH],
-        titles=titles,
-        form=FORMS[form],
-        answers=answers,
-        layout=layout,
-        field_names=_field_names(top.table("fields"), fields, known),
+    records = Records(
         together=_field(top, "together", top.text("together"), fields) if "together" in top.raw else "",
         apart=tuple(_field(top, "apart", name, fields) for name in top.words("apart")),
         kept=kept,
         split=_split(top, from_draw),
-        **(declared.OF_FILTER | {"filtered": audited} if (audited := _filtered(top, answers)) else {}),
-        formats=_formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None),
-        **({} if layout else {"options": ELSEWHERE}),
-        **(concepts.values(thesaurus) if thesaurus else {}),
-        **((preferences.values(answers) if layout else preferences.ELSEWHERE) if is_sided else {}),
-        **(declared.FROM_DRAW if from_draw else {}),
     )
+    kind = declared.kind(slug, titles[ENGLISH], FORMS[form], answers, layout, records)
+    names = _field_names(top.table("fields"), fields, known)
+    formats = _formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None)
+    kind = kind.with_parts(wording={"titles": titles, "field_names": names}, publication={"formats": formats})
+    if filtered := _filtered(top, answers):
+        kind = declared.audit_of_filter(kind, filtered)
+    if thesaurus:
+        kind = concepts.answered_by_concepts(kind, thesaurus)
+    if is_sided:
+        kind = preferences.compared_here(kind) if layout else preferences.compared_elsewhere(kind)
+    return declared.answered_from_draw(kind) if from_draw else kind
 
 
 def _and(names: Iterable[str]) -> str:

@@ -71,6 +71,8 @@ class Named:
     names: Mapping[str, str]
     meanings: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
+    # Whether a filter is meant to drop what people answer this to, where they audit one.
+    is_filtered: bool = False
 
     def name(self, language: str = ENGLISH) -> str:
         """In the language of the pages; else in this one, that of the record; else in English."""
@@ -141,129 +143,183 @@ STYLES: Mapping[str, str] = {
 
 
 @dataclass(frozen=True)
+class Wording:
+    """How a kind is called. titled_by_task: whether a task's title is the question, and not a name beside it;
+    titled_by_languages: whether the default title of a task names the languages that it asks about. titles: the
+    question by language; field_names: the names of fields, each by language; where its file gives them.
+    """
+
+    titled_by_task: bool = False
+    titled_by_languages: bool = False
+    titles: Mapping[str, str] = field(default_factory=dict)
+    field_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """The answer that a unit has no answer, and why: the code that is sent -> the words on its button."""
+
+    label: str = ""
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Records:
+    """Fields of records that decide about draws and splits. together: by whose value they are drawn together; apart:
+    whose equal values no split separates; kept: that people do not see and sets have; split: that names the split.
+    """
+
+    together: str = ""
+    apart: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+    split: str = ""
+
+
+@dataclass(frozen=True)
+class Routing:
+    """Whom a unit goes to. routes: work/routes.py.
+
+    agreed: the label on which machines agree by the task's policy, or None. enters_by: the event by which a unit that
+    machines do not label comes to people. candidates: languages whose readers may be asked, the most likely first.
+    queue: where texts of a language wait; read_by: the queues of a task that need readers of a language. is_routed:
+    whether languages may share a queue, as the table of routes says. waits: whether units wait for people who may
+    answer, however long; otherwise they are sent on if there are too few. named: the language that an answer names,
+    whose readers can confirm it. when_exhausted: where a unit goes if nobody else can be asked about it.
+    """
+
+    agreed: Callable[[Item, Task], str | None]
+    candidates: Callable[[Unit, Any], list[str]]
+    queue: Callable[[str, Any], str]
+    read_by: Callable[[str, Task, Any], list[str]]
+    when_exhausted: Callable[[Unit], str]
+    enters_by: str = "disputed"
+    is_routed: bool = True
+    waits: bool = False
+    named: Callable[[str], str] = lambda label: ""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """Which answers count, and which are right.
+
+    offered: the codes that may be answered to a unit. check_label: raises ValueError with a sentence if a label cannot
+    be answered in a task; check: the same if an answer does not suit a unit. agrees: whether a label is right, if the
+    answer is known. refuses_imports: why judgments cannot be imported for its tasks, in a sentence; empty if they can.
+    faults: why these values of options do not fit together, in a sentence; empty if they do.
+    """
+
+    offered: Callable[[Unit], Sequence[str]]
+    check_label: Callable[[str, Task], None]
+    check: Callable[[Answer, Unit], None]
+    agrees: Callable[[str, str], bool]
+    refuses_imports: str = ""
+    faults: Callable[[Mapping[str, Any]], str] = lambda options: ""
+
+
+@dataclass(frozen=True)
+class Pages:
+    """What people see of a unit. question, sheet, adjudication: templates: in the queue, of many units at once (empty:
+    they come one by one), and for adjudicators. Without a question people answer elsewhere, and it is imported.
+
+    ask: what is shown besides the text, for the question; permit: work/permit.py. It may depend only on the task, the
+    annotator and what is asked, never on votes, the queue or other people. advise: what else an adjudicator is shown;
+    blind: nothing of what detectors and people said. list_heads, list_row: the columns and the cells of the
+    adjudicators' list; answers: what people said. called: the name of a code; short: that of a label where codes are
+    shown, as to adjudicators and in the admin.
+    """
+
+    ask: Callable[[Unit, Any], dict[str, Any]]
+    advise: Callable[[Unit, bool], dict[str, Any]]
+    list_heads: tuple[str, ...]
+    list_row: Callable[[Unit, Sequence[str]], list[str]]
+    called: Callable[[str], str]
+    short: Callable[[str], str]
+    question: str = ""
+    sheet: str = ""
+    adjudication: str = ""
+
+
+@dataclass(frozen=True)
+class Statistics:
+    """How answers are counted. compared: the labels that agreement tells apart; compared_as: what an answer to a
+    question about `asked` counts as among them. counts_single: whether agreement counts units with one answer.
+
+    language_paths: where to find the language that a unit counts under: paths from a unit, the first that has one.
+    spoken_paths: the same for agreement if the task declares no languages; none if the language is not known.
+    audit_strata: paths to the values by each of which a share of the units that machines label is audited.
+    """
+
+    compared: Callable[[Task], list[str]]
+    compared_as: Callable[[str, str], str]
+    language_paths: tuple[str, ...]
+    spoken_paths: tuple[str, ...] = ()
+    counts_single: bool = True
+    audit_strata: tuple[str, ...] = ("agreed_label",)
+
+
+@dataclass(frozen=True)
+class Publication:
+    """What is published. card: its template. columns: of a row; tallies: by what the rows in a set are counted;
+    sections: of the manifest, besides those of every set. formats: formats/ of goldsets/ -> what each needs to know.
+    splits: whether the set is split. tells_why: whether left-out rows say what became of one without a label.
+    constants: figures that are the same in all tasks, and that the manifest states.
+    """
+
+    card: str
+    columns: tuple[str, ...]
+    tallies: tuple[str, ...]
+    sections: tuple[str, ...]
+    formats: Mapping[str, Any] = field(default_factory=dict)
+    splits: bool = False
+    tells_why: bool = False
+    constants: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Kind:
-    """A kind of question. Values first, then what it does; each says where the engine asks for it."""
+    """A kind of question: what it asks, and one object for each part of the work that it decides about."""
 
     slug: str
-    # The question in one sentence, in English, and whether the title of a task is that sentence, or a separate name.
+    # The question in one sentence, in English.
     title: str
-    titled_by_task: bool
     # What an answer is: a module of forms/.
     form: ModuleType
     # What its units are called, in the singular: post, record.
     noun: str
+    routing: Routing
+    rules: Rules
+    pages: Pages
+    statistics: Statistics
+    publication: Publication
+    wording: Wording = Wording()
     # The fields of its records as they stand on the page; none if it asks about a text.
     layout: tuple[Block, ...] = ()
-    # The question by language, and the names of fields by language, where its file gives them.
-    titles: Mapping[str, str] = field(default_factory=dict)
-    field_names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     # Code -> name, meaning and key of the answers, in their order, best first; none if the answers are languages, or
     # if people do not answer here.
     answers: Mapping[str, Named] = field(default_factory=dict)
     # The labels of a task that names none.
     labels: Sequence[str] = ()
-    # The answer of what a filter is meant to drop, where people audit a filter; empty elsewhere.
-    filtered: str = ""
+    undefined: Undefined = Undefined()
+    records: Records = Records()
     # Where the answers are concepts of a vocabulary: which, and how many.
     thesaurus: Thesaurus | None = None
     # Where what people read may hurt them: what they must agree to first.
     sensitive: Sensitive | None = None
-    # Why a unit may be undefined: the code that is sent -> the words on its button; and the answer that has these
-    # reasons.
-    reasons: Mapping[str, str] = field(default_factory=dict)
-    undefined: str = ""
     # Language -> the Markdown with which a new task's guidelines begin.
     guidelines: Mapping[str, str] = field(default_factory=dict)
-    # Templates: of the question in the queue, of a sheet of units (empty: they come one by one only), and of what an
-    # adjudicator sees. An empty question: people answer elsewhere, and it is imported.
-    template: str = ""
-    sheet: str = ""
-    bench: str = ""
     # Names of options.OPTIONS that its tasks have, and those whose defaults differ.
     options: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     # The designs by which its units may be drawn, the default first (designs.py).
     designs: tuple[str, ...] = ()
-    # The field by whose value records are drawn together, and the fields whose equal values no split separates.
-    together: str = ""
-    apart: tuple[str, ...] = ()
-    # Fields of its records that people do not see and its sets have, and the field that names the split of each.
-    kept: tuple[str, ...] = ()
-    split: str = ""
     # The quality controls of its tasks by name, in the order in which they act; those of its form come after them.
     controls: tuple[str, ...] = ()
-    # Whether units wait for people who may answer, however long; otherwise they are sent on when there are too few.
-    waits: bool = False
-    # The language that an answer names, whose readers can confirm it; empty if it names none.
-    named: Callable[[str], str] = lambda label: ""
-    # Whether languages may share a queue, as the table of routes says; otherwise each language has its own.
-    is_routed: bool = True
-    # Paths from a unit to the values by each of which a share of the units that machines label is chosen for the audit.
-    audit_strata: tuple[str, ...] = ("agreed_label",)
-    # The event by which a unit that machines do not label comes to people.
-    enters_by: str = "disputed"
-    # Where to find the language that a unit counts under in statistics: paths from a unit, the first that has one.
-    language_paths: tuple[str, ...] = ()
-    # The same for agreement if the task declares no languages; none if the language is not known.
-    spoken_paths: tuple[str, ...] = ()
-    # Whether agreement counts units with one answer among its units.
-    counts_single: bool = True
-    # What is published: formats/ of goldsets/ -> what each is told; the columns of a row; what the rows in a set are
-    # counted by; the manifest's sections besides those of every set; whether the set is split; whether left-out rows
-    # tell what became of one without a label; the template of its card.
-    formats: Mapping[str, Any] = field(default_factory=dict)
-    columns: tuple[str, ...] = ()
-    tallies: tuple[str, ...] = ()
-    sections: tuple[str, ...] = ()
-    splits: bool = False
-    tells_why: bool = False
-    card: str = ""
-    # Figures that are the same in all of its tasks, and that its manifest states.
-    constants: Mapping[str, Any] = field(default_factory=dict)
     # How many seconds an answer takes, for forecasts made before people have answered.
     seconds: int = 12
     # Languages that a task's file adds to the list, by code.
     languages: Mapping[str, Language] = field(default_factory=dict)
-    # Whether the default title of a task names the languages that it asks about.
-    titled_by_languages: bool = False
     # The text of its file; empty for a module.
     source: str = ""
-
-    # Where a unit goes first: languages whose readers may be asked, the most likely first. routes: work/routes.py.
-    candidates: Callable[[Unit, Any], list[str]] = field(kw_only=True)
-    # The queue in which texts of a language wait, and the queues of a task that need readers of a language.
-    queue: Callable[[str, Any], str] = field(kw_only=True)
-    read_by: Callable[[str, Task, Any], list[str]] = field(kw_only=True)
-    # The label on which machines agree by the task's policy, or None.
-    agreed: Callable[[Item, Task], str | None] = field(kw_only=True)
-    # Where a unit goes if nobody else can be asked about it.
-    when_exhausted: Callable[[Unit], str] = field(kw_only=True)
-    # The codes that may be answered to a unit.
-    offered: Callable[[Unit], Sequence[str]] = field(kw_only=True)
-    # Raises ValueError with a sentence if a label cannot be answered in a task.
-    check_label: Callable[[str, Task], None] = field(kw_only=True)
-    # Whether a label is right, if the answer is known (a gold answer, a test, a decoy).
-    agrees: Callable[[str, str], bool] = field(kw_only=True)
-    # Raises ValueError with a sentence if an answer does not suit a unit.
-    check: Callable[[Answer, Unit], None] = field(kw_only=True)
-    # What is shown of a unit besides its text, for `template`; permit: work/permit.py. It may depend only on the task,
-    # the annotator and what is asked, never on votes, the queue or other people.
-    ask: Callable[[Unit, Any], dict[str, Any]] = field(kw_only=True)
-    # What else an adjudicator is shown, for `bench`; blind: nothing of what detectors and people said.
-    advise: Callable[[Unit, bool], dict[str, Any]] = field(kw_only=True)
-    # What the adjudicators' list says of a unit: headings, and cells; answers: what people said.
-    list_heads: tuple[str, ...] = ()
-    list_row: Callable[[Unit, Sequence[str]], list[str]] = field(kw_only=True)
-    # The name of a code; and of a label where codes are shown, as to adjudicators and in the admin.
-    called: Callable[[str], str] = field(kw_only=True)
-    short: Callable[[str], str] = field(kw_only=True)
-    # The labels that agreement tells apart, and what an answer to a question about `asked` counts as among them.
-    compared: Callable[[Task], list[str]] = field(kw_only=True)
-    compared_as: Callable[[str, str], str] = field(kw_only=True)
-    # Why judgments cannot be imported for its tasks, in a sentence; empty if they can.
-    refuses_imports: str = ""
-    # Why these values of options do not fit together, in a sentence; empty if they do.
-    faults: Callable[[Mapping[str, Any]], str] = lambda options: ""
 
     @property
     def digest(self) -> str:
@@ -278,7 +334,12 @@ class Kind:
     @property
     def exported_fields(self) -> tuple[str, ...]:
         """The fields that its sets have, those that people see first."""
-        return (*self.fields, *self.kept)
+        return (*self.fields, *self.records.kept)
+
+    @property
+    def filtered(self) -> str:
+        """The answer of what a filter is meant to drop, where people audit a filter; empty elsewhere."""
+        return next((code for code, answer in self.answers.items() if answer.is_filtered), "")
 
     @property
     def skip_key(self) -> Key:
@@ -304,7 +365,7 @@ class Kind:
     @property
     def answered_here(self) -> bool:
         """Whether people answer it here; if not, answers given elsewhere are imported."""
-        return bool(self.template)
+        return bool(self.pages.question)
 
     @property
     def labels_are_languages(self) -> bool:
@@ -325,16 +386,20 @@ class Kind:
         """Whether what may be answered is named with the draw, as the classes of documents are."""
         return any(DESIGNS[design].names_answers for design in self.designs)
 
+    def with_parts(self, **parts: Mapping[str, Any]) -> "Kind":
+        """The kind with other values in these of its objects, such as publication={"card": "annotate/card_x.md"}."""
+        return replace(self, **{name: replace(getattr(self, name), **values) for name, values in parts.items()})
+
     def with_version(self, version: Vocabulary | None) -> "Kind":
         """The kind as a task has it that keeps a version of the vocabulary."""
         if not self.thesaurus:
             return self
         found = replace(self, thesaurus=replace(self.thesaurus, version=version))
-        return replace(found, short=found.name)  # ids of concepts say nothing to anybody
+        return found.with_parts(pages={"short": found.name})  # ids of concepts say nothing to anybody
 
     def question(self, task: Task) -> str:
         """What is asked of every unit of a task, in the language of the pages."""
-        return self.titled(task) if self.titled_by_task else self._title()
+        return self.titled(task) if self.wording.titled_by_task else self._title()
 
     def titled(self, task: Task) -> str:
         """What a task is called: as its manager has typed it, or the kind's own question in the language of the
@@ -342,21 +407,21 @@ class Kind:
         """
         if task.title == self.title:
             return self._title()
-        if self.titled_by_languages and task.title == question_about(task.labels):
+        if self.wording.titled_by_languages and task.title == question_about(task.labels):
             return question_about(task.labels, is_translated=True)
         return task.title
 
     def _title(self) -> str:
-        return self.titles.get(tongue()) or gettext(self.title)
+        return self.wording.titles.get(tongue()) or gettext(self.title)
 
     def field_name(self, name: str) -> str:
         """What a field is called on the page."""
-        names = self.field_names.get(name, {ENGLISH: name.replace("_", " ")})
+        names = self.wording.field_names.get(name, {ENGLISH: name.replace("_", " ")})
         return names[spoken(names)]
 
     def field_name_language(self, name: str) -> str:
         """The language of a field's name, if it is not that of the page."""
-        language = spoken(self.field_names.get(name, {ENGLISH: name}))
+        language = spoken(self.wording.field_names.get(name, {ENGLISH: name}))
         return "" if language == tongue() else language
 
     def name(self, label: str, language: str = ENGLISH) -> str:
@@ -374,7 +439,7 @@ class Kind:
         if self.thesaurus and self.thesaurus.version:
             found = names_in(self.thesaurus.version, language).get(code)
             return found.text if found else code
-        return self.answers[code].name(language) if code in self.answers else self.called(code)
+        return self.answers[code].name(language) if code in self.answers else self.pages.called(code)
 
     def finer(self, code: str) -> tuple[str, ...]:
         """The labels that a coarse code stands for, as zh does for zh-CN and zh-TW; those that the file adds are

@@ -5,7 +5,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from annotate.kinds import languages
-from annotate.kinds.kind import Answer
+from annotate.kinds.kind import Answer, Undefined, Wording
 from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
@@ -79,23 +79,28 @@ def _likely(unit) -> list[str]:
 KIND = languages.about_languages(
     slug="language",
     title="Which language is this post in?",
-    reasons=UNDEFINED_REASONS,
+    wording=Wording(titled_by_task=True),
+    undefined=Undefined(UND, UNDEFINED_REASONS),
     guidelines={"en": Path(__file__).with_name("language.md").read_text(encoding="utf-8")},
-    template="annotate/language.html",
-    bench="annotate/bench_language.html",
     options=(*ASKED, "overlap_share", *OF_AUDIT, *OF_CHECKS),
     designs=("uniform", "compare"),
     controls=("checks", "audit"),
-    language_paths=("language", "agreed_label", "copy_of__language", "copy_of__agreed_label"),
-    card="annotate/card_language.md",
-    constants={"least_letters": LEAST_LETTERS},
-    candidates=candidates,
-    agreed=agreed,
-    named=lambda label: "" if label == UND else label,
-    offered=offered,
-    check=check,
-    ask=ask,
-    advise=advise,
-    compared=lambda task: [*task.labels, UND],
-    compared_as=lambda asked, label: label,
+    routing={
+        "candidates": candidates,
+        "agreed": agreed,
+        "named": lambda label: "" if label == UND else label,
+    },
+    rules={"offered": offered, "check": check},
+    pages={
+        "ask": ask,
+        "advise": advise,
+        "question": "annotate/language.html",
+        "adjudication": "annotate/bench_language.html",
+    },
+    statistics={
+        "compared": lambda task: [*task.labels, UND],
+        "compared_as": lambda asked, label: label,
+        "language_paths": ("language", "agreed_label", "copy_of__language", "copy_of__agreed_label"),
+    },
+    publication={"card": "annotate/card_language.md", "constants": {"least_letters": LEAST_LETTERS}},
 )

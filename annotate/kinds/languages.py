@@ -1,8 +1,8 @@
 """What the two kinds that ask about languages share: values, choices, reasons, routes, what an adjudicator sees."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from typing import Any
 from urllib.parse import quote_plus
 
@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds.forms import choice
-from annotate.kinds.kind import Answer, Kind
+from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Statistics
 from annotate.kinds.labels import label_name, negative
 from annotate.kinds.tongues import tongue
 from corpora.core import CorpusError
@@ -149,26 +149,28 @@ def list_row(unit, answers) -> list[str]:
     return [", ".join(unit.candidates[:4]), " → ".join(unit.visited)]
 
 
-about_languages = partial(
-    Kind,
-    titled_by_task=True,
-    form=choice,
-    noun="post",
-    labels=ARTICLE_LABELS,
-    undefined=UND,
-    spoken_paths=("unit__asked", "unit__language"),
-    counts_single=False,
-    formats={"twitter2015": ""},
-    columns=COLUMNS,
-    tallies=("reused", "by_stratum", "agreed_by"),
-    sections=SECTIONS,
-    queue=queue,
-    read_by=read_by,
-    when_exhausted=when_exhausted,
-    list_heads=LIST_HEADS,
-    list_row=list_row,
-    called=label_name,
-    short=str,
-    check_label=lambda label, task: choice.check(label, task.labels),
-    agrees=choice.agrees,
-)
+def about_languages(
+    *, routing: Mapping[str, Any], rules: Mapping[str, Any], pages: Mapping[str, Any], **values: Any
+) -> Kind:
+    """A kind that asks about the languages of posts. routing, rules, pages: what is not the same in all such kinds."""
+    publication = Publication(
+        columns=COLUMNS,
+        tallies=("reused", "by_stratum", "agreed_by"),
+        sections=SECTIONS,
+        formats={"twitter2015": ""},
+        **values.pop("publication"),
+    )
+    statistics = Statistics(
+        spoken_paths=("unit__asked", "unit__language"), counts_single=False, **values.pop("statistics")
+    )
+    return Kind(
+        form=choice,
+        noun="post",
+        labels=ARTICLE_LABELS,
+        routing=Routing(queue=queue, read_by=read_by, when_exhausted=when_exhausted, **routing),
+        rules=Rules(check_label=lambda label, task: choice.check(label, task.labels), agrees=choice.agrees, **rules),
+        pages=Pages(list_heads=LIST_HEADS, list_row=list_row, called=label_name, short=str, **pages),
+        statistics=statistics,
+        publication=publication,
+        **values,
+    )

@@ -134,7 +134,7 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
         raise table.fault(
             "aggregation", f"answers that are not grades have no {wanted}; leave it out, or write form = 'grades'."
         )
-    if fault := kind.faults(values):
+    if fault := kind.rules.faults(values):
         raise table.source.fault(table.at, _lowered(fault))
     return {**kind.defaults, **given}
 

@@ -5,6 +5,7 @@ to the other). A task has two systems or more, and a unit two of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import combinations
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -14,7 +15,7 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.kinds import declared
 from annotate.kinds.forms import pair
-from annotate.kinds.kind import Answer, Named
+from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 
 FORM: ModuleType = pair
@@ -36,15 +37,14 @@ COLUMNS = (
 )
 
 
-# Where people have compared the systems elsewhere, and only what they said is imported.
-ELSEWHERE: Mapping[str, Any] = {
-    "columns": tuple(
+def compared_elsewhere(kind: Kind) -> Kind:
+    """The kind where people have compared the systems elsewhere, and only what they said is imported."""
+    columns = (
         name
         for column in declared.COLUMNS
         for name in (("systems", column, "preferred") if column == "label" else (column,))
-    ),
-    "sections": (*declared.SECTIONS, "preferences"),
-}
+    )
+    return kind.with_parts(publication={"columns": tuple(columns), "sections": (*declared.SECTIONS, "preferences")})
 
 
 def between(first: str, second: str) -> str:
@@ -96,28 +96,37 @@ def list_row(unit, answers: Sequence[str]) -> list[str]:
     return [unit.item.language, ", ".join(told)]
 
 
-def values(answers: Mapping[str, Named]) -> dict[str, Any]:
-    """The fields of a Kind, besides those of all kinds that are made of a file."""
+def compared_here(kind: Kind) -> Kind:
+    """The kind where people compare two systems by what is shown."""
 
     def shown(unit) -> list[declared.Choice]:
-        return declared.in_order(answers, answers, unit.item.language)
+        return declared.in_order(kind.answers, kind.answers, unit.item.language)
 
-    return {
-        "noun": "comparison",
-        "designs": ("systems",),
-        "options": (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD),
-        "defaults": DEFAULTS,
-        "columns": COLUMNS,
-        "tallies": ("by_language",),
-        "sections": ("systems", "people", "gold_answers", "honeypots", "agreement", "preferences", "published"),
-        "splits": False,
-        "card": "annotate/card_preferences.md",
+    kind = replace(
+        kind,
+        noun="comparison",
+        designs=("systems",),
+        options=(*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD),
+        defaults=DEFAULTS,
+    )
+    return kind.with_parts(
         # To a program too the answers are sides.
-        "offered": lambda unit: list(answers),
-        "check": check,
-        "ask": lambda unit, permit: {"options": shown(unit)},
-        "advise": lambda unit, blind: {**declared.advise(unit, blind), "options": shown(unit)},
-        "list_row": list_row,
-        "refuses_imports": "asks which of two sets people would rather send, and no file says which of them stood "
-        "first; let people answer it by the pages or the API.",
-    }
+        rules={
+            "offered": lambda unit: list(kind.answers),
+            "check": check,
+            "refuses_imports": "asks which of two sets people would rather send, and no file says which of them stood "
+            "first; let people answer it by the pages or the API.",
+        },
+        pages={
+            "ask": lambda unit, permit: {"options": shown(unit)},
+            "advise": lambda unit, blind: {**declared.advise(unit, blind), "options": shown(unit)},
+            "list_row": list_row,
+        },
+        publication={
+            "card": "annotate/card_preferences.md",
+            "columns": COLUMNS,
+            "tallies": ("by_language",),
+            "sections": ("systems", "people", "gold_answers", "honeypots", "agreement", "preferences", "published"),
+            "splits": False,
+        },
+    )

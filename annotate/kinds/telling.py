@@ -79,8 +79,8 @@ def _answers(kind: Kind) -> Iterator[str]:
             f"It audits a filter: what that kept and what it dropped is drawn mixed, and {kind.filtered} is the answer "
             "of what it is meant to drop."
         )
-    if kind.reasons:
-        yield f"Or they say Undefined (Q), and why: {', '.join(kind.reasons.values())}."
+    if kind.undefined.reasons:
+        yield f"Or they say Undefined (Q), and why: {', '.join(kind.undefined.reasons.values())}."
     for choice in choices_of(kind) if kind.answers else ():
         key = f"key {choice.cap}" if choice.cap else "no key"
         meaning = f": {choice.meaning}" if choice.meaning else ""
@@ -146,14 +146,14 @@ def _pace(kind: Kind) -> Iterator[str]:
 
 
 def _kept(kind: Kind) -> Iterator[str]:
-    if kind.together:
-        yield f"Records with the same {kind.together} are drawn together."
-    if kind.kept:
-        yield f"Its sets have besides what people see: {', '.join(kind.kept)}."
-    if kind.split:
-        yield f"The field {kind.split} names the split of each {kind.noun}."
-    elif kind.splits:
-        apart = " or ".join(kind.apart)
+    if kind.records.together:
+        yield f"Records with the same {kind.records.together} are drawn together."
+    if kind.records.kept:
+        yield f"Its sets have besides what people see: {', '.join(kind.records.kept)}."
+    if kind.records.split:
+        yield f"The field {kind.records.split} names the split of each {kind.noun}."
+    elif kind.publication.splits:
+        apart = " or ".join(kind.records.apart)
         yield (
             f"Records with the same {apart} are never in different splits."
             if apart
@@ -162,7 +162,7 @@ def _kept(kind: Kind) -> Iterator[str]:
 
 
 def _published(kind: Kind) -> Iterator[str]:
-    formats = ", ".join(f"{name} ({what})" if what else name for name, what in kind.formats.items())
+    formats = ", ".join(f"{name} ({what})" if what else name for name, what in kind.publication.formats.items())
     yield f"Published as {formats}, besides JSONL and Parquet." if formats else "Published as JSONL and Parquet alone."
 
 

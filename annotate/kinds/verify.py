@@ -8,7 +8,7 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from annotate.kinds import languages
-from annotate.kinds.kind import Answer
+from annotate.kinds.kind import Answer, Undefined, Wording
 from annotate.kinds.labels import negative
 from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_CHECKS
@@ -41,30 +41,36 @@ def compared_as(asked: str, label: str) -> str:
 KIND = languages.about_languages(
     slug="verify",
     title="Is this post in the language?",
-    titled_by_languages=True,
-    reasons=REASONS,
+    wording=Wording(titled_by_task=True, titled_by_languages=True),
+    undefined=Undefined(UND, REASONS),
     guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
-    template="annotate/verify.html",
-    sheet="annotate/sheet.html",
-    bench="annotate/bench_verify.html",
     options=(*ASKED, "overlap_share", "decoy_share", *OF_CHECKS),
     # One language is asked about, so there is one queue: a second reader of it is asked, not a second language.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision", "triggers"),
     controls=("checks", "decoys"),
-    language_paths=("asked",),
-    card="annotate/card_verify.md",
-    candidates=lambda unit, routes: routes.with_extras([unit.asked]),
-    # What the detectors say is being verified.
-    agreed=lambda item, task: None,
-    offered=offered,
-    check=check,
-    ask=lambda unit, permit: {**languages.undefined(REASONS), **languages.about(unit.asked)},
-    advise=lambda unit, blind: {**languages.advise(unit, blind), **languages.about(unit.asked)},
-    compared=lambda task: [YES, NO, UND],
-    compared_as=compared_as,
-    refuses_imports=(
-        "asks about one language at a time, and a file of judgments does not say about which; import them as a new "
-        "task."
-    ),
+    routing={
+        "candidates": lambda unit, routes: routes.with_extras([unit.asked]),
+        # What the detectors say is being verified.
+        "agreed": lambda item, task: None,
+    },
+    rules={
+        "offered": offered,
+        "check": check,
+        "refuses_imports": "asks about one language at a time, and a file of judgments does not say about which; "
+        "import them as a new task.",
+    },
+    pages={
+        "ask": lambda unit, permit: {**languages.undefined(REASONS), **languages.about(unit.asked)},
+        "advise": lambda unit, blind: {**languages.advise(unit, blind), **languages.about(unit.asked)},
+        "question": "annotate/verify.html",
+        "sheet": "annotate/sheet.html",
+        "adjudication": "annotate/bench_verify.html",
+    },
+    statistics={
+        "compared": lambda task: [YES, NO, UND],
+        "compared_as": compared_as,
+        "language_paths": ("asked",),
+    },
+    publication={"card": "annotate/card_verify.md"},
 )

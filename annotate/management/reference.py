@@ -279,7 +279,7 @@ def settings_told() -> str:
 
 
 def columns() -> str:
-    kinds = {slug: kind.columns for slug, kind in KINDS.items()}
+    kinds = {slug: kind.publication.columns for slug, kind in KINDS.items()}
     rows = []
     for name, column in COLUMNS.items():
         having = [slug for slug, names in kinds.items() if name in names]

@@ -72,7 +72,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     known = {
-        "judgments": [(judgment, _(DONE[judgment.kind]), kind.short(judgment.seen)) for judgment in judgments],
+        "judgments": [(judgment, _(DONE[judgment.kind]), kind.pages.short(judgment.seen)) for judgment in judgments],
         "changes": [
             (change, kind.name(said, unit.item.language))
             for change, said in zip(changes, seen(annotator, ((unit, each.label) for each in changes)), strict=True)
@@ -88,14 +88,14 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         **({} if blind else known),
         **record(unit.item, kind, may_hurt=unit.disturbing),
         **sets(sides_of(annotator, unit), unit.item, kind),
-        **kind.advise(unit, blind),
+        **kind.pages.advise(unit, blind),
         **concept_picker.of_decision(unit, annotator, blind, posted),
         "own": own,
-        "own_said": kind.short(own_label),
+        "own_said": kind.pages.short(own_label),
         "of_one_text": [] if blind else _of_one_text(unit, annotator),
         "copies": 0 if blind else unit.copies.count(),
         "label": label,
-        "came_to": kind.short(label),
+        "came_to": kind.pages.short(label),
         "open": unit.stage == stages.ADJUDICATION and not decided,
     }
 
@@ -103,7 +103,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
 def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
     """Other cases of the same text, each with what the list of its task tells of it, under the headings there."""
     found = together.of_one_text(unit, annotator)
-    return [(other, list(zip(other.task.kind.list_heads, cells, strict=True))) for other, cells in found]
+    return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in found]
 
 
 def _came_to(move: Transition) -> str:
@@ -135,7 +135,7 @@ class Row:
 
     @property
     def said(self) -> str:
-        return self.unit.task.kind.short(self.agreed)
+        return self.unit.task.kind.pages.short(self.agreed)
 
 
 def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
@@ -148,7 +148,7 @@ def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task
     """A row for each decision of an adjudicator: the text of its unit, and the label."""
     listed = list(judgments)
     labels = seen(annotator, ((each.unit, each.label) for each in listed))
-    return [(each, each.unit.in_a_line, task.kind.short(said)) for each, said in zip(listed, labels, strict=True)]
+    return [(each, each.unit.in_a_line, task.kind.pages.short(said)) for each, said in zip(listed, labels, strict=True)]
 
 
 def decision(judgment: Judgment, task: Task) -> str:
@@ -280,7 +280,7 @@ def _list(request, annotator, task, *, refusal=None, found=None):
         "query": cut.query(),
         **filters(task, annotator, cut),
         "for_another": for_another(adjudication.for_others_told(task, annotator)),
-        "heads": task.kind.list_heads,
+        "heads": task.kind.pages.list_heads,
         "page": page,
         "rows": rows,
         "some_agree": any(row.agreed for row in rows),
@@ -342,7 +342,7 @@ def _bench(request, annotator, unit, refusal=None):
         **dossier(unit, annotator, posted),
         **_just_decided(request, annotator, task),
     }
-    return render(request, task.kind.bench, context, status=status_of(refusal) if refusal else 200)
+    return render(request, task.kind.pages.adjudication, context, status=status_of(refusal) if refusal else 200)
 
 
 @require_POST

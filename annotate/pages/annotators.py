@@ -94,7 +94,7 @@ def _rows(annotator, found: list[Permit]) -> list[dict]:
             "task": task,
             "stopped": None,
             **may_do(permit, own, trials.get(task.pk, [])),
-            "has_sheets": bool(task.kind.sheet),
+            "has_sheets": bool(task.kind.pages.sheet),
             "progress": own,
             "adjudication": waiting.get(task.pk, 0) if may_adjudicate else None,
             "not_a_reader": personal_progress.not_a_reader(permit),
@@ -149,7 +149,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     context = {
         "task": task,
         "on_sheet": on_sheet,
-        "has_sheets": bool(task.kind.sheet),
+        "has_sheets": bool(task.kind.pages.sheet),
         "noun": task.kind.noun,
         "progress": own,
         "last": last_said,
@@ -317,7 +317,7 @@ def pause(request, annotator, task):
 
 
 def _check_sheets(task) -> None:
-    if not task.kind.sheet:
+    if not task.kind.pages.sheet:
         raise NotFound(_("This task has no sheets; its units come one by one."))
 
 

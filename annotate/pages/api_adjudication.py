@@ -201,7 +201,7 @@ def waiting(request, annotator, task):
         page = pages.page(cut["page"])
     except EmptyPage as error:
         raise NotFound(f"There is no such page: the list has {pages.num_pages:,}.") from error
-    heads = task.kind.list_heads
+    heads = task.kind.pages.list_heads
     units = [
         # Of one that is checked blind there are no cells.
         WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}

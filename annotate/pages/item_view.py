@@ -179,14 +179,14 @@ def question(
     that the page has already, and keeps where these are the same.
     """
     kind = permit.task.kind
-    asked = kind.ask(lease.unit, permit)
+    asked = kind.pages.ask(lease.unit, permit)
     if "everything" in asked:
         listed = " ".join(choice.code for choice in (*asked["choices"], *asked["everything"]))
         shown = f"{crc32(listed.encode()):x}"
         asked |= {"shown": shown, "kept": shown == on_page}
     return {
         "lease": lease,
-        "question": kind.template,
+        "question": kind.pages.question,
         "flags": KINDS.items(),
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
@@ -199,8 +199,8 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
     """What a sheet shows: the texts, and one question about all of them."""
     kind = permit.task.kind
     return {
-        **kind.ask(leases[0].unit, permit),
-        "question": kind.sheet,
+        **kind.pages.ask(leases[0].unit, permit),
+        "question": kind.pages.sheet,
         "posts": [(lease.pk, lease.unit.item.text.splitlines()) for lease in leases],
     }
 
@@ -256,7 +256,7 @@ def _said(judgment: Judgment, label: str, kind: Kind) -> str:
 
 def reason(judgment: Judgment, kind: Kind) -> str:
     """The reason of an answer: one of the kind's reasons in words, or the person's own words."""
-    return _(kind.reasons[judgment.reason]) if judgment.reason in kind.reasons else judgment.reason
+    return _(kind.undefined.reasons[judgment.reason]) if judgment.reason in kind.undefined.reasons else judgment.reason
 
 
 # --- The keys of a page, which `?` shows and annotate/docs/reference/keys.md lists
@@ -322,11 +322,14 @@ def of_test(task: Task) -> Keys:
 
 def of_bench(task: Task) -> Keys:
     """Of the adjudicator's page of one unit."""
-    own = _OF_LANGUAGES if task.kind.is_routed else []
+    own = _OF_LANGUAGES if task.kind.routing.is_routed else []
     return [*_AT_THE_BENCH, *own, *([("V", _lazy("who chose which"))] if task.vocabulary_id else []), *_EVERYWHERE[1:]]
 
 
 def _answers(task: Task) -> Keys:
     if task.vocabulary_id:
         return _OF_CONCEPTS
-    return [("1 – 9", _lazy("the answers, as their buttons say")), *(_OF_LANGUAGES if task.kind.is_routed else [])]
+    return [
+        ("1 – 9", _lazy("the answers, as their buttons say")),
+        *(_OF_LANGUAGES if task.kind.routing.is_routed else []),
+    ]

@@ -151,7 +151,7 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
         "of": question.trial.answers.count(),
         **item_view.record(item, kind),
         **item_view.sets(sides_of_question(question), item, kind),
-        **kind.ask(Unit(task=permit.task, item=item), permit),
+        **kind.pages.ask(Unit(task=permit.task, item=item), permit),
         **concept_picker.of_question(item, permit, posted),
     }
 
@@ -166,7 +166,7 @@ def _told(answered: TrialAnswer, task) -> dict:
     gold, kind = answered.gold_answer, task.kind
     language = gold.item.language
     return {
-        "right": kind.agrees(answered.label, gold.label),
+        "right": kind.rules.agrees(answered.label, gold.label),
         "said": kind.name(qualifying.told(answered, answered.label), language),
         "label": kind.name(qualifying.told(answered, gold.label), language),
         "parts": _parts(answered.label, gold.label, language, kind) if kind.form.SEVERAL else [],

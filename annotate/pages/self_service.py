@@ -50,7 +50,7 @@ def answers(request, permit):
     """Those of one task."""
     task = permit.task
     may = may_do(permit, personal_progress.own_progress(permit))
-    return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.sheet), **may})
+    return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.pages.sheet), **may})
 
 
 def _listed(request, annotator, task, context):

@@ -115,7 +115,7 @@ def offered(task: Task) -> list[dict]:
             "autonym": "" if kind.answers or label not in LANGUAGES else LANGUAGES[label].autonym,
         }
         for asked in (task.labels if kind.asks_each else [""])
-        for label in kind.offered(Unit(task=task, asked=asked))
+        for label in kind.rules.offered(Unit(task=task, asked=asked))
     ]
 
 

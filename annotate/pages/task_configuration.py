@@ -166,7 +166,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
         listed.append(("extend", "Extend", "draw more of the same corpus, by the same seed"))
     if TOLD.keys() & set(task.kind.controls):
         listed.append(("audit", "Audit", "what audit, decoys and checks found; contest agreement, or audit more"))
-    if not task.kind.waits:
+    if not task.kind.routing.waits:
         listed.append(("reroute", "Reroute", "send on units of queues that have too few readers"))
     listed.append(("adjudicate", "Decisions from a file", "take in what was decided elsewhere"))
     listed.append(("delete", "Delete", "the task, while nobody has answered"))

@@ -212,7 +212,7 @@ def _people_of(task: Task) -> tuple:
 @with_task("manage")
 def comments(request, _, task):
     found = annotator_statistics.comments(task)
-    told = people_report.comments_table(found, sort_of(request), task.kind.short, _unit_page, _person_page(task))
+    told = people_report.comments_table(found, sort_of(request), task.kind.pages.short, _unit_page, _person_page(task))
     return manage_page(request, "comments", task, comments_table=told, most=annotator_statistics.MOST_COMMENTS)
 
 
@@ -229,7 +229,7 @@ def tests(request, _, task):
         languages_table=people_report.tested_table(found["languages"], sort_of(request)),
         tests_table=people_report.trials_table(found["annotators"], sort_of(request), _person_page(task)),
         doubtful=doubtful,
-        known_table=people_report.known_table(doubtful, sort_of(request), task.kind.short),
+        known_table=people_report.known_table(doubtful, sort_of(request), task.kind.pages.short),
         asked=sum(row["asked"] > 0 for row in known),
         known=len(known),
     )
@@ -280,11 +280,11 @@ def agreement(request, _, task):
         replicates=REPLICATES,
         table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, asked=sort),
         doubts=agreement_report.doubts(report),
-        label_table=agreement_report.label_table(report, digits=2, asked=sort, called=task.kind.short),
+        label_table=agreement_report.label_table(report, digits=2, asked=sort, called=task.kind.pages.short),
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
         differs_table=agreement_report.difference_table(
-            model["differs"][:MOST], address=_unit_page, asked=sort, called=task.kind.short
+            model["differs"][:MOST], address=_unit_page, asked=sort, called=task.kind.pages.short
         )
         if model
         else None,
@@ -336,12 +336,12 @@ def _person(request, task, annotator, *, patience=PATIENCE, **extra):
         voidable=annotator.pk in voidable,
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
         tests_table=people_report.trials_table(tested, sort) if tested else None,
-        labels_table=people_report.labels_table(found["labels"], sort, task.kind.short)
+        labels_table=people_report.labels_table(found["labels"], sort, task.kind.pages.short)
         if work and work["answers"]
         else None,
-        given_table=people_report.given_table(found["known"], sort, task.kind.short) if found["known"] else None,
+        given_table=people_report.given_table(found["known"], sort, task.kind.pages.short) if found["known"] else None,
         decides=may(request.user, "decide") and may_change(request.user, annotator.user),
-        comments_table=people_report.comments_table(wrote, sort, task.kind.short, _unit_page) if wrote else None,
+        comments_table=people_report.comments_table(wrote, sort, task.kind.pages.short, _unit_page) if wrote else None,
         **extra,
     )
 

@@ -82,8 +82,8 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
         return {"lease": lease, "question": CONCEPTS, **item_view.record(item, kind)}
     if kind.form.SIDED:
         two = item_view.sets(Sides(kind.form, "", "", SETS), item, kind)
-        asked = kind.ask(lease.unit, permit)
-        return {"lease": lease, "question": kind.template, **item_view.record(item, kind), **two, **asked}
+        asked = kind.pages.ask(lease.unit, permit)
+        return {"lease": lease, "question": kind.pages.question, **item_view.record(item, kind), **two, **asked}
     return item_view.question(lease, permit)
 
 

@@ -142,7 +142,7 @@ def report(
         "repeats": repeats,
         "replicates": replicates,
         "ordered": "ordinal" in options.distances,
-        "labels": task.kind.compared(task),
+        "labels": task.kind.statistics.compared(task),
         "placed": bool(options.places),
         "by": list(options.distances)[-1],
         "all": whole,
@@ -167,7 +167,7 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
 
 def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
     """The canonical texts that are told apart; for tasks that ask about one language at a time: yes, no and und."""
-    return task.kind.form.values(task.kind.compared(task), (one.label for one in said))
+    return task.kind.form.values(task.kind.statistics.compared(task), (one.label for one in said))
 
 
 def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
@@ -210,20 +210,20 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     # A second person is asked there because of what the first said, so these tell nothing of how far people agree.
     live = live.exclude(unit__in=Transition.objects.filter(unit__task=task, event="named").order_by().values("unit"))
     # If records declare no language, the queue they wait in says nothing of it.
-    paths = ("unit__item__language",) if task.languages else task.kind.spoken_paths
+    paths = ("unit__item__language",) if task.languages else task.kind.statistics.spoken_paths
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
     )
     said, compared = [], dict[tuple[str, str], str]()
     for unit, annotator, label, asked, key, *languages in rows.iterator():
         if (asked, label) not in compared:
-            compared[asked, label] = task.kind.compared_as(asked, label)
+            compared[asked, label] = task.kind.statistics.compared_as(asked, label)
         # Of a million answers each text would else be kept as often as it was said.
         language, text = intern(next(filter(None, languages), "")), compared[asked, label]
         if said and said[-1].unit == unit:
             unit, key = said[-1].unit, said[-1].key
         said.append(Said(unit, annotator, text, language, key, intern(asked)))
-    if not task.kind.counts_single:
+    if not task.kind.statistics.counts_single:
         many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}
         said = [one for one in said if one.unit in many]
     return sorted(said, key=attrgetter("language"))  # stable: units stay together

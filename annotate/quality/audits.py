@@ -25,12 +25,12 @@ from corpora.database.bulk_rows import listed
 # What is told of where nothing says how often adjudicators slip.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
-Stratum = tuple[str, ...]  # a unit's values at the paths of Kind.audit_strata
+Stratum = tuple[str, ...]  # a unit's values at the paths of Statistics.audit_strata
 
 
 def stratum_of(task: Task, unit: Unit) -> Stratum:
     """What a share is chosen of for the audit: the posts with the unit's label, of documents those in its language."""
-    return tuple(reduce(getattr, path.split("__"), unit) for path in task.kind.audit_strata)
+    return tuple(reduce(getattr, path.split("__"), unit) for path in task.kind.statistics.audit_strata)
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
@@ -43,7 +43,7 @@ def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
 
 def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
     """Stratum -> what the audit found of its posts; in order."""
-    paths = task.kind.audit_strata
+    paths = task.kind.statistics.audit_strata
     counted = {tuple(of): posts for *of, posts in posts.order_by(*paths).values_list(*paths).annotate(Count("pk"))}
     chosen = posts.filter(audited=True).order_by()
     judged = [Coalesce(f"copy_of__{name}", name) for name in ("pk", "label", "stage", "agreed_label", "recheck")]
@@ -89,7 +89,7 @@ def over_limit(task: Task, audit: Audit) -> bool:
 
 def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
     """Stratum -> how many posts machines label there, and how many of those were chosen for the audit."""
-    counts = task.units.exclude(agreed_label="").order_by().values_list(*task.kind.audit_strata)
+    counts = task.units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
     counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
     return {tuple(of): (posts, chosen) for *of, posts, chosen in counts}
 
@@ -120,7 +120,7 @@ def choose_audits(task: Task, first: int) -> list[int]:
         return []
     added = task.units.exclude(agreed_label="").filter(position__gte=first)
     counts = further(audit_counts(task), task.audit_share, task.audit_least)
-    return lots.drawn_units(task, AUDIT, added, task.kind.audit_strata, counts)
+    return lots.drawn_units(task, AUDIT, added, task.kind.statistics.audit_strata, counts)
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:

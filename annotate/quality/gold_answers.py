@@ -129,7 +129,7 @@ def _canonical(task: Task, label: str) -> str:
     if task.kind.labels_are_languages and label not in task.labels:
         label = code_of(label) or label
     label = task.kind.form.read([matching(label, task.labels)])
-    task.kind.check_label(label, task)
+    task.kind.rules.check_label(label, task)
     return label
 
 
@@ -161,7 +161,9 @@ def check_pool(task: Task) -> None:
                 f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
             )
         # Which label would pass most of them if it were the answer to all; sets of labels need not be equal for that.
-        passed = {label: sum(n for known, n in hidden.items() if task.kind.agrees(label, known)) for label in hidden}
+        passed = {
+            label: sum(n for known, n in hidden.items() if task.kind.rules.agrees(label, known)) for label in hidden
+        }
         label, count = max(passed.items(), key=lambda found: found[1], default=("", 0))
         if task.gold_share and count > MOST_ALIKE * hidden.total():
             raise GoldAnswerError(
@@ -180,7 +182,7 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
     for rows, item in ((tests, "gold_answer__item"), (answers(task), "unit__item")):
         for key, said, number in rows.order_by().values_list(item, "label").annotate(Count("pk")):
             counts[key] += number
-            right[key] += number if key in known and task.kind.agrees(said, known[key]) else 0
+            right[key] += number if key in known and task.kind.rules.agrees(said, known[key]) else 0
     return {key: (right[key], number) for key, number in counts.items()}
 
 
@@ -215,5 +217,5 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
         return 0, 0
     said = list(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
     said += answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True)
-    agrees = gold.task.kind.agrees
+    agrees = gold.task.kind.rules.agrees
     return sum(agrees(each, label) for each in said), sum(agrees(each, before) for each in said)

@@ -165,12 +165,12 @@ def answers(task: Task) -> QuerySet[Judgment]:
 
 def is_right(judgment: Judgment) -> bool:
     """Whether an answer to a honeypot is right; the caller has read its unit and task."""
-    return judgment.unit.task.kind.agrees(judgment.label, judgment.unit.known_answer)
+    return judgment.unit.task.kind.rules.agrees(judgment.label, judgment.unit.known_answer)
 
 
 def by_annotator(task: Task) -> dict[int, dict]:
     """How annotators answered the honeypots: id -> asked, right, and accuracy with its 95% interval."""
-    agrees = task.kind.agrees
+    agrees = task.kind.rules.agrees
     counts: dict[int, Counter[bool]] = defaultdict(Counter)
     rows = answers(task).order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))
     for annotator, said, known, number in rows:

@@ -30,7 +30,7 @@ def score(task: Task, known: Counter[tuple[str, str]]) -> tuple[int, int]:
 
     known: (what was said, what is right) -> how often.
     """
-    agrees = task.kind.agrees
+    agrees = task.kind.rules.agrees
     return sum(number for (said, right), number in known.items() if agrees(said, right)), known.total()
 
 

@@ -287,7 +287,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
         raise NotFound(_("You have not been asked this question yet. Answer the one before it first."))
     permit.check_not_stopped()
     try:
-        task.kind.check(Answer(label, is_sure=is_sure), Unit(task=task, item=found.gold_answer.item))
+        task.kind.rules.check(Answer(label, is_sure=is_sure), Unit(task=task, item=found.gold_answer.item))
     except ValueError as error:
         raise InvalidAnswer(translated(error)) from error
     found.label, found.answered_at = label, timezone.now()
@@ -332,7 +332,7 @@ def _right(trial: Trial) -> int:
 
 
 def is_right(answered: TrialAnswer) -> bool:
-    return answered.trial.task.kind.agrees(answered.label, answered.gold_answer.label)
+    return answered.trial.task.kind.rules.agrees(answered.label, answered.gold_answer.label)
 
 
 def told(question: TrialAnswer, label: str) -> str:

@@ -84,7 +84,7 @@ def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[
     truth = {}
     for one in said:
         if one.key in gold:
-            label = matching(task.kind.compared_as(one.asked, gold[one.key]), labels)
+            label = matching(task.kind.statistics.compared_as(one.asked, gold[one.key]), labels)
             if label not in places:
                 raise UnknownLabel(
                     f"The true label of {one.key} is {label!r}, which is not one of the task's labels: "

@@ -100,8 +100,8 @@ def _to_be_blind(moves, annotator: Annotator):
 
 
 def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[str]]]:
-    """Units of `to_adjudicate` for this adjudicator, each with what its kind tells of it under kind.list_heads; nothing
-    of one that is checked blind.
+    """Units of `to_adjudicate` for this adjudicator, each with its cells under Pages.list_heads; none for a
+    unit that is checked blind.
     """
     listed = list(units)
     answers: dict[int, list[str]] = {}
@@ -110,7 +110,9 @@ def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[s
     said = [(by_key[unit], label) for unit, label in live]
     for (unit, _stored), label in zip(said, seen(annotator, said), strict=True):
         answers.setdefault(unit.pk, []).append(label)
-    return [(unit, [] if unit.blind else unit.task.kind.list_row(unit, answers.get(unit.pk, []))) for unit in listed]
+    return [
+        (unit, [] if unit.blind else unit.task.kind.pages.list_row(unit, answers.get(unit.pk, []))) for unit in listed
+    ]
 
 
 def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:

@@ -161,7 +161,7 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
 def _hides(task: Task) -> bool:
     """Whether units that are kept from people who have seen their texts may be among the work: records have only gold
     answers of that sort."""
-    return bool(task.gold_share) or not task.kind.waits
+    return bool(task.gold_share) or not task.kind.routing.waits
 
 
 def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:

@@ -146,7 +146,7 @@ def _questions(
 def _agreed(kind: Kind, unit: Any, sets: Compared | None) -> str | None:
     """The label on which machines agree; a known answer is asked for all the same."""
     if sets is None:
-        return kind.agreed(unit.item, unit.task)
+        return kind.routing.agreed(unit.item, unit.task)
     return "" if unit.known_answer else preferences.agreed(sets)
 
 

@@ -451,7 +451,7 @@ def read_answer(
     InvalidAnswer if it cannot be read or stored; `check` decides whether it suits a unit.
     """
     if reason and not any(sent):
-        sent = [kind.undefined]
+        sent = [kind.undefined.label]
     if sum(map(len, sent)) > LONGEST:
         raise InvalidAnswer(
             _("The answer is longer than %(most)s characters. Choose fewer labels.") % {"most": intcomma(LONGEST)}
@@ -477,6 +477,6 @@ def check_words(*words: str) -> None:
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
     """InvalidAnswer if an answer does not suit a unit."""
     try:
-        kind.check(answer, unit)
+        kind.rules.check(answer, unit)
     except ValueError as error:
         raise InvalidAnswer(translated(error)) from error

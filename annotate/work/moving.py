@@ -80,7 +80,7 @@ def to_people(unit: Unit, event: str, routes: Routes) -> Any:
 
 
 def _first_queue(unit: Any, routes: Routes) -> dict[str, Any]:
-    candidates = unit.task.kind.candidates(unit, routes)
+    candidates = unit.task.kind.routing.candidates(unit, routes)
     queue = routes.queue_in(candidates[0])
     return {"candidates": candidates, "round": 1, "language": queue, "visited": [queue]}
 
@@ -99,7 +99,7 @@ def begun(task: Task, first: int) -> None:
     """Write down how units got to where they begin: those of a task from the position `first` on, all by one statement,
     since a task may have a million.
     """
-    events = {**_BEGINNINGS, stages.QUEUED: task.kind.enters_by}
+    events = {**_BEGINNINGS, stages.QUEUED: task.kind.routing.enters_by}
     for stage, event in events.items():
         stages.check_move(stages.NEW, event, stage)
     with connection.cursor() as cursor:

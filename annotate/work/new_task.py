@@ -34,7 +34,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -
     """A task without a name, to ask what its options would make of posts. TaskError if they are refused."""
     options = with_defaults(kind, given)
     codes = list(labels or kind.labels)
-    if kind.is_routed:
+    if kind.routing.is_routed:
         check_codes(kind, [*codes, *options.get("never_agree", ())])
         codes = sorted(set(codes))
     if "never_agree" in options:
@@ -90,7 +90,7 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
             f"The labels of {kind.slug} are not grades, so they have no {checked['aggregation']}. Leave --aggregation "
             "out."
         )
-    if fault := kind.faults(checked):
+    if fault := kind.rules.faults(checked):
         raise TaskError(fault)
     return checked
 

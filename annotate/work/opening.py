@@ -153,9 +153,9 @@ def open_tasks(
                 seed=seed,
                 languages=languages,
                 chosen=chosen,
-                together=kind.together,
+                together=kind.records.together,
                 fields=kind.fields,
-                kept=kind.kept,
+                kept=kind.records.kept,
                 labels=task.labels,
                 leave_out=frozenset(row.id for row in gold),
                 unread=_unread(chosen["of"], corpus) if how.of_uniform else {},
@@ -170,7 +170,7 @@ def open_tasks(
             ids = [*keys, *wanted.leave_out] if suggest_from else ()
             rankings.append(rankings_of(task, corpus.name, suggest_from, ids))
             progress(0)
-            _take_languages(task, how, opened.samples, titled=bool(title) or not kind.titled_by_languages)
+            _take_languages(task, how, opened.samples, titled=bool(title) or not kind.wording.titled_by_languages)
             made.append(opened)
     with transaction.atomic():
         for opened, (name, seed), suggested in zip(made, seeds.items(), rankings, strict=True):
@@ -240,7 +240,7 @@ def _take_languages(task: Task, how: Design, samples: list[Sample], *, titled: b
         task.labels = found
         if not titled and len(found) <= FEW:
             task.title = question_about(found)
-    elif not task.kind.is_routed:
+    elif not task.kind.routing.is_routed:
         task.languages = [sample.language for sample in samples]
         check_codes(task.kind, task.languages)
 
@@ -272,7 +272,7 @@ def _add(opened: Opened, corpus: Corpus, gold: Sequence[GoldRow], seed: str) -> 
 
 def _check_fields(kind: Kind, corpus: Corpus) -> None:
     there = manifest_of(corpus.name).fields if kind.fields else ()
-    needed = [*kind.exported_fields, *([kind.split] if kind.split else [])]
+    needed = [*kind.exported_fields, *([kind.records.split] if kind.records.split else [])]
     if there and (missing := [field for field in needed if field not in there]):
         raise TaskError(
             f"A {kind.slug} task needs the fields {', '.join(needed)}; the records of corpus {corpus.name} have "

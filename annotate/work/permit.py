@@ -131,7 +131,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     listed, levels = list(tasks), dict(_levels(annotator.pk))
     rows: dict[str, LanguageRoute] = {}
     # Records in no language wait in the same queue as posts in no language.
-    if any(task.kind.is_routed or UND in task.languages for task in listed):
+    if any(task.kind.routing.is_routed or UND in task.languages for task in listed):
         rows = {route.language: route for route in _routes()}
     if all(hasattr(task, "is_paused") for task in listed):
         paused = {task.pk for task in listed if task.is_paused}

@@ -104,11 +104,11 @@ class Routes:
 
     def queue_in(self, language: str) -> str:
         """The queue of the task in which the texts of a language wait."""
-        return self.task.kind.queue(language, self)
+        return self.task.kind.routing.queue(language, self)
 
     def read_by(self, language: str) -> list[str]:
         """The queues of the task for which readers of a language are asked."""
-        return self.task.kind.read_by(language, self.task, self)
+        return self.task.kind.routing.read_by(language, self.task, self)
 
     @cached_property
     def labels(self) -> dict[str, list[str]]:

@@ -53,13 +53,13 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     is_done = len(answers) >= unit.redundancy
     # Where the answer may name another queue's language, readers of it are looked for, whatever else decides about the
     # unit: no statement tells what that is.
-    if is_done and not task.overlap_share and task.kind.named(judgment.label) in ("", judgment.lease.queue):
+    if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", judgment.lease.queue):
         decide(unit, answers, by=by, judgment=judgment, keep=keep)
         return
     skips = _skips_of_round(unit, skipped) if skipped else 0
     # People who may label records come and go with the test: too few of them now is no reason to give up; but those who
     # take what others found disturbing may never come.
-    waits = skips < task.skip_limit and task.kind.waits and not unit.disturbing
+    waits = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
     if waits and judgment.kind == Judgment.ANSWER:
         return
     # Where a lot has two people read a unit, this is asked after the last answer too, so that no statement tells it.
@@ -130,7 +130,7 @@ def decide(
 
 def _named_queue(answer: Judgment, routes: Routes) -> str:
     """The queue of the language that an answer names; that in which it was given if it names none."""
-    language = routes.task.kind.named(answer.label)
+    language = routes.task.kind.routing.named(answer.label)
     return routes.queue_in(language) if language else answer.lease.queue
 
 
@@ -282,7 +282,7 @@ def _when_exhausted(unit: Unit) -> str:
     """The stage of a unit about which nobody can be asked. One is not given up because a person found it disturbing."""
     if unit.disturbing and not unit.known_answer:
         return stages.ADJUDICATION
-    return unit.task.kind.when_exhausted(unit)
+    return unit.task.kind.routing.when_exhausted(unit)
 
 
 def _not_asked(unit: Unit) -> set[int]:
@@ -376,7 +376,7 @@ def reroute(task: Task) -> dict[str, int]:
         if is_settled_by_most(unit, answers):
             decide_without_more(unit, answers)
             counts["decided"] += 1
-        elif task.kind.waits:
+        elif task.kind.routing.waits:
             continue
         elif queue := _next_queue(unit, Reach(routes, readers, not_asked), answers):
             move(unit, "rerouted", stages.QUEUED, language=queue, visited=[*unit.visited, queue])
@@ -384,7 +384,7 @@ def reroute(task: Task) -> dict[str, int]:
         else:
             move(unit, "exhausted", _when_exhausted(unit))
             counts["adjudication"] += unit.stage == stages.ADJUDICATION
-    if task.kind.waits and not counts["decided"]:
+    if task.kind.routing.waits and not counts["decided"]:
         raise WrongStage(
             "Records are not sent on: they wait for people who read their language and pass the test. Invite readers, "
             f"let some in without the test, or end the task without these: `assay close {task.name} --leave-out`."

@@ -33,7 +33,7 @@ def fixed(task: Task) -> list[Option]:
 
 def may_relabel(task: Task) -> bool:
     """Labels are fixed if each language has its own draw, and if they are a kind's answers."""
-    return task.kind.is_routed and not DESIGNS[task.draw.design].asks_each
+    return task.kind.routing.is_routed and not DESIGNS[task.draw.design].asks_each
 
 
 def told(task: Task, name: str) -> str:

@@ -113,7 +113,7 @@ def test_jsonl_and_parquet_say_the_same_row_for_row_in_the_order_of_the_draw(fin
     assert {(row["label"], row["stage"], row["left_out"]) for row in left_out} == {(None, "DISCARDED", "without_label")}
     assert {row["left_out_why"] for row in left_out} == {"names only"}
     assert list(left_out[0]) == [*rows[0], *LEFT_OUT]
-    assert list(rows[0]) == list(finished.kind.columns)
+    assert list(rows[0]) == list(finished.kind.publication.columns)
 
 
 def test_texts_come_out_as_they_went_in(finished, out):

@@ -156,9 +156,9 @@ def test_an_answer_is_named_in_the_language_of_the_page_then_of_the_record_then_
 @pytest.mark.parametrize("slug", [slug for slug, kind in KINDS.items() if kind.layout])
 def test_shipped_kinds_speak_every_language_of_the_pages(slug):
     kind, tongues = KINDS[slug], {code for code, _name in settings.LANGUAGES}
-    assert set(kind.titles) == tongues
-    assert set(kind.field_names) == set(kind.fields)
-    said = [*kind.field_names.values(), *(each.names for each in kind.answers.values())]
+    assert set(kind.wording.titles) == tongues
+    assert set(kind.wording.field_names) == set(kind.fields)
+    said = [*kind.wording.field_names.values(), *(each.names for each in kind.answers.values())]
     said += [each.meanings for each in kind.answers.values() if each.meanings]
     said += [kind.sensitive.warnings] if kind.sensitive else []
     assert all(tongues <= set(words) for words in said)

@@ -110,7 +110,7 @@ def of_data(people) -> set[str]:
         kind = task.kind
         texts += [task.title, task.name, kind.title, *kind.fields, *task.labels, *task.languages]
         # Where a kind says nothing in a language of the pages, that of the record comes first.
-        said = [*kind.field_names.values()]
+        said = [*kind.wording.field_names.values()]
         said += [words for each in kind.answers.values() for words in (each.names, each.meanings)]
         texts += [text for words in said for text in words.values()]
         texts += kind.sensitive.warnings.values() if kind.sensitive else []

@@ -11,7 +11,6 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -183,7 +182,7 @@ def following(rule: str) -> Iterator[None]:
     """confirmed: what Assay does with an answer in another language; single: it stands, as if it named none."""
     kind = KINDS["language"]
     if rule == "single":
-        KINDS["language"] = replace(kind, named=lambda label: "")
+        KINDS["language"] = kind.with_parts(routing={"named": lambda label: ""})
     try:
         yield
     finally:

@@ -1,5 +1,5 @@
 """Published formats of exported sets, one module each. A kind of question names the formats of its sets
-(`Kind.formats`).
+(`Publication.formats`).
 
 A format is a module with
 

@@ -76,7 +76,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
     """Write the files of a set, and return their names and contents. refused: a sentence that says why there
     are none.
     """
-    name = export.kind.formats["xglue"]
+    name = export.kind.publication.formats["xglue"]
     told = {"format": "XGLUE", "tasks": list(forms_of(name)), "files": {}, "refused": ""}
     if not export.with_text:
         told["refused"] = (

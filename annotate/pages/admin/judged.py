@@ -17,7 +17,7 @@ class OfUnit(admin.TabularInline):
 
     @admin.display(description="label")
     def called(self, row):
-        return row.unit.task.kind.short(row.label)
+        return row.unit.task.kind.pages.short(row.label)
 
 
 class JudgmentInline(OfUnit):
@@ -62,7 +62,7 @@ class Named(admin.AllValuesFieldListFilter):
 
     def choices(self, changelist):
         for choice in super().choices(changelist):
-            names = dict.fromkeys(kind.called(choice["display"]) for kind in KINDS.values())
+            names = dict.fromkeys(kind.pages.called(choice["display"]) for kind in KINDS.values())
             words = ", ".join(name for name in names if name != choice["display"])
             told = f"{choice['display']} ({words})" if words else choice["display"] or "none"
             yield {**choice, "display": told}
@@ -75,7 +75,7 @@ class LabelFilter(Named):
         if task.vocabulary_id is not None:
             return []
         negatives = [negative(code) for code in task.labels] if any(each.language for each in task.draws.all()) else []
-        return [*task.labels, *negatives, *filter(None, [task.kind.undefined])]
+        return [*task.labels, *negatives, *filter(None, [task.kind.undefined.label])]
 
 
 class People(admin.RelatedFieldListFilter):
@@ -125,7 +125,7 @@ class UnitAdmin(ReadOnly):
 
     @admin.display(description="label", ordering="label")
     def called(self, unit):
-        return unit.task.kind.short(unit.label)
+        return unit.task.kind.pages.short(unit.label)
 
     @admin.display(boolean=True, ordering="known_answer")
     def decoy(self, unit):
@@ -147,4 +147,4 @@ class JudgmentAdmin(ReadOnly):
 
     @admin.display(description="label", ordering="label")
     def called(self, judgment):
-        return judgment.unit.task.kind.short(judgment.label)
+        return judgment.unit.task.kind.pages.short(judgment.label)

@@ -170,7 +170,7 @@ class TrialAnswerInline(admin.TabularInline):
 
     @admin.display(description="label")
     def called(self, answered):
-        return answered.trial.task.kind.short(answered.label)
+        return answered.trial.task.kind.pages.short(answered.label)
 
 
 @admin.register(Trial)

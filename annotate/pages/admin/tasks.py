@@ -215,5 +215,5 @@ class TaskAdmin(ReadOnly):
             stands, _ = figures("stands", task, partial(_stands, task))
         except BeingCountedError:
             return being_counted(request, task)
-        context = {**stands, "reroutes": not task.kind.waits, "decides": may(request.user, "decide")}
+        context = {**stands, "reroutes": not task.kind.routing.waits, "decides": may(request.user, "decide")}
         return super().change_view(request, object_id, form_url, {**(extra_context or {}), **context})

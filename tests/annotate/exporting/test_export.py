@@ -142,16 +142,16 @@ def test_a_copy_carries_the_label_of_the_post_it_was_judged_as(corpus, people, o
 
 @pytest.mark.parametrize("kind", KINDS.values(), ids=KINDS)
 def test_whatever_a_kind_says_of_its_sets_is_known(kind):
-    assert set(kind.columns) <= {*columns.COLUMNS, columns.FIELDS}
-    assert set(kind.tallies) <= set(TALLIES)
-    assert set(kind.sections) <= set(SECTIONS)
-    assert set(kind.formats) <= set(FORMATS)
-    assert (ROOT / "annotate" / "templates" / kind.card).is_file()
+    assert set(kind.publication.columns) <= {*columns.COLUMNS, columns.FIELDS}
+    assert set(kind.publication.tallies) <= set(TALLIES)
+    assert set(kind.publication.sections) <= set(SECTIONS)
+    assert set(kind.publication.formats) <= set(FORMATS)
+    assert (ROOT / "annotate" / "templates" / kind.publication.card).is_file()
 
 
 def test_labels_are_counted_by_their_facets_and_rows_by_themselves():
     several = SimpleNamespace(facets=str.split)
-    counts = Counts(replace(KINDS["web_ranking"], form=several, tallies=()), with_text=True)
+    counts = Counts(replace(KINDS["web_ranking"], form=several).with_parts(publication={"tallies": ()}), with_text=True)
     columns = {"label": ["Boats Lakes", "Boats", "Lakes"], "stage": ["LABELLED"] * 3, "judged_as": pa.nulls(3)}
     left_out = pa.array(["", "", "guidelines"])
     counts.taken(Rows(SimpleNamespace(left_out=left_out, in_set=pc.equal(left_out, "")), pa.record_batch(columns)))

@@ -403,10 +403,10 @@ def test_guidelines_stand_in_the_file_or_beside_it_and_are_read_once(write):
 def test_a_base_gives_what_the_file_does_not(write):
     text = pidgin('labels = ["en", "pcm", "pt-BR", "pt-PT"]', "options.rounds = 3")
     kind, base = read_kind(write(text, "pidgin.toml")), KINDS["language"]
-    assert (kind.slug, kind.title, kind.template, kind.guidelines) == (
+    assert (kind.slug, kind.title, kind.pages.question, kind.guidelines) == (
         "pidgin",
         base.title,
-        base.template,
+        base.pages.question,
         base.guidelines,
     )
     assert kind.defaults == {"rounds": 3}
@@ -438,8 +438,8 @@ def test_a_task_stays_readable_when_a_column_is_added_that_is_called_as_its_fiel
 def test_no_field_has_the_name_of_a_column():
     for kind in KINDS.values():
         assert not TAKEN.intersection(kind.fields)
-        if kind.splits:
-            assert TAKEN.issuperset({*kind.columns, "left_out", "left_out_why"} - {"fields"})
+        if kind.publication.splits:
+            assert TAKEN.issuperset({*kind.publication.columns, "left_out", "left_out_why"} - {"fields"})
 
 
 # --- what is told of kinds' files
