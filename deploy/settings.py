@@ -211,7 +211,7 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
-    {"NAME": "annotate.work.passwords.NewPasswordEndsTheRest"},
+    {"NAME": "annotate.work.accounts.NewPasswordEndsTheRest"},
 ]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.credentials.PasswordBackend"]
 SESSION_ENGINE = "annotate.pages.credentials"

@@ -21,7 +21,7 @@ def main(size: int) -> None:
     from annotate.management.demo import LICENCE, NAME, SEED, SOURCE
     from annotate.models import Annotator, AnnotatorLanguage, Task
     from annotate.work.adjudication import discard, to_adjudicate
-    from annotate.work.judging import judge, skip
+    from annotate.work.judgments import judge, skip
     from annotate.work.queue import take
     from tests.annotate.corpus import POSTS
 

@@ -15,7 +15,7 @@ from annotate.notebook import rows
 from annotate.notebook.asking import told
 from annotate.notebook.installation import AssayError
 from annotate.notebook.rows import of_dicts
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir, read_manifest
 from tests.annotate.conftest import AGREED, DISPUTED, make_task, person  # noqa: F401 - fixtures

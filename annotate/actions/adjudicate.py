@@ -23,7 +23,7 @@ from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.reports.tables import Column, are, many, table
 from annotate.reports.terminal import as_lines
 from annotate.work import adjudication
-from annotate.work.importing import Rejects
+from annotate.work.judgment_import import Rejects
 from corpora.core.language_codes import code_of
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.sources.headers import named_columns

@@ -5,7 +5,7 @@ from annotate.actions.options import TASK
 from annotate.core.option import Option, flag
 from annotate.figures import overview_report
 from annotate.figures.queue_states import queue_states
-from annotate.work import closing
+from annotate.work import closure
 
 LEAVE_OUT = Option(
     "leave_out", flag, False, help="leave out what has no label yet, counted, so that the set is finished"
@@ -15,7 +15,7 @@ LEAVE_OUT = Option(
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
     why = [row["said"] for row in queue_states(task)["queues"] if row["stuck"]] if task.is_open else []
-    done = closing.close(task, leave_out=values["leave_out"])
+    done = closure.close(task, leave_out=values["leave_out"])
     left = [*why, overview_report.leave_out(task.name)] if done["unfinished"] and task.kind.answered_here else []
     return Outcome([overview_report.closed(done)], left, done)
 

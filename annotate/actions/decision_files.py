@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from annotate.actions.action import ActionError
-from annotate.work.importing import Rejects
+from annotate.work.judgment_import import Rejects
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
 from corpora.sources.compression import check_file, format_of

@@ -6,7 +6,7 @@ from typing import Any
 from annotate.actions.action import Action, ActionError, Outcome, task_named
 from annotate.core.option import Option
 from annotate.reports.tables import many
-from annotate.work.deleting import delete_task, task_to_delete
+from annotate.work.closure import delete_task, task_to_delete
 from corpora.storage import inventory
 
 OPTIONS = (

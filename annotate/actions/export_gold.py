@@ -11,7 +11,7 @@ from annotate.figures import overview_report, task_overview
 from annotate.goldsets.writing import SPLITS, ExportError, export
 from annotate.quality.audits import contested_waiting
 from annotate.reports.tables import many
-from annotate.work import closing
+from annotate.work import closure
 
 OF_RECORDS = "The splits of records"
 OPTIONS = (
@@ -54,8 +54,8 @@ def run(values, progress) -> Outcome:
     task, out = task_named(values["task"]), values["out"]
     given = {name: values[name] for name in ("splits", "seed", "frequent_over", "tell_secret")}
     if values["tell_secret"]:
-        closing.tell_secret(task)
-    closing.fix_outcomes(task)
+        closure.tell_secret(task)
+    closure.fix_outcomes(task)
     manifest = export(task, out, **given)
     counts, noun = manifest["counts"], f"{task.kind.noun}s"
     warned = [overview_report.undecidable(task_overview.undecidable(task))]

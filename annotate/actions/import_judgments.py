@@ -1,7 +1,7 @@
 """import_judgments: judgments that were made elsewhere, from a file into a task. A file is taken as a whole or not at
 all; run again, it adds nothing.
 
-work/importing.py, work/imported_task.py and quality/agreement.py decide what becomes of them.
+work/judgment_import.py, work/imported_task.py and quality/agreement.py decide what becomes of them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,10 +32,9 @@ from annotate.models import Task
 from annotate.quality.agreement import values_of
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.tables import are, many
-from annotate.work.imported_task import imported_task, systems_of
-from annotate.work.importing import Imported, Rejects, Row, add_judgments
-from annotate.work.languages import learn_languages
+from annotate.work.judgment_import import Imported, Rejects, Row, add_judgments, imported_task, systems_of
 from annotate.work.new_task import TaskError
+from annotate.work.routes import learn_languages
 from corpora.core.language_codes import add_languages
 from corpora.core.values import Respelled
 from corpora.sources.compression import check_file, format_of

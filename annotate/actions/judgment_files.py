@@ -11,8 +11,7 @@ from pathlib import Path
 from annotate.kinds.forms.pair import TIE
 from annotate.kinds.preferences import between
 from annotate.quality.gold_answers import text_of
-from annotate.work.imported_task import systems_of
-from annotate.work.importing import Rejects, Row
+from annotate.work.judgment_import import Rejects, Row, systems_of
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing

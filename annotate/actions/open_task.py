@@ -23,10 +23,9 @@ from annotate.models import AnnotatorLanguage, Task
 from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.quality.gold_answers import GoldAnswerError, read_gold
 from annotate.reports.tables import many
-from annotate.work.languages import learn_languages
 from annotate.work.new_task import TaskError
-from annotate.work.opening import Opened, Progress, ThenAll, extend_task, open_tasks
-from annotate.work.suggesting import DEPTH
+from annotate.work.routes import learn_languages
+from annotate.work.task_opening import DEPTH, Opened, Progress, ThenAll, extend_task, open_tasks
 from corpora.core.language_codes import code_of
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
 from corpora.models import Corpus

@@ -24,8 +24,8 @@ from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.quality.classes import remarks, standing
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
-from annotate.work.closing import how_to_go_on
-from annotate.work.opening import Opened
+from annotate.work.closure import how_to_go_on
+from annotate.work.task_opening import Opened
 from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, totals
 from corpora.storage.inventory import declared_counts
 

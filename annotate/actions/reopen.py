@@ -4,12 +4,12 @@ from annotate.actions.action import Action, Outcome, task_named
 from annotate.actions.opened import lacking
 from annotate.actions.options import TASK
 from annotate.figures import overview_report
-from annotate.work import closing
+from annotate.work import closure
 
 
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
-    done = closing.reopen(task)
+    done = closure.reopen(task)
     return Outcome([overview_report.reopened(done)], lacking(task), done)
 
 

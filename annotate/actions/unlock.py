@@ -5,7 +5,7 @@ from django.contrib.auth.models import User
 from annotate.actions.action import Action, ActionError, Outcome
 from annotate.core.option import Option
 from annotate.reports.tables import many
-from annotate.work.passwords import unlock
+from annotate.work.accounts import unlock
 
 OPTIONS = (Option("name", required=True, argument=True, help="the user name that has to wait"),)
 

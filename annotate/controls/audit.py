@@ -28,8 +28,8 @@ from annotate.quality.audits import (
     waiting,
 )
 from annotate.work import jobs
-from annotate.work.closing import check_languages, locked_open, units_of, where
-from annotate.work.moving import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people
+from annotate.work.closure import check_languages, locked_open, units_of, where
+from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
 from corpora.database.bulk_rows import listed

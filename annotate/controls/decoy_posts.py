@@ -3,7 +3,7 @@
 from annotate.kinds.control import QualityControl, register
 from annotate.kinds.labels import negative
 from annotate.quality.decoys import decoys, known_units, mixed, reusable
-from annotate.work.opening import Entry
+from annotate.work.task_opening import Entry
 
 
 class Decoys(QualityControl):

@@ -14,11 +14,11 @@ from annotate.models import Judgment, Lease, Task, Unit
 from annotate.quality.gold_answers import GoldAnswerError, check_pool, store, without_twins
 from annotate.quality.honeypots import Turn, in_order, is_due, turn_in
 from annotate.work.eligible import unjudged_by
-from annotate.work.entering import add_units, shuffled
-from annotate.work.opening import Entry
-from annotate.work.pausing import pause_if_failing
+from annotate.work.interventions import pause_if_failing
 from annotate.work.permit import Permit
 from annotate.work.queue import PlaceOf, free_place
+from annotate.work.task_opening import Entry
+from annotate.work.unit_entry import add_units, shuffled
 from corpora.database.prepared import prepared
 from corpora.draws.items import items_of
 

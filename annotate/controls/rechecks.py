@@ -10,8 +10,8 @@ from annotate.core.refusals import WrongStage
 from annotate.kinds.control import QualityControl, register
 from annotate.models import Task, Unit
 from annotate.quality import checks
-from annotate.work.closing import check_languages, locked_open, units_of, where
-from annotate.work.moving import PLAIN, moved, save_all
+from annotate.work.closure import check_languages, locked_open, units_of, where
+from annotate.work.moves import PLAIN, moved, save_all
 from annotate.work.routing import is_audit
 
 

@@ -11,8 +11,8 @@ from annotate.core import stages
 from annotate.kinds.control import QualityControl, register
 from annotate.models import Task, Unit
 from annotate.quality.classes import standing
-from annotate.work.entering import add_units, shuffled
-from annotate.work.moving import locked
+from annotate.work.moves import locked
+from annotate.work.unit_entry import add_units, shuffled
 from corpora.draws.items import items_of
 
 # More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would

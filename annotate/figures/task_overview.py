@@ -18,7 +18,7 @@ from annotate.models import Job, Judgment, Task, Unit
 from annotate.quality import checks
 from annotate.quality.audits import contested_waiting
 from annotate.reports.tables import many
-from annotate.work.closing import how_to_go_on
+from annotate.work.closure import how_to_go_on
 from corpora.models import Draw
 
 NAMED = 5  # queues that are named in a sentence

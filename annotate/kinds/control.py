@@ -65,7 +65,7 @@ class QualityControl:
     # --- a task is opened, changed or enlarged
 
     def enter(self, entry: Entry) -> None:
-        """Before units are made of what was drawn: it may hide items among them (work/opening.py, Entry)."""
+        """Before units are made of what was drawn: it may hide items among them (work/task_opening.py, Entry)."""
 
     def gold_stored(self, task: Task, suggested: Mapping[str, Mapping[str, list[str]]]) -> None:
         """Gold answers were stored, and are not among the units yet. suggested: id -> system -> replies."""

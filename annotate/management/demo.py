@@ -19,7 +19,7 @@ from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
 from annotate.quality import qualification
 from annotate.work.accounts import add_annotators
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.people_file import read_table
 from annotate.work.permit import acting
 from annotate.work.queue import take

@@ -48,7 +48,7 @@ class Units(models.QuerySet):
 
 
 class Unit(models.Model):
-    """One item under one task. Only work/moving.py writes its stage."""
+    """One item under one task. Only work/moves.py writes its stage."""
 
     # Keys without an index of their own are found by the first column of another, or by a partial one, below: each
     # index is written with each unit that is added or moved.
@@ -182,7 +182,7 @@ class Lease(models.Model):
     """A unit handed to an annotator. Only the holder of a place may answer; the answer keeps the place.
 
     A gold answer is handed out instead of a unit of work, on which it keeps a place free while it is open. What becomes
-    of it when it is given back is decided in work/stand_ins.py.
+    of it when it is given back is decided in work/eligible.py.
     """
 
     OUTCOMES = ["answered", "skipped", "flagged", "released", "expired", "undone", "voided"]

@@ -5,7 +5,7 @@ A person is an annotator if they have an Annotator row, an adjudicator if that r
 they may change here as well: a manager who may change tasks may also pause people, let them go on, void their answers,
 reply to what they flag and write them notes. Whose account may be changed is decided by `may_change` in
 work/accounts.py, which the table of people asks too; managers are made by superusers alone. What a person flagged, and
-the replies and notes to them, are shown to them alone (work/flagging.py, notes.py). The login and the documentation
+the replies and notes to them, are shown to them alone (work/flags.py, notes.py). The login and the documentation
 (annotate/manual/views.py), which holds no secret, are open to everybody.
 """
 

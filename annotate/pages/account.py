@@ -34,8 +34,7 @@ from knox.settings import knox_settings
 from annotate.core.refusals import Refusal
 from annotate.pages.access import API, status_of
 from annotate.work import accounts
-from annotate.work.passwords import locked_until
-from annotate.work.personal import preferences_of
+from annotate.work.accounts import locked_until, preferences_of
 
 BACKEND = "annotate.pages.credentials.PasswordBackend"
 MAILS_APART = 300  # seconds between two mails to one account

@@ -30,9 +30,9 @@ from annotate.pages.dashboard import manage_page as page
 from annotate.pages.dashboard import note
 from annotate.reports.tables import many
 from annotate.work import accounts as work
-from annotate.work.languages import learn_languages
-from annotate.work.passwords import unlock, wrong_passwords
+from annotate.work.accounts import unlock, wrong_passwords
 from annotate.work.people_file import BadTable, Row, read_person, read_table
+from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
 
 NOT_UTF8 = "The file is not UTF-8. Save it as “CSV UTF-8”."

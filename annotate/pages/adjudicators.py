@@ -24,9 +24,9 @@ from annotate.pages import concept_picker, item_view
 from annotate.pages.access import CONFLICT, status_of, whole_number, with_task
 from annotate.pages.item_view import record, sets
 from annotate.quality.sides import seen, sides_of
-from annotate.work import adjudication, changing, together
-from annotate.work.languages import is_language
+from annotate.work import adjudication, answer_changes
 from annotate.work.permit import check_willing
+from annotate.work.routes import is_language
 
 # --- The content of the pages
 
@@ -68,7 +68,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         check_willing(annotator, unit.task, to_read_more=True)
     said = (*(each.label for each in judgments), own.label if own else "", (decided or unit).label)
     *labels, own_label, label = seen(annotator, ((unit, each) for each in said))
-    changes = [] if blind else list(changing.of_unit(unit))
+    changes = [] if blind else list(answer_changes.of_unit(unit))
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     known = {
@@ -102,8 +102,8 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
 
 def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
     """Other cases of the same text, each with what the list of its task tells of it, under the headings there."""
-    found = together.of_one_text(unit, annotator)
-    return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in found]
+    found = adjudication.of_one_text(unit, annotator)
+    return [(other, list(zip(other.task.kind.list_heads, cells, strict=True))) for other, cells in found]
 
 
 def _came_to(move: Transition) -> str:
@@ -140,7 +140,7 @@ class Row:
 
 def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
     listed = list(units)
-    agreed = together.agreed(listed, annotator)
+    agreed = adjudication.agreed(listed, annotator)
     return [Row(unit, cells, agreed.get(unit.pk, "")) for unit, cells in adjudication.told(listed, annotator)]
 
 
@@ -259,7 +259,7 @@ def settle_together(request, annotator, task):
     marked = (sent.partition(" ") for sent in request.POST.getlist("case"))
     chosen = {unit: label for key, _, label in marked if (unit := whole_number(key)) is not None}
     try:
-        found = together.settle_together(annotator, task, chosen, request.POST.get("reason", ""))
+        found = adjudication.settle_together(annotator, task, chosen, request.POST.get("reason", ""))
     except InvalidAnswer as error:
         return _list(request, annotator, task, refusal=error)
     if found.refused:

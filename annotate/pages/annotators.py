@@ -30,7 +30,7 @@ from annotate.pages.access import (
 )
 from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
-from annotate.work import eligible, flagging, judging, notes
+from annotate.work import eligible, flags, judgments, notes
 from annotate.work import queue as handing_out
 from annotate.work.permit import Permit, acting_as, permit_of, permits
 
@@ -140,8 +140,8 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     task = permit.task
     shown = leases[0].unit if leases else None
     own = personal_progress.own_progress(permit)
-    last = closed.judgment if closed and closed.is_new else judging.last_judgment(permit.annotator, task)
-    if last and not judging.may_be_taken_back(last, task):
+    last = closed.judgment if closed and closed.is_new else judgments.last_judgment(permit.annotator, task)
+    if last and not judgments.may_be_taken_back(last, task):
         last = None
     if last:
         last.unit.task = task
@@ -230,7 +230,7 @@ def judge(request, task):
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     try:
         with acting_as(request.user, task) as permit:
-            closed = judging.close(permit, lease_id, _answer(request, permit, comment), active_seconds(request))
+            closed = judgments.close(permit, lease_id, _answer(request, permit, comment), active_seconds(request))
             # One transaction for the answer and what comes next.
             lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
     except InvalidAnswer as refusal:
@@ -256,7 +256,7 @@ def flag(request, task):
     kind, words = request.POST.get("flag", ""), request.POST.get("words", "")
     try:
         with acting_as(request.user, task) as permit:
-            closed = flagging.flag(permit, lease_id, kind, words, active_seconds(request)).closed
+            closed = flags.flag(permit, lease_id, kind, words, active_seconds(request)).closed
             lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held) if closed else None
     except InvalidAnswer as refusal:
         if request.htmx:
@@ -299,7 +299,7 @@ def undo(request, task):
     if judgment is None and "judgment" in request.POST:
         raise InvalidAnswer(_("The form did not say which answer to take back. Reload the page."))
     with acting_as(request.user, task) as permit:
-        lease = judging.take_back(permit, judgment)
+        lease = judgments.take_back(permit, judgment)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
     return _work(request, permit.now(permit.is_paused, read=-1), [lease])
@@ -354,7 +354,7 @@ def judge_sheet(request, annotator, task):
     if not given or None in given:
         raise InvalidAnswer(_("The form did not say which posts it answers. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in given}
-    refused = judging.judge_sheet(annotator, task, answers, active_seconds(request))
+    refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)
     leases = handing_out.take_sheet(annotator, task)
     # Without htmx, refusals are shown at once: a reload would send the form again, which changes nothing.
@@ -367,7 +367,7 @@ def _mark(task, said: str | None):
     """What a row of a sheet says; None: skip."""
     if not said:
         raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
-    return None if said == "skip" else judging.read_answer(task.kind, [said])
+    return None if said == "skip" else judgments.read_answer(task.kind, [said])
 
 
 # --- Replies and notes to annotators, and disturbing posts
@@ -375,12 +375,12 @@ def _mark(task, said: str | None):
 
 def replies_and_notes(permits) -> dict:
     """What _messages.html shows of one person's replies and notes on their first page."""
-    return {"replies": list(flagging.replies(permits[0].annotator)), "notes": notes.to_read(permits)} if permits else {}
+    return {"replies": list(flags.replies(permits[0].annotator)), "notes": notes.to_read(permits)} if permits else {}
 
 
 @require_POST
 def put_reply_away(request, flag):
-    flagging.put_away(check_right(request.user, "annotate"), flag)
+    flags.put_away(check_right(request.user, "annotate"), flag)
     return redirect("home")
 
 
@@ -398,7 +398,7 @@ def take_disturbing(request):
     if said not in ("yes", "no"):
         raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
     takes = said == "yes"
-    flagging.take_disturbing(annotator, takes=takes)
+    flags.take_disturbing(annotator, takes=takes)
     messages.success(
         request,
         _("From now on you may be given what others found disturbing.")

@@ -39,7 +39,7 @@ from annotate.pages.serializers import (
     TrialSerializer,
 )
 from annotate.quality import qualification
-from annotate.work import flagging, judging, queue
+from annotate.work import flags, judgments, queue
 from annotate.work.permit import acting, permit_of, permits
 from corpora.vocabulary.thesaurus import VocabularyError
 
@@ -142,7 +142,7 @@ def _taken(annotator, task, lease):
 def judge(request, lease):
     def answer(kind, said):
         label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
-        return judging.read_answer(kind, [label], reason, comment, is_sure=sure)
+        return judgments.read_answer(kind, [label], reason, comment, is_sure=sure)
 
     return _close(request, lease, AnswerSerializer, answer)
 
@@ -159,8 +159,8 @@ def _close(request, lease, serializer, answer):
     sent = serializer(data=request.data)
     sent.is_valid(raise_exception=True)
     said = sent.validated_data
-    with acting(annotator, judging.task_of(annotator, lease).name) as permit:
-        closed = judging.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
+    with acting(annotator, judgments.task_of(annotator, lease).name) as permit:
+        closed = judgments.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
         following = None
         if said["take_next"]:
             following = queue.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
@@ -183,8 +183,8 @@ def flag(request, lease):
     sent = FlagSerializer(data=request.data)
     sent.is_valid(raise_exception=True)
     said, following = sent.validated_data, None
-    with acting(annotator, judging.task_of(annotator, lease).name) as permit:
-        done = flagging.flag(permit, lease, said["kind"], said["words"], said["active_seconds"])
+    with acting(annotator, judgments.task_of(annotator, lease).name) as permit:
+        done = flags.flag(permit, lease, said["kind"], said["words"], said["active_seconds"])
         takes_next = done.closed is not None and said["take_next"]
         if takes_next:
             following = queue.hand_out(permit.now(done.closed.paused, done.closed.is_new), done.closed.held)
@@ -209,7 +209,7 @@ def release(request, lease):
 @api_view(["POST"])
 @with_task("annotate")
 def undo(request, annotator, task):
-    return Response(NextSerializer({"lease": judging.undo(annotator, task), "why": ""}).data)
+    return Response(NextSerializer({"lease": judgments.undo(annotator, task), "why": ""}).data)
 
 
 @extend_schema(
@@ -274,7 +274,7 @@ def answer_question(request, question):
     said = TrialAnswerSerializer(data=request.data)
     said.is_valid(raise_exception=True)
     with acting(annotator, qualification.task_of(annotator, question)) as permit:
-        label = judging.read_answer(permit.task.kind, [said.validated_data["label"]]).label
+        label = judgments.read_answer(permit.task.kind, [said.validated_data["label"]]).label
         answered = qualification.answer(permit, question, label, is_sure=said.validated_data["sure"])
     return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)
 

@@ -28,7 +28,7 @@ from annotate.pages.serializers import (
 )
 from annotate.quality.sides import sides_of
 from annotate.work import adjudication
-from annotate.work.languages import is_language, unknown_code
+from annotate.work.routes import is_language, unknown_code
 
 PER_PAGE = 50
 

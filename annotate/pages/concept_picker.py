@@ -20,7 +20,7 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.quality.suggestions import shown_to, suggested
-from annotate.work import judging
+from annotate.work import judgments
 from annotate.work.permit import Permit
 from corpora.core.language_codes import same_language
 from corpora.models import Concept, Item, Scheme, Vocabulary
@@ -209,7 +209,7 @@ def read_ways(posted: QueryDict) -> dict[str, str]:
 def read_answer(kind: Kind, posted: QueryDict, comment: str) -> Answer:
     """What a form says of one unit, of concepts or of anything else. InvalidAnswer if it cannot be read."""
     sent, reason = posted.getlist("answer"), posted.get("reason", "")
-    return judging.read_answer(kind, sent, reason, comment, ways=read_ways(posted), is_sure="is_sure" in posted)
+    return judgments.read_answer(kind, sent, reason, comment, ways=read_ways(posted), is_sure="is_sure" in posted)
 
 
 def read_state(posted: QueryDict) -> State:

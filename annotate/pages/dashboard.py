@@ -27,7 +27,7 @@ from annotate.pages import action_forms
 from annotate.pages.access import check_right
 from annotate.quality.checks import adjudicators
 from annotate.reports.tables import Table, as_csv
-from annotate.work.personal import waiting_requests
+from annotate.work.accounts import waiting_requests
 
 # --- Tables, filtered and downloaded by the query of a page's address
 

@@ -27,7 +27,7 @@ from annotate.pages import concept_picker
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.quality.sides import Sides, seen, sides_in, sides_of
-from annotate.work.flagging import KINDS
+from annotate.work.flags import KINDS
 from annotate.work.permit import Permit
 from corpora.models import Item
 

@@ -20,7 +20,7 @@ from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, R
 from annotate.kinds.tongues import ENGLISH
 from annotate.pages.access import API, busy, may, status_of
 from annotate.pages.account import nearest
-from annotate.work.personal import preferences_of
+from annotate.work.accounts import preferences_of
 
 NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # as Django's never_cache says it
 

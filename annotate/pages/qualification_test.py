@@ -18,8 +18,8 @@ from annotate.pages.access import may, whole_number, with_permit, with_task
 from annotate.quality import qualification as qualifying
 from annotate.quality.guidelines import current, languages, versions
 from annotate.quality.sides import sides_of_question
-from annotate.work import consenting
-from annotate.work.judging import read_answer
+from annotate.work import interventions
+from annotate.work.judgments import read_answer
 from annotate.work.permit import acting_as, permit_of
 
 
@@ -216,14 +216,14 @@ def _result(trial: Trial, permit) -> dict:
 
 # --- Consent to work that may hurt
 
-DOES = {"agree": consenting.agree, "decline": consenting.withdraw}
+DOES = {"agree": interventions.agree, "decline": interventions.withdraw}
 
 
 @require_http_methods(["GET", "POST"])
 @with_task("annotate")
 def consent(request, annotator, task):
     """POST, field: do, agree or decline, which takes an agreement back."""
-    consenting.check_sensitive(task)
+    interventions.check_sensitive(task)
     permit = permit_of(annotator, task)
     if request.method == "POST":
         act = DOES.get(request.POST.get("do", ""))
@@ -231,7 +231,7 @@ def consent(request, annotator, task):
             raise InvalidAnswer(_("The form did not say whether you agree. Reload the page."))
         act(annotator, task.name)
         # Who only adjudicates reads nothing in the queue.
-        to_queue = act is consenting.agree and permit.reads
+        to_queue = act is interventions.agree and permit.reads
         return redirect("queue", task=task.name) if to_queue else redirect("home")
     language, warning = task.kind.sensitive.warning(permit.levels)
     context = {
@@ -239,6 +239,6 @@ def consent(request, annotator, task):
         "language": language,
         "warning": warning,
         "a_day": task.kind.sensitive.a_day,
-        "agreed_at": consenting.agreed_at(annotator, task),
+        "agreed_at": interventions.agreed_at(annotator, task),
     }
     return render(request, "annotate/consent.html", context)

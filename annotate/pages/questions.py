@@ -1,6 +1,6 @@
 """The manager's side of the channel: what annotators flagged, replies to it, and notes to them.
 
-What is done about a flag is done by work/flagging.py, notes by work/notes.py.
+What is done about a flag is done by work/flags.py, notes by work/notes.py.
 """
 
 from collections import defaultdict
@@ -21,7 +21,7 @@ from annotate.models import Flag, Judgment, Task
 from annotate.pages.access import check_right, may, whole_number, with_task
 from annotate.pages.adjudicators import DONE
 from annotate.pages.dashboard import manage_page
-from annotate.work import flagging, notes
+from annotate.work import flags, notes
 from annotate.work.routes import read_in
 
 ON_A_PAGE = 25
@@ -94,25 +94,25 @@ def decide(request, flag):
 
 
 def _reply(request, flag):
-    found = flagging.reply(flag, request.POST.get("reply", ""), by=request.user)
+    found = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
     messages.success(request, f"{found.annotator} finds the reply on their first page.")
     if mail.reply(found) in (mail.FAILED, mail.REFUSED):
         messages.warning(request, "The mail that tells them of it could not be sent. The reply stands all the same.")
 
 
 def _dismiss(request, flag):
-    flagging.dismiss(flag, by=request.user)
+    flags.dismiss(flag, by=request.user)
     messages.success(request, "Nothing more is done about it.")
 
 
 def _discard(request, flag):
-    found = flagging.discard(flag, by=request.user)
+    found = flags.discard(flag, by=request.user)
     forget(found.unit.task)
     messages.success(request, "The unit is left out, whatever people say of it.")
 
 
 def _make_example(request, flag):
-    made = flagging.make_example(flag, by=request.user)
+    made = flags.make_example(flag, by=request.user)
     messages.success(
         request, f"It is an example of the guidelines now, in their version {made.version} ({made.language})."
     )

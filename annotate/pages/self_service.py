@@ -25,7 +25,7 @@ from annotate.pages.access import check_right, status_of, whole_number, with_per
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
 from annotate.quality.sides import seen
-from annotate.work import changing, judging, personal
+from annotate.work import accounts, answer_changes, judgments
 from annotate.work.permit import permits
 from corpora.core.languages import LANGUAGES, UND
 
@@ -90,8 +90,8 @@ def _offered(task: Task | None) -> dict[str, str]:
 def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
     """A row for each judgment, in order; each statement once for all of them, but for each task on the page."""
     allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
-    changes = changing.latest(judgments)
-    numbers = changing.numbers(annotator, changes)
+    changes = answer_changes.latest(judgments)
+    numbers = answer_changes.numbers(annotator, changes)
     decisions = personal_progress.decided(judgments, changes)
     rows = {}
     for pk, permit in allowed.items():
@@ -110,7 +110,7 @@ def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
 def _row(judgment, said: str, sets: list, permit, change, decision) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.stopped
-    fresh = judging.may_be_taken_back(judgment, task)
+    fresh = judgments.may_be_taken_back(judgment, task)
     may_change = may_act and not fresh and judgment.kind == Judgment.ANSWER
     return {
         "judgment": judgment,
@@ -152,7 +152,7 @@ def change(request, permit, judgment):
         comment = request.POST.get("comment", "").replace("\r\n", "\n")
         try:
             said = concept_picker.read_answer(permit.task.kind, request.POST, comment)
-            changing.change(permit.annotator, permit.task, judgment, said)
+            answer_changes.change(permit.annotator, permit.task, judgment, said)
         except InvalidAnswer as error:
             refusal = error
         else:
@@ -168,13 +168,15 @@ def choose(request, permit, judgment):
     if permit.task.vocabulary_id is None:
         raise NotFound(_("There is no such answer of yours."))
     if request.htmx:
-        panel = concept_picker.of_change(own, judgment, changing.latest([own]).get(own.unit_id), permit, request.POST)
+        panel = concept_picker.of_change(
+            own, judgment, answer_changes.latest([own]).get(own.unit_id), permit, request.POST
+        )
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _to_change(request, permit, own)
 
 
 def _own(permit, number) -> Judgment:
-    own = changing.changeable(permit.annotator, permit.task).select_related("unit__item")
+    own = answer_changes.changeable(permit.annotator, permit.task).select_related("unit__item")
     own = own.numbered(permit.annotator, number).first()
     if own is None:
         raise NotFound(_("There is no such answer of yours."))
@@ -268,7 +270,7 @@ class PreferencesForm(forms.ModelForm):
 
 @require_http_methods(["GET", "POST"])
 def preferences(request):
-    kept = personal.preferences_of(request.user)
+    kept = accounts.preferences_of(request.user)
     posted = None
     if request.method == "POST":
         if not request.POST.keys() & kept.keys():
@@ -276,7 +278,7 @@ def preferences(request):
         posted = kept | request.POST.dict()  # what the form does not name stays as it is
     form = PreferencesForm(posted, initial=kept)
     if form.is_valid():
-        kept = personal.set_preferences(request.user, form.cleaned_data)
+        kept = accounts.set_preferences(request.user, form.cleaned_data)
         request.session[KEPT] = kept
         with override(kept["language"] or get_language_from_request(request)):
             messages.success(request, _("Your preferences are saved."))
@@ -294,7 +296,7 @@ def languages(request):
     if request.method == "POST":
         said = request.POST.get("language", ""), whole_number(request.POST.get("level")), request.POST.get("words", "")
         try:
-            personal.ask_for_language(annotator, *said)
+            accounts.ask_for_language(annotator, *said)
         except InvalidAnswer as error:
             refusal = error
         else:
@@ -317,13 +319,13 @@ def requests(request):
     check_right(request.user, "people" if request.method == "POST" else "manage")
     if request.method == "POST":
         if (granted := whole_number(request.POST.get("grant"))) is not None:
-            found = personal.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
+            found = accounts.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
         elif (refused := whole_number(request.POST.get("refuse"))) is not None:
-            found = personal.refuse(refused, request.user)
+            found = accounts.refuse(refused, request.user)
         else:
             raise InvalidAnswer("The form did not say which request it decides. Reload the page.")
         done = "reads" if found.outcome == LanguageRequest.GRANTED else "is not put down for"
         messages.success(request, f"{found.annotator} {done} {label_name(found.language)}.")
         return redirect("manage-languages")
-    rows = [(row, label_name(row.language)) for row in personal.waiting_requests()]
-    return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(personal.LEVELS)})
+    rows = [(row, label_name(row.language)) for row in accounts.waiting_requests()]
+    return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(accounts.LEVELS)})

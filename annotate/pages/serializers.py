@@ -12,7 +12,7 @@ from annotate.quality import qualification
 from annotate.quality.guidelines import current
 from annotate.quality.sides import Sides, seen, sides_of, sides_of_question
 from annotate.quality.suggestions import shown_to
-from annotate.work.flagging import MOST_WORDS
+from annotate.work.flags import MOST_WORDS
 from corpora.core.languages import LANGUAGES
 
 SETS = "the two sets of replies that are compared, the first and the second, as they stand for you; else none"

@@ -34,10 +34,10 @@ from annotate.pages.dashboard import manage_page, note, shows_figures
 from annotate.pages.item_view import markdown, rendered
 from annotate.quality.guidelines import ENGLISH, current, new_version, newest_of, versions
 from annotate.reports.tables import Table, many
-from annotate.work import closing
+from annotate.work import closure
 from annotate.work import routes as language_routes
 from annotate.work import task_settings as work
-from annotate.work.languages import is_language, learn_languages
+from annotate.work.routes import is_language, learn_languages
 
 EXTENDED = ("size", "dry_run")  # options of open_task that are asked where a task is extended
 
@@ -82,7 +82,7 @@ def switch(request, _, task):
         raise InvalidAnswer("The form did not say whether the task is to be open. Reload the page.")
     opens = said == "yes"
     leaves_out = request.POST.get("leave_out") == "yes"
-    done = closing.reopen(task) if opens else closing.close(task, leave_out=leaves_out)
+    done = closure.reopen(task) if opens else closure.close(task, leave_out=leaves_out)
     sentence = (overview_report.reopened if opens else overview_report.closed)(done)
     if done["changed"] or leaves_out:
         note(request, task, sentence)
@@ -133,7 +133,7 @@ def _page(request, task: Task, said: Mapping[str, str], *, status: int = 200, **
         fixed=[(label_of(option), _told(getattr(task, option.name)), option.help) for option in work.fixed(task)],
         draws=task.draws.select_related("corpus").order_by("language", "pk"),
         decides=may(request.user, "decide"),
-        unfinished=closing.unfinished(task),
+        unfinished=closure.unfinished(task),
         deeds=_deeds_for(task),
         **context,
     )

@@ -1,6 +1,6 @@
 """The manager's pages of a task: how it stands, how well people work, and what a manager decides about a person's work.
 
-The figures are those of figures/ and quality/agreement.py; decisions are made by work/pausing.py. What is
+The figures are those of figures/ and quality/agreement.py; decisions are made by work/interventions.py. What is
 shown of all tasks together is in dashboard.py.
 """
 
@@ -44,7 +44,7 @@ from annotate.quality import preferences as preferring
 from annotate.quality.classes import standing, standing_table
 from annotate.quality.pauses import rule as rule_of
 from annotate.reports.tables import Cell, Table
-from annotate.work import pausing
+from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
 
 # --- What a task's page Progress shows of its audit: of the labels that were declared, or of a filter.
@@ -367,7 +367,7 @@ def lift(request, _, task, annotator):
     if not running:
         messages.info(request, f"{found} is not paused, so nothing was done.")
     for pause in running:
-        pausing.lift(pause, by=request.user)
+        interventions.lift(pause, by=request.user)
         messages.success(request, f"{found} may go on. Only gold answers from now on count.")
     return _decided(task, found)
 
@@ -378,7 +378,7 @@ def pause(request, _, task, annotator):
     """Field: reason; if the person is paused already, the reason to leave them so."""
     found = _to_be_decided_on(request, annotator)
     try:
-        pausing.pause(found, task, by=request.user, reason=request.POST.get("reason", ""))
+        interventions.pause(found, task, by=request.user, reason=request.POST.get("reason", ""))
     except InvalidAnswer as refusal:
         return _person(request, task, found, patience=None, refusal=refusal, status=status_of(refusal))
     messages.success(request, f"{found} is given no more work of this task until a manager lets them go on.")
@@ -392,13 +392,13 @@ def void(request, _, task, annotator):
     found, refusal = _to_be_decided_on(request, annotator), None
     if request.method == "POST":
         try:
-            done = pausing.void(found, task, by=request.user, reason=request.POST.get("reason", ""))
+            done = interventions.void(found, task, by=request.user, reason=request.POST.get("reason", ""))
         except InvalidAnswer as error:
             refusal = error
         else:
             messages.success(request, people_report.voided(found, done))
             return _decided(task, found)
-    would = pausing.would_void(found, task)
+    would = interventions.would_void(found, task)
     return manage_page(
         request,
         "void",

@@ -1,6 +1,7 @@
 """Pauses, by which a person is given no more work of a task: the rule on gold answers, and the rows that record them.
 
-What the rule does to people of any accuracy is in core/pause_rule.py; what a manager decides is in work/pausing.py.
+What the rule does to people of any accuracy is in core/pause_rule.py, and what a manager decides in
+work/interventions.py.
 """
 
 from collections import Counter

@@ -2,18 +2,23 @@
 
 import hashlib
 import secrets
-from collections.abc import Iterable
-from datetime import timedelta
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from typing import Any
 
+from axes.helpers import get_cool_off
+from axes.models import AccessAttempt
 from django.contrib.auth.models import AnonymousUser, User
-from django.db import transaction
-from django.db.models import QuerySet
+from django.db import IntegrityError, transaction
+from django.db.models import Max, QuerySet, Sum
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
-from annotate.models import Annotator, AnnotatorLanguage, Invite
+from annotate.kinds.labels import label_name
+from annotate.models import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences
 from annotate.work.people_file import BadTable, Row, twin
+from annotate.work.routes import is_language
 
 INVITE_DAYS = 14
 PASSWORD_BYTES = 12  # of chance in a password that is made here
@@ -189,3 +194,132 @@ def revoke_invites(annotators) -> int:
 def set_active(annotators, active: bool) -> None:
     """Let annotators in or lock them out; the sessions and tokens of those locked out stop working at once."""
     User.objects.filter(annotator__in=annotators).update(is_active=active)
+
+
+# --- What comes with passwords: what a new one ends, and wrong ones, after which a name has to wait.
+#
+# django-axes counts wrong passwords, by name and address (deploy/settings.py says how many, and for how long).
+
+
+class NewPasswordEndsTheRest:
+    """Ends what an account's old password opened, whoever sets the new one and wherever.
+
+    It stands among the validators, since Django tells these of every password that was set. Sessions end by themselves:
+    each holds a hash of the password.
+    """
+
+    def validate(self, password: str, user: User | None = None) -> None:
+        """Refuses none."""
+
+    def get_help_text(self) -> str:
+        return _("A new password ends the account’s sessions elsewhere, its API tokens, and links that set a password.")
+
+    def password_changed(self, password: str, user: User) -> None:
+        user.auth_token_set.all().delete()
+        Invite.objects.filter(annotator__user=user, used_at=None, revoked_at=None).update(revoked_at=timezone.now())
+        unlock(user.username)
+
+
+def wrong_passwords(username: str) -> int:
+    """How many were typed for this name of late, from everywhere."""
+    attempts = AccessAttempt.objects.filter(username=username)
+    return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
+
+
+def unlock(username: str) -> int:
+    """Let this name log in again at once, from everywhere. Returns how many wrong passwords were forgotten."""
+    wrong = wrong_passwords(username)
+    AccessAttempt.objects.filter(username=username).delete()
+    return wrong
+
+
+def locked_until(username: str, address: str | None) -> datetime:
+    """When a name that had too many wrong passwords from this address may try again."""
+    attempts = AccessAttempt.objects.filter(username=username, ip_address=address)
+    last = attempts.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
+    return last + get_cool_off()
+
+
+# --- What people set for themselves: how they want the pages, and the languages for which they ask.
+#
+# A manager grants or refuses a language, since what people read decides what they are given.
+
+
+FIELDS = ("text_size", "theme", "keys", "time_zone", "language", "goal")
+LEVELS = range(1, 6)
+WORDS = LanguageRequest._meta.get_field("words").max_length
+
+
+def preferences_of(user: User) -> dict[str, Any]:
+    """What a person has set, by FIELDS; of a person who has set nothing, what holds for everybody."""
+    found = Preferences.objects.filter(user=user).first() or Preferences(user=user)
+    return {name: getattr(found, name) for name in FIELDS}
+
+
+def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Keep what a person sets. values: all of FIELDS, as a form has checked them. Returns them as they are kept."""
+    Preferences.objects.update_or_create(user=user, defaults={name: values[name] for name in FIELDS})
+    return preferences_of(user)
+
+
+# --- languages
+
+
+def ask_for_language(annotator: Annotator, language: str, level: int | None, words: str = "") -> LanguageRequest:
+    """Ask the managers to put a person down as a reader of a language. level: 1 to 5 (native), as they rate themselves.
+
+    InvalidAnswer if there is no such language or level, if they are down for it as well already, or have asked.
+    """
+    if not is_language(language):
+        raise InvalidAnswer(_("Choose one of the languages of the list."))
+    if level not in LEVELS:
+        raise InvalidAnswer(_("Say how well you read it, from 1 (a little) to 5 (native)."))
+    words = words.strip()
+    if len(words) > WORDS or "\x00" in words:
+        raise InvalidAnswer(_("Say it in at most %(most)s characters.") % {"most": WORDS})
+    if annotator.languages.filter(language=language, level__gte=level).exists():
+        raise InvalidAnswer(_("You are down as a reader of %(language)s already.") % {"language": label_name(language)})
+    try:
+        with transaction.atomic():
+            return LanguageRequest.objects.create(
+                annotator=annotator, language=language, level=level, words=words, asked_at=timezone.now()
+            )
+    except IntegrityError as error:
+        raise InvalidAnswer(
+            _("You have asked for %(language)s already, and no manager has decided yet.")
+            % {"language": label_name(language)}
+        ) from error
+
+
+def waiting_requests() -> QuerySet[LanguageRequest]:
+    """What no manager has decided yet, the oldest first."""
+    return LanguageRequest.objects.filter(outcome="").select_related("annotator__user").order_by("pk")
+
+
+def grant(request_id: int, by: User, level: int | None = None) -> LanguageRequest:
+    """Put a person down for the language for which they asked. level: if it is to be another than they said."""
+    with transaction.atomic():
+        found = _decided(request_id, by, LanguageRequest.GRANTED)
+        if level is not None and level not in LEVELS:
+            raise InvalidAnswer("The level is a number from 1 to 5.")
+        AnnotatorLanguage.objects.update_or_create(
+            annotator=found.annotator, language=found.language, defaults={"level": level or found.level}
+        )
+        return found
+
+
+def refuse(request_id: int, by: User) -> LanguageRequest:
+    """Leave a person's languages as they are. They may ask again."""
+    with transaction.atomic():
+        return _decided(request_id, by, LanguageRequest.REFUSED)
+
+
+def _decided(request_id: int, by: User, outcome: str) -> LanguageRequest:
+    """NotAllowed if `by` may not change the person's account; NotFound if another manager was quicker."""
+    found = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
+    if found is None:
+        raise NotFound("There is no such request any more: it has been decided.")
+    check_may_change(by, [found.annotator.user])
+    found.outcome, found.decided_at, found.decided_by = outcome, timezone.now(), by
+    found.save(update_fields=["outcome", "decided_at", "decided_by"])
+    return found

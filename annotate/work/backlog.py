@@ -19,10 +19,9 @@ from annotate.core import stages
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.familiar_texts import Seen
 from annotate.quality.honeypots import Turn, to_come, turns
-from annotate.work.eligible import beyond, unjudged_by
+from annotate.work.eligible import beyond, is_over, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.sql import sql
-from annotate.work.stand_ins import is_over
 from corpora.database.prepared import prepared, tell
 from corpora.system import Occupied, not_waiting
 

@@ -11,7 +11,7 @@ from django.contrib.auth.validators import UnicodeUsernameValidator
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 
-from annotate.work.languages import is_language, language_named, unknown_code
+from annotate.work.routes import is_language, language_named, unknown_code
 from corpora.core.languages import LANGUAGES
 from corpora.core.values import is_missing, is_respelled, tidy
 

@@ -15,14 +15,15 @@ from annotate.kinds.control import Place
 from annotate.models import Annotator, Backlog, Lease, Task, Unit
 from annotate.work.eligible import (
     BACK_AFTER,
+    answered_instead,
     head_ids,
     in_queues,
+    is_over,
     lock_head,
     not_left_to_others,
     with_free_place,
 )
 from annotate.work.permit import Permit, acting
-from annotate.work.stand_ins import answered_instead, is_over
 from corpora.database.prepared import insert_one, prepared, update_one
 
 # What is shown at the place of a unit, by all its leases and those of one person among them.

@@ -14,8 +14,8 @@ from annotate.core.refusals import InvalidAnswer, WrongStage
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
-from annotate.work.languages import is_language, language_named, unknown_code
-from annotate.work.moving import locked
+from annotate.work.moves import locked
+from annotate.work.routes import is_language, language_named, unknown_code
 
 TITLE, LABELS = "title", "labels"
 LONGEST = 200

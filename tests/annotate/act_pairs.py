@@ -22,7 +22,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.checks import is_seconded
 from annotate.work.adjudication import to_adjudicate
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
 from tests.annotate import attacks
 from tests.annotate.conftest import AGREED, DISPUTED, make_person, records_task_maker, task_maker

@@ -24,7 +24,7 @@ from django.utils import timezone
 from annotate.core.refusals import Refusal
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
 
 HTMX = {"HX-Request": "true"}

@@ -13,8 +13,8 @@ from annotate.kinds.options import OPTIONS
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.quality.gold_answers import GoldRow, store
 from annotate.quality.guidelines import add_first
-from annotate.work import opening
-from annotate.work.entering import add_units
+from annotate.work import task_opening
+from annotate.work.unit_entry import add_units
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.corpus import demo_corpus, prelabelled, small  # noqa: F401 - fixtures
@@ -211,8 +211,8 @@ def extend_by(monkeypatch, task, added, before=lambda: None):
             Item(corpus=corpus, **{**fields, "votes": votes(*fields["votes"])}) for fields in items
         )
 
-    monkeypatch.setattr(opening, "sample_uniform", lambda corpus, **options: None)
-    monkeypatch.setattr(opening, "record", record)
+    monkeypatch.setattr(task_opening, "sample_uniform", lambda corpus, **options: None)
+    monkeypatch.setattr(task_opening, "record", record)
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from annotate.core import stages
 from annotate.evaluation.given import Subject
 from annotate.goldsets.writing import export
 from annotate.models import Transition
-from annotate.work.entering import add_units
+from annotate.work.unit_entry import add_units
 from corpora.core.voting import DETECTOR_NAMES
 from corpora.models import Item
 from corpora.predictions.predictor_labels import Predictor

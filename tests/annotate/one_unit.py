@@ -1,7 +1,7 @@
 """What people say of a task with one unit, and where that goes."""
 
 from annotate.kinds import Answer
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 
 GERMAN, ENGLISH, FRENCH = Answer("de"), Answer("en"), Answer("fr")

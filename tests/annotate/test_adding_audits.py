@@ -19,8 +19,8 @@ from annotate.goldsets.rows import rows
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
 from annotate.quality import audits
-from annotate.work.closing import close, tell_secret
-from annotate.work.judging import judge
+from annotate.work.closure import close, tell_secret
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG

@@ -12,8 +12,8 @@ from annotate.core.refusals import NotFound, WrongStage
 from annotate.kinds import Answer
 from annotate.quality import checks
 from annotate.work import adjudication
-from annotate.work.closing import close
-from annotate.work.judging import judge, undo
+from annotate.work.closure import close
+from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from tests.annotate.acts import said_by, say, settle
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -13,10 +13,10 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.work.adjudication import settle, unsettle
-from annotate.work.entering import add_units
-from annotate.work.judging import judge, skip
-from annotate.work.pausing import pause
+from annotate.work.interventions import pause
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
+from annotate.work.unit_entry import add_units
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.test_adjudication import differed  # noqa: F401 - fixture
 

@@ -13,7 +13,7 @@ from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.programs import Program

@@ -8,7 +8,7 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task
 from annotate.work.adjudication import settle
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.test_adjudication import differed  # noqa: F401 - fixture

@@ -14,11 +14,11 @@ from annotate.figures.task_overview import standing
 from annotate.kinds import Answer
 from annotate.quality import audits
 from annotate.work import adjudication
-from annotate.work.entering import add_units
-from annotate.work.judging import judge, skip, undo
-from annotate.work.opening import extend_task
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
+from annotate.work.task_opening import extend_task
+from annotate.work.unit_entry import add_units
 from corpora.models import Item
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes

@@ -13,8 +13,8 @@ from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality import filter_audits
 from annotate.quality.filter_audits import OLD_FILTER, filter_words
-from annotate.work import consenting
-from annotate.work.judging import judge, skip
+from annotate.work import interventions
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.draws.part_draws import DROPPED, IDS
 from tests.annotate.programs import Program
@@ -51,7 +51,7 @@ def dropped_of(task):
 
 def read_all(task, annotator, is_toxic):
     """The annotator answers or skips whatever they are given; is_toxic: id -> whether, None to skip."""
-    consenting.agree(annotator, task.name)
+    interventions.agree(annotator, task.name)
     while lease := take(annotator, task):
         said = is_toxic(lease.unit.item.key)
         if said is None:
@@ -192,7 +192,7 @@ def shape(value):
 def test_neither_page_nor_api_tells_what_was_kept_and_what_was_dropped(audited, ann, client):
     task = audited(kept=8, dropped=8)
     dropped = dropped_of(task)
-    consenting.agree(ann, task.name)
+    interventions.agree(ann, task.name)
     program = Program(client, ann)
     client.force_login(ann.user)
     seen = []

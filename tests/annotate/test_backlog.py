@@ -14,8 +14,8 @@ from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
 from annotate.quality.qualification import grant
 from annotate.work.eligible import beyond, unjudged
-from annotate.work.judging import judge, skip, undo
-from annotate.work.moving import move
+from annotate.work.judgments import judge, skip, undo
+from annotate.work.moves import move
 from annotate.work.permit import permit_of
 from annotate.work.queue import release, take
 from tests.annotate import attacks

@@ -11,10 +11,10 @@ from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFo
 from annotate.kinds import Answer
 from annotate.models import Change, Judgment, Lease, Task
 from annotate.quality import honeypots
-from annotate.work import changing, flagging
-from annotate.work.changing import change
-from annotate.work.judging import judge, last_judgment, undo
-from annotate.work.pausing import pause
+from annotate.work import answer_changes, flags
+from annotate.work.answer_changes import change
+from annotate.work.interventions import pause
+from annotate.work.judgments import judge, last_judgment, undo
 from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate import attacks
@@ -86,8 +86,8 @@ def test_what_a_manager_left_out_stays_out_whatever_its_reader_would_answer_now(
     first = answer(ann, task)
     lease = take(bea, task)
     with acting(bea, task.name) as permit:
-        flagged = flagging.flag(permit, lease.pk, "personal").flag
-    flagging.discard(flagged.pk, by=manager)
+        flagged = flags.flag(permit, lease.pk, "personal").flag
+    flags.discard(flagged.pk, by=manager)
     long_ago()
     changed = change(ann, task, first.pk, ENGLISH)
     first.refresh_from_db()
@@ -146,7 +146,7 @@ def test_an_audited_post_stays_blind_to_the_adjudicator(make_task, person, ann, 
 
 
 def test_a_person_changes_so_many_answers_a_day_in_all_tasks_and_no_more(make_task, ann, monkeypatch):
-    monkeypatch.setattr(changing, "CHANGES_A_DAY", 2)
+    monkeypatch.setattr(answer_changes, "CHANGES_A_DAY", 2)
     tasks = [make_task([DISPUTED], name=f"t{number}") for number in range(3)]
     first, second, third = (answer(ann, task) for task in tasks)
     change(ann, tasks[0], first.pk, ENGLISH)

@@ -11,7 +11,7 @@ from django.test import Client
 from annotate.actions import mail
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Flag, Guidelines, Note, Unit
-from annotate.work import accounts, flagging, notes
+from annotate.work import accounts, flags, notes
 from annotate.work.permit import acting, permits
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
@@ -39,7 +39,7 @@ def desk(client, manager):
 def flag(annotator, task, kind="question", words="Is this German?"):
     lease = take(annotator, task)
     with acting(annotator, task.name) as permit:
-        return flagging.flag(permit, lease.pk, kind, words).flag
+        return flags.flag(permit, lease.pk, kind, words).flag
 
 
 def as_(annotator):
@@ -78,7 +78,7 @@ def test_the_list_shows_open_ones_of_every_kind_and_task_unless_it_is_asked_othe
     first = flag(ann, task)
     second = flag(ann, task, "broken", "half of it is missing")
     other = flag(ann, make_task([DISPUTED], name="other"), "personal", "a name")
-    flagging.dismiss(first.pk, by=manager)
+    flags.dismiss(first.pk, by=manager)
 
     def shown(query):
         page = desk.get(f"/manage/questions/{query}").text

@@ -10,11 +10,11 @@ from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer
 from annotate.quality import checks
 from annotate.work import adjudication
-from annotate.work.entering import add_units
-from annotate.work.judging import judge, skip, undo
-from annotate.work.opening import extend_task
-from annotate.work.pausing import void
+from annotate.work.interventions import void
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.queue import take
+from annotate.work.task_opening import extend_task
+from annotate.work.unit_entry import add_units
 from corpora.models import Item
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, extend_by, votes

@@ -15,9 +15,9 @@ from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality import checks
 from annotate.work.adjudication import discard, settle, to_adjudicate
-from annotate.work.entering import add_units
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
+from annotate.work.unit_entry import add_units
 from tests.annotate.admin.desk import address, page
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME

@@ -7,8 +7,8 @@ from django.utils import timezone
 
 from annotate.kinds import Answer
 from annotate.models import Consent, Judgment
-from annotate.work.consenting import agree, withdraw
-from annotate.work.judging import judge, last_judgment, skip, undo
+from annotate.work.interventions import agree, withdraw
+from annotate.work.judgments import judge, last_judgment, skip, undo
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 

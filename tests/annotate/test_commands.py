@@ -15,7 +15,7 @@ from annotate.kinds import Answer
 from annotate.management import demo
 from annotate.management.commands import serve
 from annotate.models import Annotator, Judgment, Pause, Task, Transition
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
 from tests.annotate.acts import say, settle

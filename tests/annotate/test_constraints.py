@@ -11,7 +11,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import AnnotatorLanguage, Comparison, Judgment, Lease, Side, Unit
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Draw, Item
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -10,7 +10,7 @@ from annotate.kinds import Answer
 from annotate.kinds.designs import DRAW_OPTIONS
 from annotate.models import Task
 from annotate.pages import action_forms
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from tests.annotate.evaluation.figures import KIND, rows_of, written

@@ -8,7 +8,7 @@ from annotate.actions.commands import CommandError, call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
 from corpora.draws.part_draws import IDS, sample_contrasted

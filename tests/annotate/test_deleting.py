@@ -15,7 +15,7 @@ from django.utils import timezone
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Guidelines, Judgment, Lease, Qualification, Task, Transition, Unit
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus, Draw, Item
 from corpora.storage import inventory

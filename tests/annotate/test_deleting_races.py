@@ -7,7 +7,7 @@ from django.db import transaction
 
 from annotate.core.refusals import Refusal, WrongStage
 from annotate.models import Lease, Task, Unit
-from annotate.work.deleting import delete_task
+from annotate.work.closure import delete_task
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.test_races import HANGS, at_once

@@ -26,7 +26,7 @@ from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality import audits
-from annotate.work.judging import judge, undo
+from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from corpora.core.masking import mask_mentions
 from corpora.models import Corpus

@@ -14,11 +14,11 @@ from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, Lease
 from annotate.quality import commitments
 from annotate.quality.guidelines import current
-from annotate.work import flagging
+from annotate.work import flags
 from annotate.work.adjudication import settle, to_adjudicate, unsettle
 from annotate.work.backlog import backlogs
-from annotate.work.deleting import delete_task
-from annotate.work.judging import judge, skip, undo
+from annotate.work.closure import delete_task
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.permit import acting, permit_of
 from annotate.work.queue import take, take_sheet
 from annotate.work.routing import reroute
@@ -29,7 +29,7 @@ HTMX = {"HX-Request": "true"}
 
 def flag(annotator, lease, kind="disturbing", words=""):
     with acting(annotator, lease.unit.task.name) as permit:
-        return flagging.flag(permit, lease.pk, kind, words)
+        return flags.flag(permit, lease.pk, kind, words)
 
 
 def stage_of(unit):
@@ -126,11 +126,11 @@ def test_whoever_asks_for_such_work_is_given_it_and_whoever_asks_no_more_gives_i
     cem = person("cem", "de", takes_disturbing=True)
     flag(ann, take(ann, task))
     assert waiting(bea, task) == 0
-    flagging.take_disturbing(bea, takes=True)
+    flags.take_disturbing(bea, takes=True)
     assert waiting(bea, task) == 1
     lease = take(bea, task)
     assert take(cem, task) is None
-    flagging.take_disturbing(bea, takes=False)
+    flags.take_disturbing(bea, takes=False)
     assert Lease.objects.get(pk=lease.pk).outcome == "released"
     assert take(bea, task) is None
     assert take(cem, task).unit == lease.unit
@@ -141,7 +141,7 @@ def test_where_those_who_took_such_ask_for_it_no_more_the_queue_says_so_and_is_s
     ann, cem = person("ann", "de"), person("cem", "de", takes_disturbing=True)
     lease = take(ann, task)
     flag(ann, lease)
-    flagging.take_disturbing(cem, takes=False)
+    flags.take_disturbing(cem, takes=False)
     [queue] = queue_states(task)["queues"]
     assert queue["stuck"]
     assert "found disturbing" in queue["said"]
@@ -306,31 +306,31 @@ def asked(make_task, person):
 
 
 def test_a_reply_settles_a_question_and_stands_for_the_person_until_they_put_it_away(asked, manager, person):
-    flagging.reply(asked.pk, " Yes, since … ", by=manager)
+    flags.reply(asked.pk, " Yes, since … ", by=manager)
     assert not Flag.objects.open().exists()
-    [told] = flagging.replies(asked.annotator)
+    [told] = flags.replies(asked.annotator)
     assert told.reply == "Yes, since …"
     with pytest.raises(NotFound):
-        flagging.put_away(person("bea"), asked.pk)
-    flagging.put_away(asked.annotator, asked.pk)
-    assert not flagging.replies(asked.annotator).exists()
+        flags.put_away(person("bea"), asked.pk)
+    flags.put_away(asked.annotator, asked.pk)
+    assert not flags.replies(asked.annotator).exists()
 
 
 def test_a_second_reply_is_refused_unless_it_is_the_same_and_an_empty_one_too(asked, manager):
     with pytest.raises(InvalidAnswer):
-        flagging.reply(asked.pk, "  ", by=manager)
-    flagging.reply(asked.pk, "Yes.", by=manager)
-    flagging.reply(asked.pk, "Yes.", by=manager)
+        flags.reply(asked.pk, "  ", by=manager)
+    flags.reply(asked.pk, "Yes.", by=manager)
+    flags.reply(asked.pk, "Yes.", by=manager)
     with pytest.raises(AlreadyAnswered, match="manager has replied already"):
-        flagging.reply(asked.pk, "No.", by=manager)
+        flags.reply(asked.pk, "No.", by=manager)
     with pytest.raises(NotFound):
-        flagging.reply(0, "No.", by=manager)
+        flags.reply(0, "No.", by=manager)
 
 
 def test_a_flag_that_needs_nothing_is_dismissed(asked, manager):
-    flagging.dismiss(asked.pk, by=manager)
+    flags.dismiss(asked.pk, by=manager)
     assert not Flag.objects.open().exists()
-    assert not flagging.replies(asked.annotator).exists()
+    assert not flags.replies(asked.annotator).exists()
 
 
 def test_a_manager_leaves_a_unit_out_and_nothing_that_people_do_brings_it_back(make_task, person, manager):
@@ -339,17 +339,17 @@ def test_a_manager_leaves_a_unit_out_and_nothing_that_people_do_brings_it_back(m
     first = take(ann, task)
     flag(ann, first, "personal")
     judge(ann, first.pk, Answer("de"))
-    flagging.discard(Flag.objects.get().pk, by=manager)
+    flags.discard(Flag.objects.get().pk, by=manager)
     assert stage_of(first.unit) == stages.DISCARDED
     judge(ann, undo(ann, task).pk, Answer("en"))
     assert stage_of(first.unit) == stages.DISCARDED
     second = take(ann, task)
     flag(ann, second)  # nobody else reads it
     settle(ada, second.unit.pk, Answer("de", "I read it"))
-    flagging.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
+    flags.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
     with pytest.raises(WrongStage, match="manager has left this one out"):
         unsettle(ada, second.unit.pk)
-    flagging.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
+    flags.discard(Flag.objects.get(kind="disturbing").pk, by=manager)
     assert [move.event for move in second.unit.transitions.all()].count("withdrawn") == 1
 
 
@@ -361,7 +361,7 @@ def test_what_people_had_given_up_stays_left_out_when_one_of_them_takes_their_an
     judge(ann, lease.pk, Answer("de"))
     judge(bea, take(bea, task).pk, Answer("en"))
     assert stage_of(lease.unit) == stages.DISCARDED
-    flagging.discard(Flag.objects.get().pk, by=manager)
+    flags.discard(Flag.objects.get().pk, by=manager)
     undo(bea, task)
     assert stage_of(lease.unit) == stages.DISCARDED
 
@@ -373,19 +373,19 @@ def test_a_hidden_gold_answer_is_neither_left_out_nor_made_an_example(make_recor
         judge(ann, lease.pk, Answer("1"))
     asked = flag(ann, lease, "question", "Why?").flag
     with pytest.raises(NotAllowed, match="hidden gold answer"):
-        flagging.discard(asked.pk, by=manager)
+        flags.discard(asked.pk, by=manager)
     assert Flag.objects.open().exists()
-    flagging.reply(asked.pk, "Since …", by=manager)
+    flags.reply(asked.pk, "Since …", by=manager)
     with pytest.raises(NotAllowed, match="give itself away"):
-        flagging.make_example(asked.pk, by=manager)
+        flags.make_example(asked.pk, by=manager)
 
 
 def test_question_and_reply_become_an_example_once_as_a_new_minor_version_in_which_nothing_is_markup(asked, manager):
     with pytest.raises(WrongStage, match="Reply first"):
-        flagging.make_example(asked.pk, by=manager)
-    flagging.reply(asked.pk, "# Yes", by=manager)
-    made = flagging.make_example(asked.pk, by=manager)
-    assert flagging.make_example(asked.pk, by=manager) == made == current(asked.unit.task)
+        flags.make_example(asked.pk, by=manager)
+    flags.reply(asked.pk, "# Yes", by=manager)
+    made = flags.make_example(asked.pk, by=manager)
+    assert flags.make_example(asked.pk, by=manager) == made == current(asked.unit.task)
     assert (made.language, made.version) == ("en", "1.1")
     assert made.text == ("Read.\n\n> \\- one \\*two\\*\n> \\<b\\> 3. three\n\n*Is \\_this\\_ German?*\n\n\\# Yes")
 

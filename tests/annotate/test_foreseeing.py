@@ -15,7 +15,7 @@ from annotate.core.lots import gold_places
 from annotate.core.lottery import by_secret, by_seed, drawn
 from annotate.kinds import Answer
 from annotate.models import Annotator, Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, make_person, records_task_maker
 

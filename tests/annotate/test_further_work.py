@@ -18,7 +18,7 @@ from annotate.models import Judgment
 from annotate.quality.audits import contested_labels
 from annotate.reports.numbers import in_points
 from annotate.work.adjudication import to_adjudicate
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.acts import settle
 from tests.annotate.conftest import AGREED, DISPUTED

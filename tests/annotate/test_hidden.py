@@ -9,7 +9,7 @@ from django.test import Client
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import sent

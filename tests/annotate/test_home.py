@@ -8,8 +8,8 @@ from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality.pauses import PAUSED
 from annotate.quality.qualification import next_question
-from annotate.work.judging import judge, skip
-from annotate.work.pausing import pause
+from annotate.work.interventions import pause
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED

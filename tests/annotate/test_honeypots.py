@@ -15,8 +15,8 @@ from annotate.models import Backlog, Judgment, Task
 from annotate.quality import honeypots
 from annotate.quality.honeypots import before
 from annotate.quality.qualification import grant
-from annotate.work import judging
-from annotate.work.judging import undo
+from annotate.work import judgments
+from annotate.work.judgments import undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from tests.annotate.acts import own_progress, why_empty
@@ -34,7 +34,7 @@ def answer(annotator, task, label="1"):
 
 
 def close(annotator, lease, label="1"):
-    judging.judge(annotator, lease.pk, Answer(label))
+    judgments.judge(annotator, lease.pk, Answer(label))
     return lease.unit.honeypot
 
 
@@ -193,7 +193,7 @@ def test_a_skip_of_a_honeypot_is_a_skip_like_any_other(make_records_task, person
     counts = []
     while lease := take(ann, task):
         counts.append(waiting(ann, task))
-        judging.skip(ann, lease.pk)
+        judgments.skip(ann, lease.pk)
     assert counts == list(range(len(counts), 0, -1))
     assert not honeypots.answers(task).exists()
 

@@ -11,7 +11,7 @@ from annotate.actions.commands import call_command
 from annotate.actions.named import by_name
 from annotate.kinds import Answer
 from annotate.models import Annotator, Task, Unit
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.corpus import NAME
 from tests.inputs.conftest import TALK

@@ -12,7 +12,7 @@ from annotate.actions.import_judgments import import_judgments
 from annotate.actions.judgment_files import COLUMNS, JudgmentFileError
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
-from annotate.work import importing
+from annotate.work import judgment_import
 from annotate.work.new_task import TaskError
 from annotate.work.people_file import BadTable, read_table
 from annotate.work.queue import take
@@ -219,7 +219,7 @@ def test_where_it_breaks_off_nothing_is_written(file_of, monkeypatch):
     def broken(*args):
         raise RuntimeError("the machine went off")
 
-    monkeypatch.setattr(importing, "decide_all", broken)
+    monkeypatch.setattr(judgment_import, "decide_all", broken)
     with pytest.raises(RuntimeError):
         import_judgments("crowd", file_of("a w1 x"))
     for model in (Task, Corpus, Item, User, Annotator, Lease, Judgment):

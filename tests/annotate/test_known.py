@@ -17,7 +17,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import AnnotatorLanguage, Transition
 from annotate.quality import decoys as known
 from annotate.work.adjudication import settle
-from annotate.work.judging import judge, judge_sheet, skip, undo
+from annotate.work.judgments import judge, judge_sheet, skip, undo
 from annotate.work.queue import take, take_sheet
 from corpora.draws.samples import Sample
 from corpora.models import Corpus, Item

@@ -11,10 +11,10 @@ from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Lease
 from annotate.quality.pauses import PAUSED
 from annotate.quality.qualification import grant
-from annotate.work import judging
-from annotate.work.closing import close
-from annotate.work.judging import judge
-from annotate.work.pausing import pause
+from annotate.work import judgments
+from annotate.work.closure import close
+from annotate.work.interventions import pause
+from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, take, take_sheet
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import Hands, let_guard_pass, lose_reply, said
@@ -245,7 +245,7 @@ def test_who_still_could_answers_in_time_and_for_a_while_after(held, ann, client
 
 
 def test_a_sheet_says_how_many_of_its_answers_came_too_late(make_task, person, client, monkeypatch):
-    monkeypatch.setattr(judging, "GRACE_MINUTES", 5)
+    monkeypatch.setattr(judgments, "GRACE_MINUTES", 5)
     task, ann = make_task([DISPUTED] * 3, asked="de"), person("ann", "de")
     leases = take_sheet(ann, task)
     then = timezone.now() - timezone.timedelta(minutes=6)

@@ -22,7 +22,7 @@ from annotate.management.commands import serve
 from annotate.models import Job, Pause, Task
 from annotate.reports.terminal import wrapped
 from annotate.work import jobs
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -10,7 +10,7 @@ from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.hands import FRENCH, Hands, let_guard_pass, said, worst_contrast
 

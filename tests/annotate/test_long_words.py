@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.kinds import Answer
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 

@@ -15,7 +15,7 @@ from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Pause, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality.guidelines import current
 from annotate.quality.pauses import running
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
 from tests.annotate.conftest import AGREED, DISPUTED

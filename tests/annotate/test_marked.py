@@ -93,11 +93,9 @@ def test_words_that_are_not_marked_are_found():
 # by its room where another room has one of that name which does.
 ROOMS = ("work", "quality", "pages")
 OF_OTHERS = {
-    # work/: opening and importing, accounts of others, and figures
-    *("deleting", "expected", "imported_task", "importing", "languages", "new_task", "opening"),
-    *("pausing", "people_file", "plan", "queue_states", "routes", "routing", "standing", "statistics", "suggesting"),
-    *("closing", "entering", "everybody", "forecast", "jobs"),
-    "task_settings",
+    # work/: opening and importing, accounts of others
+    *("judgment_import", "new_task", "task_opening", "task_settings", "unit_entry", "people_file"),
+    *("interventions", "routes", "routing", "closure", "jobs"),
     # quality/: what managers are told
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),
     *("modelled", "preferences", "true_labels", "with_suggestions", "audits", "declared_audits"),

@@ -12,10 +12,10 @@ from annotate.core import stages
 from annotate.kinds import language
 from annotate.kinds.files import read_kind
 from annotate.models import Annotator, LanguageRoute, Task
-from annotate.work.entering import add_units
-from annotate.work.languages import is_language
 from annotate.work.new_task import TaskError, with_defaults
 from annotate.work.queue import take
+from annotate.work.routes import is_language
+from annotate.work.unit_entry import add_units
 from corpora.core.languages import LANGUAGES, LISTED
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.acts import NO_CHECKS

@@ -15,9 +15,9 @@ from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.quality.guidelines import current
-from annotate.work import opening
+from annotate.work import task_opening
 from annotate.work.accounts import add_annotators
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.new_task import TaskError
 from annotate.work.people_file import read_table
 from annotate.work.queue import take
@@ -397,10 +397,10 @@ def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refuse
 
     def meanwhile(units):
         if not first:
-            first.append(opening.open_task("t", demo_corpus, KIND, seed="1", **how).task)
+            first.append(task_opening.open_task("t", demo_corpus, KIND, seed="1", **how).task)
 
     with pytest.raises(TaskError, match=r"Somebody else has just made a task 't'\. Run the"):
-        opening.open_task("t", demo_corpus, KIND, seed="2", **how, progress=meanwhile)
+        task_opening.open_task("t", demo_corpus, KIND, seed="2", **how, progress=meanwhile)
     assert list(Task.objects.all()) == first
     assert [draw.seed for draw in Draw.objects.all()] == ["1"]
 

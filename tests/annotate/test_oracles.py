@@ -11,8 +11,8 @@ from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Backlog, Task
 from annotate.work import adjudication
-from annotate.work.flagging import take_disturbing
-from annotate.work.judging import judge, undo
+from annotate.work.flags import take_disturbing
+from annotate.work.judgments import judge, undo
 from annotate.work.queue import open_lease, release, take
 from tests.annotate import attacks, roc
 from tests.annotate.acts import own_progress

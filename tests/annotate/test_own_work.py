@@ -12,9 +12,9 @@ from django.utils import timezone
 from annotate.figures.personal_progress import is_long, minutes, own_answers, without_pause, worked
 from annotate.kinds import Answer
 from annotate.models import Judgment, Preferences, Task
-from annotate.work import flagging
-from annotate.work.changing import change
-from annotate.work.judging import judge, skip
+from annotate.work import flags
+from annotate.work.answer_changes import change
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate.acts import settle
@@ -246,7 +246,7 @@ def test_what_one_found_disturbing_is_listed_without_its_text_and_tells_nobody_e
     others.force_login(bea.user)
     before = re.search(r"<tbody>.*?</tbody>", others.get("/history/").text, re.S)[0].split("</td>")[1]
     with acting(ann, task.name) as permit:
-        flagging.flag(permit, take(ann, task).pk, "disturbing")
+        flags.flag(permit, take(ann, task).pk, "disturbing")
     page = as_ann.get("/history/").text
     assert "hidden, since you found it disturbing" in page
     assert "passed on as disturbing" in page

@@ -14,8 +14,8 @@ from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Invite
 from annotate.work import accounts
 from annotate.work.accounts import add_annotators
-from annotate.work.languages import unknown_code
 from annotate.work.people_file import BadTable, Row, read_table
+from annotate.work.routes import unknown_code
 
 HEADER = "username,name,languages\n"
 PASSWORD = "horse battery staple"

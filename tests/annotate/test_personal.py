@@ -13,9 +13,9 @@ from django.utils import timezone, translation
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
 from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, LanguageRequest, Preferences
-from annotate.work.judging import judge
+from annotate.work.accounts import ask_for_language, grant, preferences_of, refuse
+from annotate.work.judgments import judge
 from annotate.work.permit import day_of, midnight, permit_of
-from annotate.work.personal import ask_for_language, grant, preferences_of, refuse
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import let_guard_pass, said

@@ -11,8 +11,8 @@ from django.utils import timezone
 from annotate.figures.annotator_statistics import comments
 from annotate.models import Judgment, LanguageRoute, Lease, Task, Transition, Unit
 from annotate.quality import honeypots
+from annotate.work.adjudication import of_one_text
 from annotate.work.queue import open_lease
-from annotate.work.together import of_one_text
 from corpora.database.bulk_rows import insert
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -17,8 +17,8 @@ from annotate.quality import agreement
 from annotate.quality.preferences import NoPreferences, report
 from annotate.quality.sides import keep_side, sides_of
 from annotate.reports.numbers import coefficient
-from annotate.work.judging import judge
-from annotate.work.pausing import void
+from annotate.work.interventions import void
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.preferring.comparing import open_comparison
 

@@ -6,7 +6,7 @@ from annotate.figures.queue_states import queue_table
 from annotate.figures.task_overview import stage_counts, undecidable
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
-from annotate.work.judging import judge, skip, undo
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.queue import release, take
 from annotate.work.routing import reroute
 from tests.annotate.acts import own_progress

@@ -13,7 +13,7 @@ from annotate.quality import honeypots
 from annotate.quality.gold_answers import correct
 from annotate.quality.guidelines import new_version
 from annotate.quality.qualification import grant, next_question
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin, state
 

@@ -7,7 +7,7 @@ from annotate.core import stages
 from annotate.core.refusals import LeaseExpired, NotFound
 from annotate.kinds import Answer
 from annotate.models import Lease, Pause
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, release, take, take_sheet
 from tests.annotate.acts import own_progress, why_empty
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -19,8 +19,8 @@ from annotate.core.aggregation import majority
 from annotate.core.refusals import AlreadyAnswered, LeaseExpired, NothingToUndo, Refusal, TooLateToUndo, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Unit
-from annotate.work import eligible, judging, queue
-from annotate.work.judging import judge, skip, undo
+from annotate.work import eligible, judgments, queue
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import free_place, lease_locked, release, take
 from tests.annotate.conftest import DISPUTED
@@ -107,7 +107,7 @@ class Reader:
         self.counts["twice"] += 1
 
     def undo(self):
-        judgment = judging.last_judgment(self.annotator, self.task)
+        judgment = judgments.last_judgment(self.annotator, self.task)
         if judgment is None:
             return
         try:
@@ -247,14 +247,14 @@ def test_who_asks_while_the_only_unit_is_locked_waits_for_it_instead_of_being_to
     ann, bea = person("ann", "de"), person("bea", "de")
     lease = take(ann, task)
     locked = threading.Event()
-    real = judging.after_judgment
+    real = judgments.after_judgment
 
     def slow(*args, **options):
         locked.set()
         until_others_wait_or_end()
         real(*args, **options)
 
-    monkeypatch.setattr(judging, "after_judgment", slow)
+    monkeypatch.setattr(judgments, "after_judgment", slow)
 
     def ask():
         locked.wait(HANGS)
@@ -271,14 +271,14 @@ def test_an_answer_and_an_undo_of_one_person_at_once_both_come_through(make_task
     first = judge(ann, take(ann, task).pk, GERMAN)
     lease = take(ann, task)
     answered = threading.Event()
-    real = judging.after_judgment
+    real = judgments.after_judgment
 
     def slow(*args, **options):
         answered.set()
         until_others_wait_or_end()
         real(*args, **options)
 
-    monkeypatch.setattr(judging, "after_judgment", slow)
+    monkeypatch.setattr(judgments, "after_judgment", slow)
 
     def take_back():
         answered.wait(HANGS)

@@ -8,7 +8,7 @@ from annotate.core import stages
 from annotate.kinds import KINDS as KINDS
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, take
 from tests.annotate.hands import ARABIC, FRENCH, let_guard_pass, said, sent, worst_contrast
 

@@ -14,8 +14,8 @@ from annotate.figures.queue_states import queue_states, queue_table
 from annotate.kinds import Answer
 from annotate.models import Qualification
 from annotate.quality.qualification import grant
-from annotate.work import judging
-from annotate.work.judging import undo
+from annotate.work import judgments
+from annotate.work.judgments import undo
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from tests.annotate.acts import behind_tests, own_progress, queues_of, states, why_empty
@@ -29,11 +29,11 @@ def crowd(person):
 
 
 def answer(annotator, task, label):
-    return judging.judge(annotator, take(annotator, task).pk, Answer(label))
+    return judgments.judge(annotator, take(annotator, task).pk, Answer(label))
 
 
 def skip(annotator, task):
-    return judging.skip(annotator, take(annotator, task).pk)
+    return judgments.skip(annotator, take(annotator, task).pk)
 
 
 def the_unit(task):
@@ -98,7 +98,7 @@ def test_and_where_they_differ_the_third_decides(make_records_task, crowd):
     answer(first, task, "1")
     held = take(second, task)
     assert take(third, task) is None  # two are asked at first, and nobody's work is wasted
-    judging.judge(second, held.pk, Answer("0"))
+    judgments.judge(second, held.pk, Answer("0"))
     answer(third, task, "0")
     assert (the_unit(task).label, the_unit(task).redundancy) == ("0", 3)
 
@@ -199,7 +199,7 @@ def test_each_language_of_records_has_a_queue_and_a_test_of_its_own(make_records
         languages = set()
         while lease := take(annotator, task):
             languages.add(lease.unit.item.language)
-            judging.judge(annotator, lease.pk, Answer("1"))
+            judgments.judge(annotator, lease.pk, Answer("1"))
         assert languages == {"hr"}
         assert own_progress(annotator, task)["waiting"] == 0
     assert behind_tests(ben, task) == {"sr": 2}
@@ -247,7 +247,7 @@ def test_an_answer_after_the_unit_has_gone_on_is_refused_and_changes_nothing(mak
     held = take(first, task)
     skip(second, task)
     with pytest.raises(WrongStage):
-        judging.judge(first, held.pk, Answer("1"))
+        judgments.judge(first, held.pk, Answer("1"))
     assert the_unit(task).stage == stages.DISCARDED
 
 

@@ -4,10 +4,10 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import LanguageRoute, Transition
 from annotate.quality import agreement, checks
-from annotate.work.changing import change
-from annotate.work.closing import close
-from annotate.work.judging import judge, skip, undo
-from annotate.work.pausing import void
+from annotate.work.answer_changes import change
+from annotate.work.closure import close
+from annotate.work.interventions import void
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.routing import reroute

@@ -8,7 +8,7 @@ from annotate.kinds import Answer
 from annotate.models import Judgment, Unit
 from annotate.quality import checks
 from annotate.work.adjudication import settle, unsettle
-from annotate.work.judging import skip
+from annotate.work.judgments import skip
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.together import at_once

@@ -24,7 +24,7 @@ from annotate.work.adjudication import (
     unsettle,
     waiting_in,
 )
-from annotate.work.judging import skip
+from annotate.work.judgments import skip
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 

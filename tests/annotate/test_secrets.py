@@ -7,7 +7,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.told_sets import manifest_of, of_lots, settle_all, tell, verified, with_manifest_of

@@ -10,9 +10,9 @@ from annotate.core.refusals import EnoughToday, NotAgreed
 from annotate.kinds import Answer
 from annotate.models import Consent, GoldAnswer, Judgment, Lease, Trial
 from annotate.quality import qualification
-from annotate.work import consenting
+from annotate.work import interventions
 from annotate.work.adjudication import discard, settle
-from annotate.work.judging import judge, skip, undo
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.permit import acting, permit_of
 from annotate.work.queue import take
 from tests.annotate.programs import Program
@@ -40,7 +40,7 @@ def hurting(make_records_task):
 def agreed(person):
     def make(name, task, *languages, **values):
         someone = person(name, *(languages or ["en"]), **values)
-        consenting.agree(someone, task.name)
+        interventions.agree(someone, task.name)
         return someone
 
     return make
@@ -102,7 +102,7 @@ def test_agreeing_twice_is_agreeing_once(hurting, agreed):
     task = hurting()
     ann = agreed("ann", task)
     first = Consent.objects.get().at
-    consenting.agree(ann, task.name)
+    interventions.agree(ann, task.name)
     assert Consent.objects.get().at == first
 
 
@@ -114,7 +114,7 @@ def test_managers_are_told_that_nobody_has_agreed_who_has_not_and_how_much_is_gi
     client.force_login(manager)
     page = f"/manage/tasks/{task.name}/"
     assert "2 people read English, but nobody has agreed to work that may hurt." in text_of(client.get(page))
-    consenting.agree(ann, task.name)
+    interventions.agree(ann, task.name)
     shown = text_of(client.get(page))
     assert "1 person may work on 4 units; 4 answers are missing. Each of them is given at most 7 on one day." in shown
     people = text_of(client.get(f"{page}people/"))
@@ -128,7 +128,7 @@ def test_who_took_an_agreement_back_is_not_shown_the_texts_of_their_answers(hurt
     answered(ann, task)
     client.force_login(ann.user)
     assert "the message of" in text_of(client.get(f"/tasks/{task.name}/answers/"))
-    consenting.withdraw(ann, task.name)
+    interventions.withdraw(ann, task.name)
     after = text_of(client.get(f"/tasks/{task.name}/answers/"))
     assert "the message of" not in after
     assert "not shown, since you have not agreed to read it" in after
@@ -149,7 +149,7 @@ def test_an_agreement_is_taken_back_at_any_time_and_what_is_open_goes_back(hurti
     with pytest.raises(NotAgreed):
         undo(ann, task)
     assert Judgment.objects.live().count() == 1
-    consenting.agree(ann, task.name)
+    interventions.agree(ann, task.name)
     assert Consent.objects.count() == 2
     assert take(ann, task)
 
@@ -181,7 +181,7 @@ def test_questions_of_practice_and_test_are_such_work_too(hurting, person):
     task, ann = hurting(gold=gold, test_items=2), person("ann", "en")
     with pytest.raises(NotAgreed), acting(ann, task.name) as permit:
         qualification.begin(permit, "en", Trial.PRACTICE)
-    consenting.agree(ann, task.name)
+    interventions.agree(ann, task.name)
     with acting(ann, task.name) as permit:
         assert qualification.begin(permit, "en", Trial.PRACTICE)
 
@@ -258,7 +258,7 @@ def test_the_api_refuses_with_the_sentences_of_the_pages(hurting, person, client
     reply = api.post(f"tasks/{task.name}/next/")
     assert (reply.status_code, reply.json()["code"]) == (403, "not_agreed")
     assert reply.json()["detail"] == str(permit_of(ann, task).stopped)
-    consenting.agree(ann, task.name)
+    interventions.agree(ann, task.name)
     lease = api.post(f"tasks/{task.name}/next/").json()["lease"]["id"]
     assert api.post(f"leases/{lease}/judge/", label="not-toxic").status_code == 200
     reply = api.post(f"tasks/{task.name}/next/")
@@ -336,7 +336,7 @@ def test_managers_see_who_has_agreed_and_who_took_it_back(hurting, agreed, manag
     client.force_login(manager)
     assert "Nobody has agreed yet." in text_of(client.get(f"/manage/tasks/{task.name}/people/"))
     agreed("ann", task)
-    consenting.withdraw(agreed("bea", task), task.name)
+    interventions.withdraw(agreed("bea", task), task.name)
     page = text_of(client.get(f"/manage/tasks/{task.name}/people/"))
     rows = page[page.index("Agreed to work that may hurt") :]
     assert rows.index(">bea<") < rows.index(">ann<")

@@ -15,7 +15,7 @@ from annotate.actions import working
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import release_all, take
 from tests.annotate.hands import RUSSIAN, Hands
 from tests.annotate.test_http_load import database_url

@@ -21,7 +21,7 @@ from annotate.kinds import KINDS
 from annotate.models import Job
 from annotate.pages import action_forms
 from annotate.work.new_task import imagined_task
-from annotate.work.opening import open_tasks
+from annotate.work.task_opening import open_tasks
 from corpora.storage.layout import manifest_of
 from tests.together import HANGS, until
 

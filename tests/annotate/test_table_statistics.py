@@ -4,7 +4,7 @@ import pytest
 from django.db import connection, transaction
 
 from annotate.kinds import Answer
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.database import bulk_rows
 from corpora.database.bulk_rows import insert

@@ -5,7 +5,7 @@ import pytest
 from annotate.kinds import Answer
 from annotate.models import Lease, Unit
 from annotate.work.eligible import waiting
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from annotate.work.routes import Routes

@@ -15,7 +15,7 @@ from annotate.kinds.kind import Named
 from annotate.kinds.labels import label_name
 from annotate.management import catalogs
 from annotate.models import Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES

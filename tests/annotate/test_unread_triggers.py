@@ -17,7 +17,7 @@ from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality import audits
 from annotate.work import adjudication
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS
 from corpora.models import Corpus

@@ -11,7 +11,7 @@ from annotate.goldsets.reading import read_gold_set
 from annotate.goldsets.writing import export
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS
 from corpora.models import Draw, Item

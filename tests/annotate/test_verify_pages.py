@@ -9,9 +9,9 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task, Unit
 from annotate.work import routing
-from annotate.work.entering import add_units
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
+from annotate.work.unit_entry import add_units
 from corpora.models import Item
 from tests.annotate.conftest import AGREED, DISPUTED, LONG, votes
 from tests.annotate.hands import (

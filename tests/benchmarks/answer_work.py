@@ -19,7 +19,7 @@ from django.db import connection  # noqa: E402
 from django.test import Client  # noqa: E402
 
 from annotate.pages import annotators  # noqa: E402
-from annotate.work import judging, permit, queue  # noqa: E402
+from annotate.work import judgments, permit, queue  # noqa: E402
 from tests.benchmarks.load_work import TASK  # noqa: E402
 from tests.load.people import has_already  # noqa: E402
 
@@ -92,7 +92,7 @@ def main(answers: int) -> dict:
         walls.append(time.perf_counter() - start)
     processor = (time.process_time() - began) / answers
     timed(permit, "_permit", "permit")
-    timed(judging, "close", "close")
+    timed(judgments, "close", "close")
     timed(queue, "hand_out", "hand_out")
     timed(connection, "_commit", "commit")
     timed(annotators, "_work", "show")

@@ -24,7 +24,7 @@ from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E4
 from annotate.kinds import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Job, Judgment, Task, Unit  # noqa: E402
 from annotate.quality import audits  # noqa: E402
-from annotate.work import adjudication, judging, queue, routing  # noqa: E402
+from annotate.work import adjudication, judgments, queue, routing  # noqa: E402
 from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voting import DETECTOR_NAMES, agreed_label, unanimous  # noqa: E402
@@ -99,9 +99,9 @@ def work(task: Task, crew: Crew, adjudicators: Sequence[str] = ADJUDICATORS[:1])
             while lease := queue.take(annotator, task):
                 answer = crew.says(reader, lease, routes.labels[lease.queue])
                 if answer:
-                    judging.judge(annotator, lease.pk, answer)
+                    judgments.judge(annotator, lease.pk, answer)
                 else:
-                    judging.skip(annotator, lease.pk)
+                    judgments.skip(annotator, lease.pk)
         if not task.units.filter(stage=stages.QUEUED).exists():
             for name, adjudicator in deciding.items():
                 for unit in adjudication.to_adjudicate(task, adjudicator):

@@ -16,7 +16,7 @@ from django.contrib.auth.models import User  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.models import Judgment, Lease, Task  # noqa: E402
 from annotate.quality import honeypots  # noqa: E402
-from annotate.work import pausing  # noqa: E402
+from annotate.work import interventions  # noqa: E402
 
 MANAGER = "manager"
 REASON = "paused for too many wrong known answers"
@@ -29,7 +29,7 @@ def void_paused(task: Task) -> dict[str, int]:
     for pause in task.pauses.filter(lifted_at=None).select_related("annotator__user").order_by("pk"):
         if Judgment.objects.filter(unit__task=task, annotator=pause.annotator, kind="answer", voided_at=None).exists():
             name = pause.annotator.user.username
-            found[name] = pausing.void(pause.annotator, task, by=manager, reason=REASON).reopened
+            found[name] = interventions.void(pause.annotator, task, by=manager, reason=REASON).reopened
     return found
 
 

@@ -16,8 +16,8 @@ from django.db import OperationalError, connection  # noqa: E402
 from annotate.actions.commands import call_command  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Task  # noqa: E402
-from annotate.work import judging, queue  # noqa: E402
-from annotate.work.entering import add_units  # noqa: E402
+from annotate.work import judgments, queue  # noqa: E402
+from annotate.work.unit_entry import add_units  # noqa: E402
 from corpora.models import Corpus, Draw, Item  # noqa: E402
 
 UNITS = 20_000
@@ -75,7 +75,7 @@ class Run:
                 lease = self.timed(queue.take, annotator, task)
                 if lease is None:
                     continue
-                answered = self.timed(judging.judge, annotator, lease.pk, Answer("de"))
+                answered = self.timed(judgments.judge, annotator, lease.pk, Answer("de"))
                 if answered and time.monotonic() < self.end:
                     with self.lock:
                         self.answers += 1

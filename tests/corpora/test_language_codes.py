@@ -6,8 +6,8 @@ import pytest
 
 from annotate.actions.commands import call_command
 from annotate.actions.import_judgments import import_judgments
-from annotate.work.languages import unknown_code
 from annotate.work.people_file import read_table
+from annotate.work.routes import unknown_code
 from corpora.core.language_codes import code_of, hint
 from corpora.predictions.prediction_rows import read_predictions
 from tests.corpora.on_disk import posts

@@ -19,12 +19,12 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
 from annotate.pages import action_forms
 from annotate.quality.qualification import next_question
-from annotate.work import accounts, flagging, jobs, notes
+from annotate.work import accounts, flags, jobs, notes
+from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle
-from annotate.work.judging import judge, skip
-from annotate.work.pausing import pause
+from annotate.work.interventions import pause
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting
-from annotate.work.personal import ask_for_language
 from annotate.work.queue import take, take_sheet
 from tests.annotate.access.addresses import NEW_PASSWORD, OF_A_TASK, QUERIES, WHO
 from tests.annotate.acts import answer, begin
@@ -50,8 +50,8 @@ class World:
         AuthToken.objects.create(ann.user)
         lease = take(ann, task)
         with acting(ann, task.name) as permit:
-            asked = flagging.flag(permit, lease.pk, "question", "A question of Ann's?").flag
-        flagging.reply(asked.pk, "A reply to Ann.", by=manager)
+            asked = flags.flag(permit, lease.pk, "question", "A question of Ann's?").flag
+        flags.reply(asked.pk, "A reply to Ann.", by=manager)
         note = notes.write(task, "A note to those who read German.", by=manager, language="de")
         asking = make_task([DISPUTED] * 3, name="asking", asked="de")
         on_sheet = take_sheet(ann, asking)

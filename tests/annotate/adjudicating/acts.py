@@ -2,7 +2,7 @@
 
 from annotate.kinds import Answer
 from annotate.work.adjudication import to_adjudicate
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
 
 LIST = "/tasks/task/adjudication/"

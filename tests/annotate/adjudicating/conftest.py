@@ -5,7 +5,7 @@ import pytest
 from annotate.kinds import Answer
 from annotate.work import adjudication
 from annotate.work.adjudication import UNANSWERED, settle, to_adjudicate
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.adjudicating.acts import say
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -16,7 +16,7 @@ from annotate.work.adjudication import (
     to_adjudicate,
     unsettle,
 )
-from annotate.work.judging import skip
+from annotate.work.judgments import skip
 from annotate.work.queue import take
 from tests.annotate.adjudicating.acts import LIST, positions
 from tests.annotate.conftest import DISPUTED

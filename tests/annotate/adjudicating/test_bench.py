@@ -7,11 +7,10 @@ from django.urls import reverse
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.adjudication import discard, settle
-from annotate.work.judging import judge, skip
-from annotate.work.pausing import pause
+from annotate.work.adjudication import discard, of_one_text, settle
+from annotate.work.interventions import pause
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
-from annotate.work.together import of_one_text
 from tests.annotate.acts import NO_CHECKS
 from tests.annotate.adjudicating.acts import LIST, where
 from tests.annotate.conftest import DISPUTED

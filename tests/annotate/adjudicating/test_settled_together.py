@@ -6,11 +6,10 @@ from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work import consenting
-from annotate.work.adjudication import AGREEING, BLIND, settle, to_adjudicate
-from annotate.work.judging import judge, skip
+from annotate.work import interventions
+from annotate.work.adjudication import AGREEING, BLIND, agreed, settle, settle_together, to_adjudicate
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
-from annotate.work.together import agreed, settle_together
 from tests.annotate.adjudicating.acts import LIST, positions, where
 from tests.annotate.conftest import DISPUTED
 
@@ -117,7 +116,7 @@ def test_work_that_may_hurt_is_looked_at_one_by_one(make_records_task, person, a
     task = make_records_task("toxic_pairs", 1, skip_limit=1, on_conflict="ADJUDICATION")
     ann, bea = person("ann", "en"), person("bea", "en")
     for someone in (ann, bea, ada):
-        consenting.agree(someone, task.name)
+        interventions.agree(someone, task.name)
     judge(ann, take(ann, task).pk, Answer("toxic"))
     skip(bea, take(bea, task).pk)
     assert positions(task, ada, "", AGREEING) == [1]

@@ -5,7 +5,7 @@ import pytest
 from annotate.kinds import Answer
 from annotate.work import accounts
 from annotate.work.adjudication import settle
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 

@@ -10,7 +10,7 @@ from django.urls import reverse
 from annotate.actions.commands import call_command
 from annotate.core.refusals import NotFound
 from annotate.models import Annotator, Qualification, Task
-from annotate.work import accounts, pausing
+from annotate.work import accounts, interventions
 from tests.annotate.admin.desk import address
 from tests.annotate.conftest import DISPUTED, make_person, records_task_maker, task_maker
 
@@ -50,7 +50,7 @@ def lock(who):
 
 
 def halt(who):
-    pausing.pause(who, Task.objects.get(name="task"), by=None, reason="asleep")
+    interventions.pause(who, Task.objects.get(name="task"), by=None, reason="asleep")
 
 
 def nothing(who):

@@ -12,7 +12,7 @@ from annotate.core.intervals import jeffreys
 from annotate.kinds import Answer
 from annotate.models import Task, Transition, Unit
 from annotate.work.adjudication import settle
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Draw
 from tests.annotate.admin.desk import address, page

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 
 ROOT = Path(__file__).resolve().parents[3]

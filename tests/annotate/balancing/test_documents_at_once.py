@@ -7,7 +7,7 @@ import pytest
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality.classes import standing
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.balancing.acts import opened
 from tests.annotate.balancing.test_documents_by_people import (  # noqa: F401 - fixtures

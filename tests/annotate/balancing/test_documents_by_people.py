@@ -13,7 +13,7 @@ from annotate.evaluation.evaluate import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality.classes import standing
-from annotate.work.judging import judge, undo
+from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir
 from tests.annotate.balancing.acts import (

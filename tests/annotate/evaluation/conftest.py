@@ -8,7 +8,7 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.evaluation.figures import KIND, VOTER, written
 from tests.annotate.gold_folders import World

@@ -14,7 +14,7 @@ from annotate.evaluation.uniform import Uniform, share
 from annotate.kinds import Answer
 from annotate.reports.writing import as_text
 from annotate.work.adjudication import settle, to_adjudicate
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.evaluation.figures import accuracy as accuracy_in

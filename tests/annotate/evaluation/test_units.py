@@ -19,7 +19,7 @@ from annotate.goldsets.manifest import manifest_of
 from annotate.kinds import Answer
 from annotate.kinds.forms.grades import Measures
 from annotate.models import Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.evaluation.figures import KIND, figures, refusal, rows_of, written
 

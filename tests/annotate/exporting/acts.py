@@ -7,7 +7,7 @@ from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.storage.layout import Manifest, Part, corpora_dir, write_manifest
 from tests.annotate.acts import open_task

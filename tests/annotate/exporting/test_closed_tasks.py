@@ -15,8 +15,8 @@ from annotate.goldsets.writing import export
 from annotate.kinds import Answer
 from annotate.quality.decoys import known_units
 from annotate.work.adjudication import settle
-from annotate.work.closing import close, reopen
-from annotate.work.judging import judge, skip
+from annotate.work.closure import close, reopen
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from annotate.work.routing import reroute
 from tests.annotate.conftest import DISPUTED

@@ -23,11 +23,11 @@ from annotate.goldsets.writing import TALLIES, Counts, export
 from annotate.kinds import KINDS, Answer, language
 from annotate.models import Unit
 from annotate.work.adjudication import settle
-from annotate.work.closing import close
-from annotate.work.judging import judge
-from annotate.work.moving import move
-from annotate.work.opening import extend_task
+from annotate.work.closure import close
+from annotate.work.judgments import judge
+from annotate.work.moves import move
 from annotate.work.queue import take
+from annotate.work.task_opening import extend_task
 from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.acts import open_task
 from tests.annotate.conftest import AGREED, DISPUTED

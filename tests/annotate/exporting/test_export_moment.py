@@ -10,7 +10,7 @@ from annotate.goldsets import writing
 from annotate.goldsets.writing import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.exporting.acts import no_file_longer_than, with_manifest

@@ -3,7 +3,7 @@
 from typing import NamedTuple
 
 from annotate.kinds import Answer
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 
 MISSED = 0.3  # the chance of each gold concept to be left out
 ADDED = 0.2  # the chance of each chosen concept to bring along another, drawn from all that are not gold

@@ -9,7 +9,7 @@ from annotate.kinds import Answer
 from annotate.quality import agreement
 from annotate.quality.agreement import MOST_LABELS, fitted, report, second_opinions
 from annotate.quality.agreement_report import doubts
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.models import Concept
 from tests.annotate.labelling.acts import begun, command

@@ -9,7 +9,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Suggestion
 from annotate.quality import suggestions
 from annotate.quality.suggestions import is_blind, shown_to
-from annotate.work.judging import judge, undo
+from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from tests.annotate.exporting.told import json_lines
 from tests.annotate.labelling.acts import begun

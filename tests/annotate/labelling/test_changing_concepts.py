@@ -10,7 +10,7 @@ from django.utils import timezone
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Change, Judgment
-from annotate.work.changing import change
+from annotate.work.answer_changes import change
 from tests.annotate.labelling.acts import choose, task_of
 
 pytestmark = pytest.mark.usefixtures("corpus", "suggestions_for_all")

@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.models import ChosenConcept, Judgment, Unit
-from annotate.work.judging import LONGEST
+from annotate.work.judgments import LONGEST
 from corpora.models import Concept
 from tests.annotate.labelling.acts import ROOT, begun, choose, task_of
 from tests.annotate.programs import Program

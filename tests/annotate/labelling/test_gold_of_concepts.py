@@ -11,7 +11,7 @@ from annotate.models import GoldAnswer, Task
 from annotate.quality import honeypots
 from annotate.quality.pauses import running
 from annotate.quality.qualification import next_question
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import begin

@@ -7,7 +7,7 @@ import pytest
 
 from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
 from annotate.quality import suggestions
-from annotate.work.judging import undo
+from annotate.work.judgments import undo
 from annotate.work.queue import take
 from corpora.models import Concept, Label
 from tests.annotate.labelling.acts import begun, choose

@@ -13,7 +13,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import ChosenConcept, Suggestion, Task
 from annotate.work import adjudication
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.models import Concept, Vocabulary
 from tests.annotate.labelling.acts import EUROVOC, ROOT, begun, choose, command, import_acts, opened, task_of

@@ -9,7 +9,7 @@ from annotate.actions.commands import call_command
 from annotate.models import Judgment, Suggestion, Task
 from annotate.quality import suggestions
 from annotate.quality.suggestions import suggested
-from annotate.work.suggesting import DEPTH
+from annotate.work.task_opening import DEPTH
 from corpora.models import Concept
 from corpora.predictions.rankings import ranked_for
 from tests.annotate.labelling.acts import command, opened, task_of

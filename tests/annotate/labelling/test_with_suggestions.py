@@ -9,7 +9,7 @@ from annotate.kinds import Answer
 from annotate.quality import suggestions
 from annotate.quality.suggestions import shown_to, suggested
 from annotate.quality.with_suggestions import FIRST, report
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.labelling.acts import command, import_acts, import_eurovoc, task_of
 

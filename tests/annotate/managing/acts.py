@@ -5,7 +5,7 @@ import re
 
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 
 # A task whose people take a test.

@@ -12,7 +12,7 @@ from django.utils import timezone
 from annotate.models import Annotator
 from annotate.pages import account_administration as pages
 from annotate.work import accounts
-from annotate.work.languages import unknown_code
+from annotate.work.routes import unknown_code
 from tests.annotate.managing.acts import words
 
 ACCOUNTS, NEW = "/manage/accounts/", "/manage/accounts/new/"

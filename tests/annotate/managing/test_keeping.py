@@ -8,7 +8,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.figures import figure_cache
 from annotate.kinds import Answer
 from annotate.pages import task_reports
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.together import HANGS

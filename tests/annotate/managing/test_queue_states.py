@@ -9,8 +9,8 @@ from annotate.figures.queue_states import queue_states, queue_states_of
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Task
 from annotate.work.adjudication import settle
-from annotate.work.judging import skip
-from annotate.work.pausing import pause
+from annotate.work.interventions import pause
+from annotate.work.judgments import skip
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.managing.acts import TESTED, by, work

@@ -5,7 +5,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 
 from annotate.models import LanguageRoute
-from annotate.work.languages import unknown_code
+from annotate.work.routes import unknown_code
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.managing.acts import words
 

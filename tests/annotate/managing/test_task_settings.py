@@ -11,7 +11,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.kinds.options import OPTIONS
 from annotate.models import Job, Task
 from annotate.work import task_settings
-from annotate.work.languages import unknown_code
+from annotate.work.routes import unknown_code
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.managing.acts import words
 

@@ -2,7 +2,7 @@
 
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 
 WATCHED = {"gold_share": 0.5, "redundancy": 3}

@@ -11,9 +11,9 @@ from annotate.core.refusals import Paused
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Pause, Transition, Unit
 from annotate.quality.pauses import running
-from annotate.work import pausing, queue
-from annotate.work.judging import judge
-from annotate.work.pausing import Voided, void
+from annotate.work import interventions, queue
+from annotate.work.interventions import Voided, void
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.pausing.answering import YES, live, work, wrong
@@ -64,7 +64,7 @@ def test_voiding_and_a_sheet_that_takes_the_same_posts_do_not_wait_for_one_anoth
         until(lambda: ann_has_leases.is_set() or waiting_for_locks())
         return lease(unit, permit, **how)
 
-    monkeypatch.setattr(pausing, "close_others", closed)
+    monkeypatch.setattr(interventions, "close_others", closed)
     monkeypatch.setattr(queue, "lease_locked", leased)
 
     def voiding():

@@ -11,8 +11,8 @@ from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition,
 from annotate.quality.honeypots import known
 from annotate.quality.pauses import running, score
 from annotate.work.adjudication import settle
-from annotate.work.judging import judge, skip, undo
-from annotate.work.pausing import Voided, lift, void, would_void
+from annotate.work.interventions import Voided, lift, void, would_void
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED

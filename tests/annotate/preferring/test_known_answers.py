@@ -13,7 +13,7 @@ from annotate.models import Judgment, Side, Task, TrialAnswer
 from annotate.quality import honeypots
 from annotate.quality.qualification import next_question
 from annotate.quality.sides import sides_of, sides_of_question
-from annotate.work.judging import judge
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import answer, begin

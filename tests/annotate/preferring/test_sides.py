@@ -14,7 +14,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, Judgment, Lease, Side, Task
 from annotate.quality.sides import drawn, sides_of
 from annotate.work import adjudication
-from annotate.work.judging import judge, skip, undo
+from annotate.work.judgments import judge, skip, undo
 from annotate.work.queue import release, take
 from tests.annotate.preferring.comparing import MARKS, open_comparison
 

@@ -7,7 +7,7 @@ import pytest
 from annotate.models import TrialAnswer
 from annotate.quality.guidelines import new_version
 from annotate.quality.qualification import grant, next_question
-from annotate.work.pausing import pause
+from annotate.work.interventions import pause
 from tests.annotate.acts import begin, state
 from tests.annotate.qualifying.pages import HTMX, PATH, practised, says, words
 from tests.annotate.qualifying.trials import go_through

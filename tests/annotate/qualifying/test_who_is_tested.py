@@ -11,7 +11,7 @@ from annotate.core.refusals import (
 )
 from annotate.models import Qualification, Task, Trial
 from annotate.quality.qualification import grant, next_question
-from annotate.work.pausing import pause
+from annotate.work.interventions import pause
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin, state, states
 from tests.annotate.conftest import DISPUTED

@@ -1,7 +1,7 @@
 """Records that are hard on files, and people who answer them."""
 
 from annotate.kinds import Answer
-from annotate.work.judging import judge, skip
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.exporting.told import json_lines
 from tests.annotate.test_xglue import HARD

@@ -15,8 +15,8 @@ from annotate.models import Judgment
 from annotate.quality import agreement as agreeing
 from annotate.quality.guidelines import current
 from annotate.work.adjudication import discard
-from annotate.work.judging import judge, undo
-from annotate.work.pausing import void
+from annotate.work.interventions import void
+from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from annotate.work.routing import decide
 from tests.annotate.exporting.told import card_of, everything_in, files, json_lines, jsonlike

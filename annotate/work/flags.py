@@ -19,8 +19,8 @@ from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
 from annotate.models import Annotator, Flag, Guidelines, Lease, Unit
 from annotate.quality.guidelines import ENGLISH, current, new_version
-from annotate.work import judging
-from annotate.work.moving import move
+from annotate.work import judgments
+from annotate.work.moves import move
 from annotate.work.permit import Permit
 from annotate.work.queue import close
 
@@ -41,7 +41,7 @@ class Flagged:
     """closed: how the unit was handed on; None where it stays with the person."""
 
     flag: Flag
-    closed: judging.Closed | None = None
+    closed: judgments.Closed | None = None
 
 
 def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_seconds: float | None = None) -> Flagged:
@@ -54,7 +54,7 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
     if kind not in KINDS:
         raise InvalidAnswer(_("Say what you flag: disturbing, personal, broken or question."))
     if kind == Flag.DISTURBING:
-        closed = judging.close(permit, lease_id, None, active_seconds, is_disturbing=True)
+        closed = judgments.close(permit, lease_id, None, active_seconds, is_disturbing=True)
         said = closed.judgment
         return Flagged(_stored(said.lease_id, said.unit_id, permit.annotator, kind, words, said), closed)
     own = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)

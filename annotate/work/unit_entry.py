@@ -16,7 +16,7 @@ from annotate.kinds import Kind, preferences
 from annotate.kinds.preferences import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality.checks import choose_overlap
-from annotate.work.moving import begin, begin_with_people, begun
+from annotate.work.moves import begin, begin_with_people, begun
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import insert, listed, plain
 from corpora.models import Item, same

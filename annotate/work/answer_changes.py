@@ -21,8 +21,8 @@ from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFo
 from annotate.kinds import Answer
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Change, Judgment, Task, Unit
-from annotate.work.judging import check
-from annotate.work.moving import NO_ROW, move
+from annotate.work.judgments import check
+from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import acting, midnight
 from corpora.database.prepared import insert_one, update_one
 

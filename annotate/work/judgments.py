@@ -31,12 +31,11 @@ from annotate.kinds.labels import label_name
 from annotate.kinds.tongues import translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work import backlog
-from annotate.work.eligible import may_be_given
-from annotate.work.moving import NO_ROW, move, seen
+from annotate.work.eligible import is_over, may_be_given
+from annotate.work.moves import NO_ROW, move, seen
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
-from annotate.work.stand_ins import is_over
 from corpora.database import bulk_rows
 from corpora.database.prepared import insert_one, prepared, update_one
 

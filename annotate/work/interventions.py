@@ -5,19 +5,22 @@ The rule itself is in quality/pauses.py.
 """
 
 from collections import Counter, defaultdict
+from datetime import datetime
 from typing import NamedTuple
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models.functions import Greatest
 from django.utils import timezone
+from django.utils.translation import gettext as _
 
 from annotate.core import stages
-from annotate.core.refusals import InvalidAnswer
-from annotate.models import Annotator, Judgment, Lease, Pause, Task, Unit
+from annotate.core.refusals import InvalidAnswer, NotFound
+from annotate.models import Annotator, Consent, Judgment, Lease, Pause, Task, Unit
 from annotate.quality.honeypots import known
 from annotate.quality.pauses import fails, running, score, store
 from annotate.work.backlog import forget
-from annotate.work.permit import Permit, permit_of
+from annotate.work.permit import Permit, acting, permit_of
 from annotate.work.queue import close_others
 from annotate.work.routing import left_decides, reopen
 
@@ -165,3 +168,39 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
     _pause_or_note(annotator, task, by=by, reason=reason)
     forget(annotator, task)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)
+
+
+# --- Agreeing to work that may hurt, and taking that back. The permit says what follows from it.
+
+
+def agreed_at(annotator: Annotator, task: Task) -> datetime | None:
+    """When the annotator agreed to the work of a task; None if they have not, or have taken it back."""
+    return (
+        Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None).values_list("at", flat=True).first()
+    )
+
+
+def agree(annotator: Annotator, task: str) -> None:
+    """Agree to the work of a task, named by its name; doing it twice changes nothing. NotFound if nothing of it may
+    hurt.
+    """
+    with acting(annotator, task) as permit:
+        check_sensitive(permit.task)
+        Consent.objects.get_or_create(
+            annotator=annotator, task=permit.task, withdrawn_at=None, defaults={"at": timezone.now()}
+        )
+
+
+def withdraw(annotator: Annotator, task: str) -> None:
+    """Take it back, and give back what is open; what was answered stands. Doing it twice changes nothing."""
+    with acting(annotator, task) as permit:
+        check_sensitive(permit.task)
+        running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
+        # A clock that was set back has nobody withdraw before they agreed.
+        running.update(withdrawn_at=Greatest("at", timezone.now()))
+        close_others([], annotator, permit.task, "released")
+
+
+def check_sensitive(task: Task) -> None:
+    if not task.kind.sensitive:
+        raise NotFound(_("Nothing in this task asks for your agreement."))
