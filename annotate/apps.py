@@ -9,4 +9,4 @@ class AnnotateConfig(AppConfig):
         from annotate import controls
 
         controls.load()
-        from annotate.actions import database_settings  # noqa: F401 - registers its check
+        from annotate.actions import database  # noqa: F401 - registers its check

@@ -23,7 +23,7 @@ from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, 
 
 from corpora.system import DatabaseAway
 
-DONE, REFUSED, GONE, FAULT = 0, 1, 128 + signal.SIGPIPE, 70
+DONE, REFUSED, CALLED_WRONGLY, GONE, FAULT = 0, 1, 2, 128 + signal.SIGPIPE, 70
 STOPS = {signal.SIGINT: "Stopped by Ctrl-C", signal.SIGTERM: "Stopped by SIGTERM"}
 KEPT = "what was finished is kept, and the rest is undone; run the command again to go on."
 FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the quota is used up", errno.EFBIG: "the file grew too large"}

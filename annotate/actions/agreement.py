@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import Action, Outcome, task_named
+from annotate.actions.action import TASK, Action, Outcome, column, task_named
 from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
-from annotate.actions.options import TASK, column
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
 from annotate.quality import agreement, agreement_report

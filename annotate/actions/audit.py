@@ -4,9 +4,8 @@ contest agreement that failed, and how to have more of it read.
 
 from django.db import transaction
 
-from annotate.actions.action import Action, ActionError, Outcome, Values, task_named
+from annotate.actions.action import TASK, Action, ActionError, Outcome, Values, task_named
 from annotate.actions.opened import NOT_KEPT, lacking
-from annotate.actions.options import TASK
 from annotate.controls.audit import add_audits, contest_all
 from annotate.controls.rechecks import add_checks
 from annotate.core.option import Option, codes, flag, points, whole_number

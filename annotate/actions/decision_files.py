@@ -1,24 +1,42 @@
-"""An adjudicator's files: the list of what waits, to be filled in, and the decisions in it, row by row.
+"""An adjudicator's decisions from a file, by the operations of the page, and the list of what waits, to be filled in.
 
-What becomes of a decision is the matter of adjudicate.py, and of work/adjudication.py.
+Each decision is made as a whole or not at all, and stays when a later row is refused: run again, the file adds what is
+missing. Rights are checked by the operations alone; of units that are checked blind the list shows what the page shows.
 """
 
 import csv
 import io
 import json
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
+from typing import Any
 
-from annotate.actions.action import ActionError
+from django.conf import settings
+
+from annotate.actions.action import FORMAT, TASK, ActionError, Outcome, action, column, task_named
+from annotate.actions.judgment_files import list_rejects
+from annotate.core.option import Option, flag
+from annotate.core.refusals import Paused, Refusal
+from annotate.kinds.kind import Unsure
+from annotate.models import Annotator, Judgment, Task, Unit
+from annotate.reports.tables import Column, are, many, table
+from annotate.reports.terminal import as_lines
+from annotate.work import adjudication
 from annotate.work.judgment_import import Rejects
+from corpora.core.language_codes import code_of
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
+from corpora.core.voting import DETECTOR_NAMES
 from corpora.sources.compression import check_file, format_of
-from corpora.sources.headers import Columns
+from corpora.sources.headers import Columns, named_columns
 from corpora.sources.readers import read_rows
+from corpora.sources.rejects import REJECTED
 from corpora.sources.text import Fault
-from corpora.storage.layout import write_whole
+from corpora.storage.layout import digest_of, write_whole
+
+# --- Files
 
 # asked: the language that the question is about, where an item is asked about in several.
 # sure: that labels are meant of which the task asks whether they are.
@@ -124,3 +142,195 @@ def _in_lines(row: Mapping[str, str]) -> list[str]:
 
 
 WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {".csv": _csv, ".tsv": _tsv, ".jsonl": _jsonl}
+
+# What stands in place of a label for a unit that is to be left out of the gold set.
+DISCARD = "discard"
+SHOWN = 20  # rejected rows; the file that is named has all
+ASKED = 500  # ids in one statement
+
+
+@action(
+    "adjudicate",
+    "Take an adjudicator's decisions from a file: JSONL, CSV, TSV or Parquet with the columns id (the item's), label "
+    f"(or {DISCARD}), reason (how they know) and, if there is one, comment; asked says which language is meant where a "
+    "post is asked about with several; yes in sure says that a concept and a broader one are both meant. The rules are "
+    "those of the page: nobody decides what they have judged, for example. A row that cannot be taken is listed with "
+    "its line and the reason, and the others are taken, with the exit status 3; run again, the file adds what is "
+    "missing. With --list or --out, tell what waits, as the page does.",
+    TASK,
+    Option("file", Path, argument=True, shown="FILE", help="the decisions; without it, see --list and --out"),
+    Option("as", required=True, shown="NAME", help="the user name of the adjudicator who decides"),
+    Option("list", flag, False, help="show what waits for this adjudicator"),
+    Option("out", Path, shown="FILE", help="write what waits there (.csv, .tsv or .jsonl), to be filled in"),
+    column(COLUMNS, "label=language"),
+    FORMAT,
+)
+def adjudicate_action(values, progress) -> Outcome:
+    task, annotator = task_named(values["task"]), _adjudicator(values["as"])
+    file, asks = values["file"], values["list"] or values["out"]
+    if bool(file) == bool(asks):
+        raise ActionError(
+            "Name either a FILE of decisions, or, with --list or --out FILE, ask for what waits to be decided."
+        )
+    if task.kind.form.SIDED:
+        raise ActionError(
+            f"{task.name} asks about two sets side by side, which a file does not show; decide on its pages or by the "
+            "API."
+        )
+    if asks:
+        return _listed(task, annotator, values["out"])
+    return _decided(task, annotator, file, named_columns(values["column"], COLUMNS), values["format"], progress)
+
+
+def _adjudicator(name: str) -> Annotator:
+    found = Annotator.objects.filter(user__username=name).select_related("user").first()
+    if found is None or not found.user.is_active:
+        other = Annotator.objects.filter(user__username__iexact=name, user__is_active=True).first()
+        hint = f"did you mean {other.user.username}?" if other else "give the user name of one."
+        raise ActionError(f"There is no annotator {name!r}, or the account is locked; {hint}")
+    if not found.adjudicates:
+        raise ActionError(
+            f"{name} is no adjudicator; say so in the column adjudicates of a file for add_annotators, or on the page "
+            "Accounts."
+        )
+    return found
+
+
+# --- what waits
+
+
+def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
+    rows = list(map(_row, adjudication.told(adjudication.to_adjudicate(task, annotator), annotator)))
+    noun = task.kind.noun
+    counted = f"Task {task.name}: {many(len(rows), noun)} to be decided by {annotator}."
+    others = adjudication.for_others(task, annotator)
+    warned = [f"{many(others, noun)} more must be decided by somebody else: {annotator} has judged them."]
+    if out:
+        write_waiting(rows, list(_heads(task)), out)
+        counted += f" Written to {out}: fill in label (or {DISCARD}) and reason, and give the file to adjudicate."
+        said = [counted]
+    else:
+        # The votes are long, and the candidates say in short what they come to.
+        shown = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
+        heads = [Column(head, head) for head in shown]
+        said = [as_lines(table(noun, heads, rows)), counted] if rows else [counted]
+    return Outcome(said, warned if others else [], {"waiting": rows, "for_others": others})
+
+
+def _heads(task: Task) -> Iterable[str]:
+    *columns, sure = COLUMNS[2:]
+    return (
+        *("id", "asked", "text", "blind", "votes", *task.kind.pages.list_heads, *columns),
+        *([sure] if task.kind.asks_if_sure else []),
+    )
+
+
+def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
+    unit, cells = told
+    task, item = unit.task, unit.item
+    votes = "; ".join(
+        f"{detector}: {', '.join(f'{code} {score:.2f}' for code, score in item.votes[detector])}"
+        for detector in DETECTOR_NAMES
+        if detector in item.votes  # records have none
+    )
+    known = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}
+    heads = task.kind.pages.list_heads
+    known |= {"blind": "yes"} if unit.blind else {"votes": votes, **dict(zip(heads, cells, strict=True))}
+    return {head: known.get(head, "") for head in _heads(task)}
+
+
+# --- decisions
+
+
+def _decided(
+    task: Task, annotator: Annotator, file: Path, columns: dict[str, str], format: str | None, progress
+) -> Outcome:
+    rejects: Rejects = {}
+    rows = list(read_decisions(file, columns, format, rejects, task.labels))
+    made = [row for row in rows if row.label]
+    units = _units(task, {row.key for row in made})
+    before = set(adjudication.decisions(annotator, task).values_list("pk", flat=True))
+    first: dict[int, Decision] = {}
+    decided: list[Judgment] = []
+    progress.begin(len(made), task.kind.noun)
+    for row in made:
+        try:
+            unit = _unit(task, row, units)
+            if first.setdefault(unit.pk, row) is row:
+                decided.append(_decide(task, annotator, row, unit))
+            elif said(row) != said(first[unit.pk]):
+                raise Refusal(f"Line {first[unit.pk].line:,} decides on {row.key} in another way; keep one of them.")
+        except Paused:
+            raise  # is of the person, and so of all rows
+        except Refusal as refusal:
+            asks = " In a file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
+            rejects[row.line] = f"{refusal}{asks}"
+        progress.advance(1)
+    return _told(task, annotator, file, decided, before, rejects, len(rows) - len(made))
+
+
+said = attrgetter("label", "reason", "comment")
+
+
+def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
+    """The id of an item -> the language that is asked about -> the unit."""
+    found: dict[str, dict[str, Unit]] = {}
+    listed = sorted(keys)
+    for start in range(0, len(listed), ASKED):
+        for unit in task.units.filter(item__key__in=listed[start : start + ASKED]).select_related("item"):
+            found.setdefault(unit.item.key, {})[unit.asked] = unit
+    return found
+
+
+def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
+    """Refusal where the task has none, or several of which one is to be named."""
+    there = units.get(row.key, {})
+    unit = there.get(row.asked) or (next(iter(there.values())) if len(there) == 1 and not row.asked else None)
+    if unit is None:
+        raise Refusal(_not_there(task, row, there))
+    return unit
+
+
+def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judgment:
+    if row.label == DISCARD and DISCARD not in task.labels:
+        return adjudication.discard(annotator, unit.pk, row.reason, row.comment)
+    label = row.label
+    if task.kind.labels_are_languages and label not in task.labels:
+        label = code_of(label) or label
+    answer = adjudication.read_decision(task.kind, [label], row.reason, row.comment, is_sure=row.is_sure)
+    return adjudication.settle(annotator, unit.pk, answer)
+
+
+def _not_there(task: Task, row: Decision, there: Iterable[str]) -> str:
+    if not there:
+        return f"The task has no {task.kind.noun} with the id {row.key}."
+    asked = ", ".join(sorted(filter(None, there)))
+    if not asked:
+        return f"{row.key} is not asked about one language; leave the column asked empty."
+    return f"{row.key} is asked about with: {asked}. Say in the column asked which of them is meant."
+
+
+def _told(
+    task: Task, annotator: Annotator, file: Path, decided: list[Judgment], before: set[int], rejects: Rejects, left: int
+) -> Outcome:
+    listed = settings.DATA_DIR / "decisions" / task.name / f"{digest_of(file)[:16]}.rejects.jsonl"
+    list_rejects(rejects, file, listed)
+    rows = [{"line": line, "reason": reason} for line, reason in sorted(rejects.items())]
+    refused = [f"Line {row['line']:,}: {row['reason']}" for row in rows[:SHOWN]]
+    new = [judgment for judgment in decided if judgment.pk not in before]
+    counts: dict[str, Any] = {
+        "settled": sum(judgment.kind == Judgment.SETTLE for judgment in new),
+        "discarded": sum(judgment.kind == Judgment.DISCARD for judgment in new),
+        "already": len(decided) - len(new),
+        "open": left,
+    }
+    told = (
+        f"Task {task.name}: {annotator} settled {counts['settled']:,} and discarded {counts['discarded']:,}; "
+        f"{are(counts['already'], 'was', 'were')} decided so already, {are(left, 'has', 'have')} no label yet, "
+        f"{are(len(rejects), 'was', 'were')} rejected"
+    )
+    if rejects and not decided:
+        rejected = "1 row was" if len(rejects) == 1 else f"{len(rejects):,} rows were"
+        told = f"Nothing of {file} was decided; {rejected} rejected"
+    said = [told + (f", listed in {listed}." if rejects else ".")]
+    return Outcome(said, refused, counts | {"rejects": rows}, REJECTED if rejects else 0)

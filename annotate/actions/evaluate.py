@@ -3,8 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from annotate.actions.action import Action, Outcome
-from annotate.actions.options import FORMAT, MAP, column
+from annotate.actions.action import FORMAT, MAP, Action, Outcome, column
 from annotate.core.option import Option, flag, number, points, share, whole_number
 from annotate.core.splits import SPLITS, TEST
 from annotate.evaluation.evaluate import evaluate, write_report

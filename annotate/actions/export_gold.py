@@ -2,9 +2,8 @@
 
 from pathlib import Path
 
-from annotate.actions.action import Action, Outcome, task_named
+from annotate.actions.action import TASK, Action, Outcome, task_named
 from annotate.actions.opened import lacking
-from annotate.actions.options import TASK
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
 from annotate.figures import overview_report, task_overview

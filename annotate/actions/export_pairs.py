@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from annotate.actions.action import Action, ActionError, Outcome
-from annotate.actions.options import CORPUS
+from annotate.actions.action import CORPUS, Action, ActionError, Outcome
 from annotate.core.option import Option, sizes, whole_number
 from annotate.goldsets.pairs import PairsError, Responses, Struck, export_pairs, read_struck
 from annotate.reports.tables import many

@@ -5,8 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import Action, ActionError, Outcome
-from annotate.actions.options import (
+from annotate.actions.action import (
     CORPUS,
     FORMAT,
     LANGUAGES,
@@ -15,6 +14,9 @@ from annotate.actions.options import (
     MAX_REJECTS,
     SOURCE,
     TEXT_MAY_LEAVE,
+    Action,
+    ActionError,
+    Outcome,
     column,
     size_of,
 )

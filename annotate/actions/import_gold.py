@@ -3,8 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import Action, Outcome
-from annotate.actions.options import FILE, MAX_REJECTS
+from annotate.actions.action import FILE, MAX_REJECTS, Action, Outcome
 from annotate.core.option import Option
 from annotate.goldsets.importing import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.manifest import GoldSetError

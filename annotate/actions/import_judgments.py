@@ -11,7 +11,7 @@ from django.conf import settings
 from django.core.validators import slug_re
 from django.db import transaction
 
-from annotate.actions.action import Action, Outcome
+from annotate.actions.action import FILE, FORMAT, LANGUAGES, MAX_REJECTS, Action, Outcome, column, size_of
 from annotate.actions.judgment_files import (
     COLUMNS,
     LONGEST,
@@ -24,7 +24,6 @@ from annotate.actions.judgment_files import (
     of_pairs,
     read_judgments,
 )
-from annotate.actions.options import FILE, FORMAT, LANGUAGES, MAX_REJECTS, column, size_of
 from annotate.core import stages
 from annotate.core.option import Option, flag, words
 from annotate.kinds.forms.pair import TIE

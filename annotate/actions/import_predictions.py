@@ -1,7 +1,6 @@
 """import_predictions: what a classifier says of a corpus's posts, as a predictor."""
 
-from annotate.actions.action import Action, ActionError, Outcome
-from annotate.actions.options import CORPUS, FILE, FORMAT, LANGUAGES, MAP, column, size_of
+from annotate.actions.action import CORPUS, FILE, FORMAT, LANGUAGES, MAP, Action, ActionError, Outcome, column, size_of
 from annotate.core.option import Option, flag
 from annotate.reports.tables import many
 from corpora.core import listed

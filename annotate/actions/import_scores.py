@@ -2,8 +2,7 @@
 
 from dataclasses import asdict
 
-from annotate.actions.action import Action, Outcome
-from annotate.actions.options import CORPUS, FILE, FORMAT, column, size_of
+from annotate.actions.action import CORPUS, FILE, FORMAT, Action, Outcome, column, size_of
 from annotate.core.option import Option, share
 from annotate.reports.tables import are, many
 from corpora.core import listed

@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from annotate.actions.action import Action, Outcome
-from annotate.actions.options import (
+from annotate.actions.action import (
     CORPUS,
     FORMAT,
     LICENCE,
@@ -11,6 +10,8 @@ from annotate.actions.options import (
     MAX_REJECTS,
     SOURCE,
     TEXT_MAY_LEAVE,
+    Action,
+    Outcome,
     column,
     size_of,
 )

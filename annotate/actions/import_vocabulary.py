@@ -4,8 +4,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
-from annotate.actions.action import Action, Outcome
-from annotate.actions.options import THE_FILE, size_of
+from annotate.actions.action import THE_FILE, Action, Outcome, size_of
 from annotate.core.option import Option, flag
 from annotate.reports.tables import are, many
 from corpora.core import NAMED, listed

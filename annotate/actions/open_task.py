@@ -10,8 +10,7 @@ from pathlib import Path
 from django.db import transaction
 
 from annotate.actions import opened
-from annotate.actions.action import Action, ActionError, Outcome, Values
-from annotate.actions.options import column
+from annotate.actions.action import Action, ActionError, Outcome, Values, column
 from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, flag, whole_number
 from annotate.kinds import KINDS, Kind, declared

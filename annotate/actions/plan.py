@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from annotate.actions.action import Action, ActionError, Outcome
-from annotate.actions.options import CORPUS
+from annotate.actions.action import CORPUS, Action, ActionError, Outcome
 from annotate.core.false_yes import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
 from annotate.figures import draw_plan, plan_report

@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from annotate.actions.action import Action, Outcome, task_named
-from annotate.actions.options import TASK
+from annotate.actions.action import TASK, Action, Outcome, task_named
 from annotate.models import Annotator
 from annotate.quality import preference_report, preferences
 from annotate.quality.preferences import NoPreferences

@@ -10,10 +10,9 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q
 
-from annotate.actions import corpora as listing
-from annotate.actions.action import Action, Outcome
-from annotate.actions.database_settings import harmful_settings
-from annotate.actions.options import assumed
+from annotate.actions import listings
+from annotate.actions.action import Action, Outcome, assumed
+from annotate.actions.database import harmful_settings
 from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
 from annotate.figures.task_overview import Standing, standing
@@ -145,7 +144,7 @@ def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int])
     said = []
     if not people["managers"]:
         said.append("Make an account for the manager: `assay add_manager NAME`.")
-    said += listing.todo(found) if found else [listing.NONE]
+    said += listings.todo(found) if found else [listings.NO_CORPORA]
     if not people["annotators"]:
         said.append("Nobody is there to annotate: `assay add_annotators FILE`.")
     unseconded = [row["name"] for row in stands.tasks if row["unseconded"]]

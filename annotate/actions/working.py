@@ -23,7 +23,7 @@ from django.core.serializers.json import DjangoJSONEncoder
 from django.db import InterfaceError, OperationalError, close_old_connections
 
 from annotate.actions.action import Action, ActionError, Outcome, Progress, Values
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag
 from annotate.models import Job, Task
 from annotate.work import jobs

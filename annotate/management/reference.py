@@ -17,8 +17,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from drf_spectacular.generators import SchemaGenerator
 
+from annotate.actions.action import address
 from annotate.actions.commands import ActionCommand, command_named, value_of
-from annotate.actions.options import address
+from annotate.actions.registry import COMMANDS
 from annotate.core import refusals
 from annotate.core.option import (
     Option,
@@ -42,7 +43,6 @@ from annotate.goldsets.concepts import CHOSEN, SUPPORT
 from annotate.kinds import KINDS, files, parts
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import OTHER_CODES, status_of
-from annotate.program import COMMANDS
 
 BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"
 PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)
@@ -202,7 +202,7 @@ def _told(given: Given) -> str:
 
 def command_list() -> str:
     lists = (
-        (f"**{group}**", "\n".join(f"- [{name}](#{name}): {does}" for name, does in commands.items()))
+        (f"**{group}**", "\n".join(f"- [{name}](#{name}): {does}" for name, (_, does) in commands.items()))
         for group, commands in COMMANDS.items()
     )
     return "\n\n".join(part for each in lists for part in each)

@@ -6,7 +6,7 @@ from typing import Any
 
 from annotate import models
 from annotate.actions.action import Action, Cancelled, Outcome, Progress, task_named
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.figures import task_statistics
 from annotate.notebook.asking import apart, database, told

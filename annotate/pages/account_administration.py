@@ -18,9 +18,8 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotate.actions import mail
 from annotate.actions.action import ActionError
-from annotate.actions.add_manager import ACTION as ADD_MANAGER
+from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_words
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
 from annotate.models import Annotator
@@ -133,10 +132,10 @@ def _shown(request, made):
         for annotator, token in made
     ]
     # Not from the request: what it says of the host is its sender's to choose.
-    sent = mail.invitations(
+    sent = mail_invitations(
         (annotator.user, f"{settings.SITE}{reverse('invite', args=[token])}") for annotator, token in made if token
     )
-    return page(request, "invited", made=links, mailed=mail.told(sent), days=work.INVITE_DAYS)
+    return page(request, "invited", made=links, mailed=mail_words(sent), days=work.INVITE_DAYS)
 
 
 # --- one of them
@@ -254,10 +253,10 @@ def new_manager(request, _):
         return page(request, "new_manager")
     given = {"name": User.normalize_username(request.POST.get("name", "").strip())}
     try:
-        asked = [] if request.POST.get("sure") == given["name"] else ADD_MANAGER.foretell(given)
+        asked = [] if request.POST.get("sure") == given["name"] else add_manager_action.foretell(given)
         if asked:
             return page(request, "new_manager", name=given["name"], foretold=asked)
-        outcome = ADD_MANAGER.perform(given)
+        outcome = add_manager_action.perform(given)
     except ActionError as error:
         return page(request, "new_manager", name=given["name"], refusal=str(error), status=400)
     note(request, User.objects.get(username=given["name"]), "Made a manager.", ADDITION)

@@ -21,8 +21,8 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from annotate.actions.action import Action, ActionError
-from annotate.actions.named import by_name
 from annotate.actions.open_task import ASKED_HERE
+from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Job, Task

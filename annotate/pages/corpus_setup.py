@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from annotate.actions import working
 from annotate.actions.action import ActionError
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.models import Job, Task

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET
 
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.figures import annotator_statistics, forecast_report, progress_report, task_statistics
 from annotate.figures.figure_cache import BeingCountedError, figures, foretold
 from annotate.figures.people_report import everybody_table, timesheet_csv

@@ -19,7 +19,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.actions import working
 from annotate.actions.action import ActionError
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.actions.server_presence import is_watched
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task

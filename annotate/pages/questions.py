@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_POST
 
-from annotate.actions import mail
+from annotate.actions.user_accounts import FAILED, REFUSED, mail_reply
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures.figure_cache import forget
 from annotate.kinds.labels import label_name
@@ -96,7 +96,7 @@ def decide(request, flag):
 def _reply(request, flag):
     found = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
     messages.success(request, f"{found.annotator} finds the reply on their first page.")
-    if mail.reply(found) in (mail.FAILED, mail.REFUSED):
+    if mail_reply(found) in (FAILED, REFUSED):
         messages.warning(request, "The mail that tells them of it could not be sent. The reply stands all the same.")
 
 

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotate.actions import working
 from annotate.actions.action import ActionError
 from annotate.actions.audit import TOLD
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, whole_number, written
 from annotate.core.refusals import InvalidAnswer, Refusal, WrongStage

@@ -16,8 +16,8 @@ from django.views.decorators.http import require_GET, require_http_methods
 
 from annotate.actions import working
 from annotate.actions.action import ActionError
-from annotate.actions.named import by_name
 from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
+from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import forecast_report, plan_report
 from annotate.figures.draw_plan import stream_of, widths

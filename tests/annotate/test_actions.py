@@ -8,10 +8,10 @@ import shlex
 import pytest
 from django.core import management
 
-from annotate.actions import import_corpus, import_judgments, open_task, prelabel, reroute
+from annotate.actions import import_corpus, import_judgments, open_task
 from annotate.actions.action import Action, ActionError, Cancelled, Outcome, Progress
 from annotate.actions.commands import ActionCommand, call_command, command_named
-from annotate.actions.named import by_name
+from annotate.actions.registry import action_named, by_name
 from annotate.core import stages
 from annotate.core.option import Option, flag
 from annotate.management import commands
@@ -22,8 +22,8 @@ from tests.annotate.conftest import DISPUTED
 from tests.annotate.corpus import NAME
 
 ACTIONS = list(by_name().values())
-# What is no action of a manager: it serves, writes the documentation, or looks at a file as the pages do.
-OTHERS = {"serve", "work", "write_docs", "write_catalogs", "check_kind"}
+# Commands that are no actions of a manager.
+OTHERS = {"serve", "work", "write_docs", "write_catalogs"}
 
 
 class Recorded(Progress):
@@ -130,16 +130,16 @@ def test_a_prelabelling_that_is_cancelled_goes_on_where_it_was(data_dir, tmp_pat
         import_corpus.ACTION.perform({"corpus": "c", "files": [file], "licence": "CC0-1.0"})
     progress = Recorded(until=21)
     with pytest.raises(Cancelled):
-        prelabel.ACTION.perform({"corpus": "c", "processes": 1}, progress)
+        action_named("prelabel").perform({"corpus": "c", "processes": 1}, progress)
     assert (progress.total, progress.unit) == (40, "post")
     assert len(read_manifest("c").votes) == 1
-    assert prelabel.ACTION.perform({"corpus": "c", "processes": "1"}).data["posts"] == 40
+    assert action_named("prelabel").perform({"corpus": "c", "processes": "1"}).data["posts"] == 40
 
 
 def test_reroute_tells_a_page_what_it_did_in_sentences_and_numbers(make_task, person):
     make_task([DISPUTED])
     person("ann", "en")
-    outcome = reroute.ACTION.perform({"task": "task"})
+    outcome = action_named("reroute").perform({"task": "task"})
     assert outcome == Outcome(
         ["Sent on: 1 to readers of their next language, 0 to adjudication."],
         [],
@@ -152,13 +152,13 @@ def test_reroute_tells_a_page_what_it_did_in_sentences_and_numbers(make_task, pe
 @pytest.mark.parametrize(
     ("action", "given", "sentence"),
     [
-        (reroute.ACTION, {"task": "none"}, "There is no task 'none'; there is: none."),
-        (reroute.ACTION, {}, "task is needed."),
+        (action_named("reroute"), {"task": "none"}, "There is no task 'none'; there is: none."),
+        (action_named("reroute"), {}, "task is needed."),
         (open_task.ACTION, {"name": "t", "size": "many"}, "--size: 'many' is not a whole number."),
         (open_task.ACTION, {"name": "t", "size": 2.5}, "--size is 2.5; it must be a whole number."),
         (open_task.ACTION, {"name": "t", "corpus": "none", "seed": 1}, "--seed is 1; it must be a word."),
-        (prelabel.ACTION, {"corpus": "none"}, "There is no corpus 'none'"),
-        (prelabel.ACTION, {"corpus": "none", "k": "0"}, "--k is 0; it must be 1 or more."),
+        (action_named("prelabel"), {"corpus": "none"}, "There is no corpus 'none'"),
+        (action_named("prelabel"), {"corpus": "none", "k": "0"}, "--k is 0; it must be 1 or more."),
     ],
 )
 def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir, action, given, sentence):
@@ -169,14 +169,14 @@ def test_whatever_is_wrong_is_one_error_with_its_sentence(data_dir, action, give
 
 def test_what_an_action_does_not_know_is_a_mistake_of_the_program():
     with pytest.raises(TypeError, match="reroute has no option taks"):
-        reroute.ACTION.perform({"taks": "t"})
+        action_named("reroute").perform({"taks": "t"})
 
 
 # --- the commands
 
 
 def test_every_action_has_a_command_and_every_other_command_is_known():
-    assert {each.name for each in pkgutil.iter_modules(commands.__path__)} == {*OTHERS, "check_kind"}
+    assert {each.name for each in pkgutil.iter_modules(commands.__path__)} == OTHERS
     for action in ACTIONS:
         command = command_named(action.name)
         assert isinstance(command, ActionCommand)
@@ -194,7 +194,7 @@ def test_the_help_of_a_command_says_what_each_option_is(action):
 
 
 GIVEN = [
-    (reroute.ACTION, {"task": "t"}, "reroute t"),
+    (action_named("reroute"), {"task": "t"}, "reroute t"),
     (
         open_task.ACTION,
         {"name": "t", "corpus": "july", "seed": "2014", "size": 20000, "audit_share": "2%", "extend": False},

@@ -7,8 +7,8 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.action import ActionError, Cancelled, Progress
-from annotate.actions.adjudicate import ACTION
 from annotate.actions.commands import call_command
+from annotate.actions.decision_files import adjudicate_action
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment
@@ -48,7 +48,7 @@ def file(tmp_path):
 
 
 def run(**given):
-    return ACTION.perform({"task": "task", "as": "ada"} | given)
+    return adjudicate_action.perform({"task": "task", "as": "ada"} | given)
 
 
 def labels(task):
@@ -177,7 +177,7 @@ def test_cancelled_in_the_middle_what_is_decided_stays(skipped, ada, file):
 
     path = file("id,label,reason\na,de,known\nb,de,known\n")
     with pytest.raises(Cancelled):
-        ACTION.perform({"task": "task", "as": "ada", "file": path}, Once())
+        adjudicate_action.perform({"task": "task", "as": "ada", "file": path}, Once())
     assert labels(skipped) == {"a": (stages.LABELLED, "de"), "b": WAITS, "c": WAITS}
     assert run(file=path).data["already"] == 1
 

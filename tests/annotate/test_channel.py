@@ -8,7 +8,7 @@ from django.core import mail as outbox
 from django.core.mail.backends.locmem import EmailBackend
 from django.test import Client
 
-from annotate.actions import mail
+from annotate.actions.user_accounts import FAILED, REFUSED, SENT, mail_invitations
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Flag, Guidelines, Note, Unit
 from annotate.work import accounts, flags, notes
@@ -277,7 +277,7 @@ def test_links_are_shown_although_their_mails_could_not_be_sent_and_no_other_is_
     page = invited(desk, ann, bea)
     assert "could not be sent. Their links work" in page
     assert page.count("/invite/") == 2
-    assert mail.invitations([(ann.user, "link"), (bea.user, "link")]) == {"ann": mail.FAILED, "bea": mail.FAILED}
+    assert mail_invitations([(ann.user, "link"), (bea.user, "link")]) == {"ann": FAILED, "bea": FAILED}
 
 
 @pytest.mark.parametrize("email", [f"a@{'ä' * 60}.org", "a@b..org", f"a@{'x' * 70}.ä", "a@x.org\nBcc: b@x.org"])
@@ -289,9 +289,9 @@ def test_an_address_that_cannot_be_written_costs_nobody_their_link(desk, ann, pe
     page = invited(desk, ann, bea)
     assert page.count("/invite/") >= 2
     assert "Sent by mail to bea." in page
-    sent = mail.invitations([(ann.user, "link"), (bea.user, "link")])
-    assert sent["bea"] == mail.SENT
-    if sent["ann"] == mail.REFUSED:
+    sent = mail_invitations([(ann.user, "link"), (bea.user, "link")])
+    assert sent["bea"] == SENT
+    if sent["ann"] == REFUSED:
         assert "The mail addresses of ann were refused" in page
 
 

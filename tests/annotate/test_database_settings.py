@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from annotate.actions.commands import call_command
-from annotate.actions.database_settings import harmful_settings
+from annotate.actions.database import harmful_settings
 from deploy.settings import database
 
 postgres_only = pytest.mark.postgres_only

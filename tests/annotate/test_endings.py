@@ -12,7 +12,7 @@ from django.core.management import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
 from annotate import endings
-from annotate.actions.calling import in_our_words
+from annotate.actions.commands import in_our_words
 from tests import running
 
 FULL = OSError(errno.ENOSPC, "No space left on device", "/data/gold")

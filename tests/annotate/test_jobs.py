@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from annotate.actions import working
 from annotate.actions.action import ActionError
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.controls import audit as contesting
 from annotate.core import stages
 from annotate.core.refusals import WrongStage

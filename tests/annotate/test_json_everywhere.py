@@ -8,7 +8,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.kinds import Answer
 from annotate.models import Annotator, Task, Unit
 from annotate.work.judgments import judge
@@ -16,7 +16,7 @@ from annotate.work.queue import take
 from tests.annotate.corpus import NAME
 from tests.inputs.conftest import TALK
 
-COMMANDS = {*by_name(), "check_kind"}
+COMMANDS = set(by_name())
 
 
 @pytest.fixture

@@ -6,22 +6,29 @@ import re
 import subprocess
 import sys
 from functools import partial
+from importlib import import_module
 
 import pytest
 from django.urls import reverse
 
-from annotate import endings, program
-from annotate.actions.calling import Command
-from annotate.actions.commands import ActionCommand, call_command
+from annotate import actions, endings, program
+from annotate.actions.action import Action
+from annotate.actions.commands import ActionCommand, Command, call_command
 from annotate.actions.commands import command_named as command
-from annotate.actions.named import by_name
-from annotate.management import commands
+from annotate.management import commands, kind_check
 from corpora.storage.layout import Manifest, corpus_dir, read_manifest, write_manifest
 from corpora.system import VERSION
 from tests.annotate.corpus import NAME, POSTS
 from tests.running import DATA, ROOT, assay, begin, environment
 
-FILES = sorted({*by_name(), *(each.name for each in pkgutil.iter_modules(commands.__path__))})
+ROOMS = [import_module(f"annotate.actions.{each.name}") for each in pkgutil.iter_modules(actions.__path__)]
+# All actions that any module has, listed or not, and the other commands.
+FILES = sorted(
+    {
+        *(each.name for module in (*ROOMS, kind_check) for each in vars(module).values() if isinstance(each, Action)),
+        *(each.name for each in pkgutil.iter_modules(commands.__path__)),
+    }
+)
 # What each of Django's commands takes.
 DJANGOS = ("--version", "--verbosity", "--settings", "--pythonpath", "--traceback", "color", "--skip-checks")
 
@@ -48,7 +55,7 @@ def test_the_list_says_of_each_command_in_a_line_what_it_does():
     groups = iter(told.splitlines())
     for group, does in program.COMMANDS.items():
         assert f"{group}:" in groups
-        for name, line in does.items():
+        for name, (_, line) in does.items():
             assert re.match(r"[A-Z].*[^ ]\.$", line), name
             assert f"  {name:{max(map(len, FILES))}}  {line}" in groups
     assert max(map(len, told.splitlines())) <= 100

@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.actions.action import ActionError
-from annotate.actions.named import by_name
+from annotate.actions.registry import by_name
 from annotate.core import stages
 from annotate.figures.draw_plan import stream_of
 from annotate.figures.finish_forecast import forecast_before

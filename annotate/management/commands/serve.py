@@ -10,10 +10,9 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from annotate.actions import calling, server_presence
+from annotate.actions import commands, server_presence
 from annotate.actions.commands import PROGRAM
-from annotate.actions.database import prepare
-from annotate.actions.database_settings import harmful_settings
+from annotate.actions.database import harmful_settings, prepare
 from annotate.management import demo
 from annotate.work.accounts import managers
 
@@ -23,7 +22,7 @@ ALONE = ("localhost", "127.0.0.1", "::1")
 ALL = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound by this
 
 
-class Command(calling.Command):
+class Command(commands.Command):
     help = (
         "Prepare the database, or bring it up to date, and serve the pages until Ctrl-C. Set ASSAY_DATA_DIR for "
         "another data folder than the one that is named at the start."

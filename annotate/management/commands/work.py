@@ -4,12 +4,12 @@ from pathlib import Path
 
 from django.conf import settings
 
-from annotate.actions import calling, working
+from annotate.actions import commands, working
 from annotate.actions.database import prepare
 from corpora.system import FOLDER
 
 
-class Command(calling.Command):
+class Command(commands.Command):
     help = (
         "Do what managers begin in the browser, one job after another, until Ctrl-C. `assay serve` does that too; run "
         "this beside another server, once or more often."

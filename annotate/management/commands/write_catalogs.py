@@ -1,8 +1,8 @@
-from annotate.actions import calling
+from annotate.actions.commands import Command as Base
 from annotate.management import catalogs
 
 
-class Command(calling.Command):
+class Command(Base):
     help = "Write the catalogs of translations anew, and compile them, for whoever changes sentences that pages show."
 
     def handle(self, **options):

@@ -1,11 +1,11 @@
 from django.core.management.base import CommandError
 
-from annotate.actions import calling
+from annotate.actions.commands import Command as Base
 from annotate.management.reference import written
 from annotate.manual.contents import DOCS
 
 
-class Command(calling.Command):
+class Command(Base):
     help = "Write what is generated in the documentation anew, for whoever changes the code that it is made of."
 
     def handle(self, **options):

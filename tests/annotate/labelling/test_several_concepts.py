@@ -7,7 +7,7 @@ import pytest
 from django.core.management import CommandError
 from django.db import IntegrityError, transaction
 
-from annotate.actions.adjudicate import ACTION as ADJUDICATE
+from annotate.actions.decision_files import adjudicate_action
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
@@ -182,7 +182,7 @@ def test_a_file_of_decisions_says_that_a_concept_and_a_broader_one_are_both_mean
 
     def rejected(sure):
         decided.write_text(f"id\tlabel\treason\tsure\n{unit.item.key}\t{both}\tas titled\t{sure}\n")
-        outcome = ADJUDICATE.perform({"task": task.name, "as": "ada", "file": decided})
+        outcome = adjudicate_action.perform({"task": task.name, "as": "ada", "file": decided})
         return [row["reason"] for row in outcome.data["rejects"]]
 
     assert "or say that you mean both. In a file, write yes in the column sure." in rejected("")[0]

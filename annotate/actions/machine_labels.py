@@ -1,14 +1,60 @@
-"""suggest: labels of a vocabulary for the records of a corpus, ranked by two plain systems."""
+"""Labels by machines: the detectors' votes on posts, and labels suggested for records."""
 
-from annotate.actions.action import Action, Outcome
-from annotate.actions.options import CORPUS
-from annotate.core.option import Option, whole_number
+from annotate.actions.action import CORPUS, Outcome, action
+from annotate.core.option import Option, flag, whole_number
 from annotate.reports.tables import many
 from corpora.core import NAMED
 from corpora.predictions.concept_rankers import NEAREST, Suggested, suggest
 from corpora.storage.layout import manifest_of
+from corpora.votes.vote_run import PIECE, prelabel
 
-OPTIONS = (
+# --- The detectors' votes
+
+
+@action(
+    "prelabel",
+    "Have the three detectors name the languages of every post of a corpus. Stopped or killed, it goes on where it "
+    f"was: parts that are done are kept, and of the one under way every {PIECE:,} posts; Spark does those under way "
+    "once more. Run again, it does the parts that have been added since.",
+    CORPUS,
+    Option("k", whole_number, 3, least=1, help="how many languages a detector names at most"),
+    Option(
+        "processes",
+        whole_number,
+        least=1,
+        help="how many processes of this machine work at a time; by default one for each core, or all that Spark has "
+        "where ASSAY_ENGINE is spark",
+    ),
+    Option(
+        "again",
+        flag,
+        False,
+        help="replace votes made by other detector versions or another k; a draw made from the old votes can then "
+        "no longer be extended",
+    ),
+)
+def prelabel_action(values, progress) -> Outcome:
+    name = values["corpus"]
+    progress.begin(manifest_of(name).rows, "post")
+    chosen = {option: values[option] for option in ("k", "processes", "again")}
+    manifest = prelabel(name, **chosen, progress=progress.advance)
+    agreed = sum(votes.unanimous for votes in manifest.votes)
+    have = "post has" if manifest.rows == 1 else "posts have"
+    told = (
+        f"Corpus {name}: {manifest.rows:,} {have} votes; on {agreed:,} ({agreed / manifest.rows:.1%}) "
+        "all three detectors name the same language."
+    )
+    return Outcome([told], data={"corpus": name, "posts": manifest.rows, "agreed": agreed})
+
+
+# --- Suggested labels
+
+
+@action(
+    "suggest",
+    "Rank labels of a vocabulary for the records of a corpus, as two predictors: label-match, by the labels whose "
+    "words stand in a record, and nearest, by the labels that came with the records most like it, never with itself. A "
+    "record's first field is taken for its title. The same again changes nothing.",
     CORPUS,
     Option("vocabulary", required=True, shown="NAME", help="the vocabulary of the labels, in its newest version"),
     Option(
@@ -26,9 +72,7 @@ OPTIONS = (
     ),
     Option("depth", whole_number, 20, least=1, help="how many labels a record has at the most, from either system"),
 )
-
-
-def run(values, progress) -> Outcome:
+def suggest_action(values, progress) -> Outcome:
     corpus = values["corpus"]
     manifest = manifest_of(corpus)
     # Records are read, and then, if they have labels, held against those.
@@ -70,13 +114,3 @@ def _data(corpus: str, suggested: Suggested) -> dict[str, object]:
         "left_out": dict(sorted(suggested.outside.items())),
         "already": suggested.already,
     }
-
-
-ACTION = Action(
-    "suggest",
-    "Rank labels of a vocabulary for the records of a corpus, as two predictors: label-match, by the labels whose "
-    "words stand in a record, and nearest, by the labels that came with the records most like it, never with itself. A "
-    "record's first field is taken for its title. The same again changes nothing.",
-    OPTIONS,
-    run,
-)

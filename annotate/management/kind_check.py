@@ -6,7 +6,6 @@ The action stands here and not with the others, since it shows a page, and pages
 from pathlib import Path
 
 from annotate.actions.action import Action, ActionError, Outcome
-from annotate.actions.commands import ActionCommand
 from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.telling import tell
@@ -48,8 +47,3 @@ ACTION = Action(
     (KindError,),
     on_files=True,
 )
-
-
-class Command(ActionCommand):
-    def __init__(self) -> None:
-        super().__init__(ACTION)

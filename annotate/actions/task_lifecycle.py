@@ -1,0 +1,116 @@
+"""Close, reopen, reroute and delete tasks; delete corpora and predictors, too."""
+
+from collections.abc import Callable
+from typing import Any
+
+from annotate.actions.action import TASK, ActionError, Outcome, action, task_named
+from annotate.actions.opened import lacking
+from annotate.core.option import Option, flag
+from annotate.figures import overview_report, task_overview
+from annotate.figures.queue_states import queue_states
+from annotate.reports.tables import many
+from annotate.work import closure, routing
+from annotate.work.closure import delete_task, task_to_delete
+from corpora.storage import inventory
+
+# --- Close and reopen
+
+LEAVE_OUT = Option(
+    "leave_out", flag, False, help="leave out what has no label yet, counted, so that the set is finished"
+)
+
+
+@action(
+    "close",
+    "Close a task: nobody is given its units any more. What was answered stays, it can be exported, and `reopen` has "
+    "people go on. Units that are decided by the answers that they have get their label.",
+    TASK,
+    LEAVE_OUT,
+)
+def close_action(values, progress) -> Outcome:
+    task = task_named(values["task"])
+    why = [row["said"] for row in queue_states(task)["queues"] if row["stuck"]] if task.is_open else []
+    done = closure.close(task, leave_out=values["leave_out"])
+    left = [*why, overview_report.leave_out(task.name)] if done["unfinished"] and task.kind.answered_here else []
+    return Outcome([overview_report.closed(done)], left, done)
+
+
+@action("reopen", "Open a closed task again, so that people are given its units.", TASK)
+def reopen_action(values, progress) -> Outcome:
+    task = task_named(values["task"])
+    done = closure.reopen(task)
+    return Outcome([overview_report.reopened(done)], lacking(task), done)
+
+
+# --- Reroute
+
+
+@action("reroute", "Send on the units of queues that have too few readers left.", TASK)
+def reroute_action(values, progress) -> Outcome:
+    task = task_named(values["task"])
+    counts = routing.reroute(task)
+    undecidable = task_overview.undecidable(task)
+    stuck = overview_report.undecidable(undecidable)
+    data = {"task": task.name, **counts, "undecidable": undecidable}
+    return Outcome([overview_report.rerouted(counts)], [stuck] if stuck else [], data)
+
+
+# --- Delete
+
+
+def _asks(values) -> list[str]:
+    foretell, _ = _chosen(values)
+    unsaid = " Nobody has said anything of it yet." if values["task"] else ""
+    return [f"This deletes {_of(foretell())}.{unsaid} It cannot be taken back."]
+
+
+@action(
+    "delete",
+    "Delete what nothing rests on: a task of which nobody has said anything, a corpus that nothing was drawn from, or "
+    "a predictor that no draw went by. Says what would go and asks first; all of it goes or nothing.",
+    Option("task", default="", argument=True, help="the name of the task to delete; left out with --corpus"),
+    Option("corpus", default="", shown="NAME", help="delete this corpus, its posts and all that was imported for it"),
+    Option(
+        "predictor",
+        default="",
+        shown="NAME@VERSION",
+        help="with --corpus, delete only what this predictor says of the posts in the corpus",
+    ),
+    asks=_asks,
+)
+def delete_action(values, progress) -> Outcome:
+    _, delete = _chosen(values)
+    gone = delete()
+    return Outcome([f"Deleted: {_of(gone)}."], data=gone)
+
+
+def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
+    """What says how much there is to delete, and what deletes it; both refuse it where it stays."""
+    task, corpus, predictor = values["task"], values["corpus"], values["predictor"]
+    if bool(task) == bool(corpus):
+        raise ActionError("Name one task to delete, or one corpus with --corpus NAME.")
+    if predictor and task:
+        raise ActionError("A predictor is one of a corpus: name that with --corpus, and no task.")
+    if task:
+        found = task_named(task)
+        return lambda: task_to_delete(found), lambda: delete_task(found)
+    if predictor:
+        return (
+            lambda: inventory.predictions_to_delete(corpus, predictor),
+            lambda: inventory.delete_predictions(corpus, predictor),
+        )
+    return lambda: inventory.corpus_to_delete(corpus), lambda: inventory.delete_corpus(corpus)
+
+
+def _of(gone: dict[str, Any]) -> str:
+    """What it is that is deleted."""
+    if "task" in gone:
+        golds = f", {many(gone['gold_answers'], 'gold answer')}" if gone["gold_answers"] else ""
+        return f"task {gone['task']} with {many(gone['units'], 'unit')}{golds} and {many(gone['draws'], 'draw')}"
+    if "predictor" in gone:
+        return f"what {gone['predictor']} says of {many(gone['posts'], 'post')} of corpus {gone['corpus']}"
+    return f"corpus {gone['corpus']} with {many(gone['rows'], 'row')} from {many(gone['files'], 'file')}{_and(gone)}"
+
+
+def _and(gone: dict[str, Any]) -> str:
+    return f", its votes and the predictions of {', '.join(gone['predictors'])}" if gone["predictors"] else ""

@@ -1,0 +1,280 @@
+"""Accounts: annotators from a table, managers, API tokens, and locked logins; and the mail that people get."""
+
+import logging
+import smtplib
+from collections.abc import Iterable, Mapping
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.core.exceptions import ValidationError
+from django.core.mail import send_mail
+from django.template.loader import render_to_string
+from django.urls import reverse
+from knox.models import AuthToken
+
+from annotate.actions.action import FILE, LANGUAGES, ActionError, Outcome, action, address, assumed
+from annotate.core.option import Option, flag
+from annotate.models import Annotator, Flag
+from annotate.reports.tables import many
+from annotate.work.accounts import (
+    INVITE_DAYS,
+    add_annotators,
+    add_manager,
+    invite,
+    may_change_all,
+    unlock,
+    without_password,
+)
+from annotate.work.people_file import BadTable, read_table
+from corpora.core.language_codes import add_languages
+
+# --- Mail, which never contains text of an item. A failed mail loses nothing: the page shows the link or the reply.
+
+logger = logging.getLogger(__name__)
+
+# What became of a mail: there is no mail server, or no address of the person; it was sent; it could not be sent; the
+# person's address was refused.
+NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
+
+
+def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
+    """Mail people their links. Returns what became of each, by user name; after a server that cannot be reached no
+    other is tried.
+    """
+    found: dict[str, str] = {}
+    for user, link in links:
+        if FAILED in found.values():
+            found[user.username] = FAILED if _has_mail(user) else NONE
+        else:
+            found[user.username] = _send(user, "invite_mail", {"link": link, "days": INVITE_DAYS})
+    return found
+
+
+def mail_words(sent: Mapping[str, str]) -> list[str]:
+    """What became of invitations, in sentences; none where there is no mail to send."""
+    went, failed, refused = (
+        [name for name, became in sent.items() if became == what] for what in (SENT, FAILED, REFUSED)
+    )
+    said = [f"Sent by mail to {', '.join(went)}."] if went else []
+    if refused:
+        said.append(
+            f"The mail addresses of {', '.join(refused)} were refused, so nothing was sent. Correct the addresses, or "
+            "give these people their links otherwise."
+        )
+    if failed:
+        said.append(
+            f"The mail to {', '.join(failed)} could not be sent. Their links work; give them to them otherwise."
+        )
+    return said
+
+
+def mail_reply(flag: Flag) -> str:
+    """Tell a person that there is a reply to them, and where; the reply itself may quote the item."""
+    return _send(flag.annotator.user, "reply_mail", {"task": flag.unit.task})
+
+
+def _has_mail(user: User) -> bool:
+    return bool(settings.MAIL and user.email)
+
+
+def _send(user: User, template: str, context: dict) -> str:
+    if not _has_mail(user):
+        return NONE
+    context = {**context, "user": user, "site": settings.SITE}
+    subject = render_to_string(f"annotate/{template}_subject.txt", context).strip()
+    try:
+        send_mail(subject, render_to_string(f"annotate/{template}.txt", context), None, [user.email])
+    # A domain that IDNA refuses is a UnicodeError, a broken header a ValueError.
+    except (ValueError, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError):
+        logger.exception("The mail address of %s was refused.", user.username)
+        return REFUSED
+    except OSError:  # what smtplib raises is one, too
+        logger.exception("A mail to %s could not be sent.", user.username)
+        return FAILED
+    return SENT
+
+
+# --- Annotators
+
+
+@action(
+    "add_annotators",
+    "Make annotators from a CSV: username, name, languages (as in: de:5 en:4) and, if wanted, adjudicates (yes) and "
+    "email, to which their link is sent, and one if the password is forgotten.",
+    FILE,
+    Option("site", address, shown="URL", help="the address with which the links begin, in place of ASSAY_SITE"),
+    Option(
+        "again",
+        flag,
+        False,
+        help="print new links, too, for those of the file who have set no password yet; links that they have stop "
+        "working",
+    ),
+    LANGUAGES,
+)
+def add_annotators_action(values, progress) -> Outcome:
+    if values["languages"]:
+        add_languages(values["languages"])
+    rows = _people_of(values["file"])
+    try:
+        made = add_annotators(rows)
+    except BadTable as error:
+        raise _refused(error) from error
+    tokens = {annotator.user.username: token for annotator, token in made if token}
+    known = [annotator for annotator, token in made if not token]
+    waiting = without_password(known)
+    new = len(tokens)
+    if values["again"]:
+        tokens |= {annotator.user.username: invite(annotator) for annotator in waiting}
+    site = values["site"] or settings.SITE
+    links = {name: f"{site}{reverse('invite', args=[token])}" for name, token in tokens.items()}
+    mailed = mail_invitations((each.user, links[each.user.username]) for each, _ in made if each.user.username in links)
+    updated = [annotator.user.username for annotator in known]
+    said = [f"{many(new, 'annotator')} made, {len(updated):,} updated.", *(_of_links(values["site"]) if links else [])]
+    said += mail_words(mailed)
+    data = {"links": links, "updated": updated, "mailed": mailed}
+    return Outcome(
+        [*(f"{name}\t{link}" for name, link in links.items()), " ".join(said)],
+        _about_known(known, waiting, links),
+        data,
+    )
+
+
+def _of_links(site: str | None) -> list[str]:
+    told = [
+        f"Each link sets a password once, within {INVITE_DAYS} days, and is shown only here; --again makes new ones."
+    ]
+    if settings.SITE_ASSUMED and not site:
+        told.append(f"If people reach the site elsewhere than at {settings.SITE}, run it with --again --site URL.")
+    return told
+
+
+def _about_known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
+    """What became of those who had an account, and how those among them who have no password yet (waiting) come in."""
+    if not known:
+        return []
+    told = [f"Updated, as the file has them now (names, languages): {_names(known)}."]
+    if deciding := [each for each in known if each.adjudicates]:
+        told.append(f"Adjudicators among them: {_names(deciding)}.")
+    if without := [each for each in waiting if each.user.username not in links]:
+        told.append(f"No password set yet: {_names(without)}; --again prints new links for them.")
+    if others := [each for each in known if each.user.has_usable_password()]:
+        told.append(
+            f"With a password of their own, which stays: {_names(others)}. Whoever has lost it gets a new link on "
+            "the page Accounts."
+        )
+    return told
+
+
+def _names(annotators: list[Annotator]) -> str:
+    return ", ".join(each.user.username for each in annotators)
+
+
+def _refused(error: BadTable) -> ActionError:
+    return ActionError("\n".join([*error.args, "Nothing was changed."]))
+
+
+def _people_of(file):
+    try:
+        return read_table(file.read_text(encoding="utf-8"))
+    except BadTable as error:
+        raise _refused(error) from error
+    except UnicodeDecodeError as error:
+        raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
+    except OSError as error:
+        raise ActionError(f"{file} cannot be read: {error.strerror}.") from error
+
+
+# --- Managers
+
+BACK = (
+    "To take it back, open the account in the admin under Users, and take the ticks off “Staff status” and “Superuser "
+    "status”."
+)
+
+
+def _asks(values) -> list[str]:
+    """What is to be confirmed, if the account exists already and does not have the right yet; otherwise nothing."""
+    name = values["name"]
+    user = User.objects.filter(username=name).first()
+    if not user or may_change_all(user):
+        return []
+    locked = "" if user.is_active else " It is locked out now, and will be let in."
+    return [
+        f"There is an account {name} already. This lets whoever logs in with it see and change everything: corpora, "
+        f"tasks, people, votes and answers.{locked} {BACK}"
+    ]
+
+
+@action(
+    "add_manager",
+    "Make an account for a manager, who sees to corpora, tasks and people, and print its password; or make a manager "
+    "of an account that there is already, which is asked about first.",
+    Option("name", required=True, argument=True, help="the user name to log in with"),
+    asks=_asks,
+)
+def add_manager_action(values, progress) -> Outcome:
+    name = values["name"]
+    try:
+        User._meta.get_field("username").clean(name, None)
+    except ValidationError as error:
+        raise ActionError(
+            f"{name!r} cannot be a user name; use at most 150 letters, digits and the characters @ . + - _"
+        ) from error
+    _, password = add_manager(name)
+    data = {"name": name, "password": password}
+    if password is None:
+        return Outcome(
+            [
+                f"{name} is a manager. The password stays as it was; `assay django changepassword {name}` sets "
+                f"another. {BACK}"
+            ],
+            data=data,
+        )
+    said = (
+        f"{name} is a manager. Log in at {settings.SITE}/{assumed()} with the password  {password}  which is shown "
+        "only here."
+    )
+    return Outcome([said], data=data)
+
+
+# --- API tokens
+
+
+@action(
+    "create_token",
+    "Make an API token for an account and print it; only its hash is kept. It works for 90 days, and until the "
+    "password is changed; its owner can renew it on the account's page.",
+    Option("username", required=True, argument=True, help="the user name of the account that the token is for"),
+)
+def create_token_action(values, progress) -> Outcome:
+    name = values["username"]
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise ActionError(f"There is no active account {name!r}.")
+    instance, token = AuthToken.objects.create(user)
+    return Outcome([token], data={"username": name, "token": token, "expires": instance.expiry})
+
+
+# --- Locked logins
+
+
+@action(
+    "unlock",
+    "Let somebody log in at once who typed too many wrong passwords, and would have to wait for half an hour.",
+    Option("name", required=True, argument=True, help="the user name that has to wait"),
+)
+def unlock_action(values, progress) -> Outcome:
+    # As the log-in normalises what is typed there.
+    name = User.normalize_username(values["name"])
+    user = User.objects.filter(username=name).first()
+    if user is None:
+        raise ActionError(f"There is no account {name!r}.")
+    wrong = unlock(name)
+    said = (
+        f"{name} may log in at once; {many(wrong, 'wrong password')} forgotten."
+        if wrong
+        else (f"{name} did not have to wait: no wrong password was typed in the last half hour.")
+    )
+    locked = f"{name} is locked out by a manager, who lets them in again on the page Accounts."
+    return Outcome([said], [] if user.is_active else [locked], {"name": name, "wrong_passwords": wrong})
