@@ -34,7 +34,7 @@ from corpora.sources.headers import named_columns
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
 MANY = 20  # codes that a note names
 SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values() if design.size)
-SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.sizeless)
+SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.size is None)
 
 
 def drawn_by(option: Option) -> Option:
@@ -292,7 +292,7 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
     for needed in ("corpus", "seed", *design.needs):
         if not values[needed]:
             raise ActionError(f"--{needed} is needed to open a task by the {design.spelled} design.")
-    if values["size"] is None and design.size is None and not design.sizeless:
+    if values["size"] is None and design.size == 0:
         raise ActionError(f"--size is needed to open a task by the {design.spelled} design.")
     if empty := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
         raise ActionError(f"{empty[0]} is empty; name something, or leave it out.")

@@ -226,7 +226,7 @@ def kind_of(folder: Path, predictions: str) -> str:
         raise GoldSetError(
             f"{folder / 'manifest.json'} has the design {design!r}, which is not one of {', '.join(DESIGNS)}."
         )
-    if DESIGNS[str(design)].measures:
+    if DESIGNS[str(design)].sets.measures:
         return POSTS
     form = FORMS.get((manifest.get("task") or {}).get("form", ""))
     if form and form.SEVERAL:

@@ -27,11 +27,11 @@ from annotate.reports.evaluation_report import section
 from annotate.reports.tables import many
 
 # What can be measured, in the order of reports.
-MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.measures))
+MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.sets.measures))
 # Measure -> the designs whose sets tell it; the one that samples all posts comes last.
 SOURCES = {
     measure: sorted(
-        (design for design in DESIGNS.values() if measure in design.measures), key=lambda design: design.of_stream
+        (design for design in DESIGNS.values() if measure in design.sets.measures), key=lambda design: design.of_stream
     )
     for measure in MEASURES
 }
@@ -356,7 +356,7 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
     """The measures of the report. EvaluationError for a measure that the sets cannot tell, and for a set that none
     takes."""
     designs = [DESIGNS[gold.design] for gold in sets]
-    told = {measure for design in designs for measure in design.measures}
+    told = {measure for design in designs for measure in design.sets.measures}
     by_author = any(design.by_author for design in designs)
     for measure in measures:
         if measure in told or (measure == "precision" and balanced):
@@ -375,7 +375,7 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
     for gold, design in zip(sets, designs, strict=True):
         # Sets of the stream give natural shares to the balanced precision, and the posts on which two are compared.
         also = (balanced or against) and not design.by_trigger
-        if not (also or set(wanted) & set(design.measures)):
+        if not (also or set(wanted) & set(design.sets.measures)):
             raise EvaluationError(
                 f"The gold set {gold.name} is {design.spelled}, and no measure that was asked for uses it; "
                 "leave it out, or ask for more with --measure."
@@ -415,6 +415,6 @@ def _warnings(
     if "precision" in wanted and (joined.strangers or joined.undecided):
         yield from unread_triggers.warnings(subject, joined)
     designs = [DESIGNS[gold.design] for gold in sets]
-    told = any("precision" in design.measures for design in designs)
+    told = any("precision" in design.sets.measures for design in designs)
     if is_all and not told and any(design.by_author for design in designs):
         yield NO_PRECISION

@@ -36,7 +36,7 @@ from corpora.system import VERSION
 
 REJECTS = "rejects.jsonl"
 # The designs whose sets are published as such files and tell something by themselves.
-IMPORTED = [name for name, design in DESIGNS.items() if design.measures and not design.of_uniform]
+IMPORTED = [name for name, design in DESIGNS.items() if design.sets.measures and not design.of_uniform]
 DIGESTS = "gold.digests.txt"
 # A file with more of these, if its design has no negative labels, is a precision file imported under a wrong design.
 MOST_NEGATIVE = 0.01  # of its rows
@@ -201,7 +201,7 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
         (SPOILT_ID, is_respelled(key) or is_missing(key)),
         (MISSING_LABEL, is_missing(written) and label not in LANGUAGES),
         (NO_LABEL, not label),
-        (NEGATIVE, is_negative(label) and not design.has_negatives),
+        (NEGATIVE, is_negative(label) and not design.sets.has_negatives),
     )
     return next((reason for reason, broken in rules if broken), "")
 

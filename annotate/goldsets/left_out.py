@@ -82,7 +82,7 @@ class LeftOut:
             if self.kind.publication.tells_why:
                 return _undecided(stage, event)
             return CLOSED if stage == stages.DISCARDED and event == "left_out" else NO_LABEL
-        if not self.design.in_set({"label": label, "asked": asked}):
+        if not self.design.sets.includes({"label": label, "asked": asked}):
             return OTHER_LABEL
         return NO_CLASS if self.in_sets is not None and label in self.kind.answers else ""
 

@@ -19,7 +19,7 @@ UNCONFIRMED = "unconfirmed"
 # How a post of a uniform set came to its label -> whether the detectors agreed on one; None where either may be.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
 # The designs of sets of posts.
-OF_POSTS = [name for name, design in DESIGNS.items() if design.measures]
+OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _design(place: Path, manifest: dict[str, Any]) -> Design:
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
         raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(OF_POSTS)}.")
-    if not DESIGNS[name].measures:
+    if not DESIGNS[name].sets.measures:
         raise GoldSetError(
             f"{place.parent} is not a set of posts, and predictions of posts are measured on sets of posts alone; "
             "measure on it by itself."

@@ -97,7 +97,7 @@ def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
     parquet = [pairs_of(path) or Counter() for path in sorted(folder.glob("gold*.parquet"))]
     if parquet and sum(parquet, Counter()) != pairs:
         raise GoldSetError(f"The Parquet files in {folder} do not hold the rows of {jsonl.name}. {RESTORE}")
-    for path in (folder / f"{design.published}{mark}.tsv" for design in DESIGNS.values() if design.published):
+    for path in (folder / f"{design.sets.stem}{mark}.tsv" for design in DESIGNS.values() if design.sets.stem):
         if path.exists() and pairs_of(path) != pairs:
             raise GoldSetError(f"{path} does not hold the rows of {jsonl.name}. {RESTORE}")
 

@@ -143,21 +143,35 @@ DRAW_OPTIONS: Mapping[str, Option] = {
 }
 
 
+# What a draw is a sample of: all posts, what a predictor's authors wrote, or what it labels so.
+STREAM, AUTHORS, TRIGGERS = "stream", "authors", "triggers"
+# The options that name what may be answered: classes of documents, and systems that are compared.
+CLASSES, SYSTEMS = "classes", "systems"
+
+
+@dataclass(frozen=True)
+class PostSets:
+    """What the sets of a design hold, if they measure a predictor of posts' labels. measures: which of its figures, in
+    the order of reports. stem: that of the file of labels and ids. includes: whether a labelled row belongs to the set.
+    has_negatives: whether labels such as not-de are among them.
+    """
+
+    measures: tuple[str, ...] = ()
+    stem: str = ""
+    includes: Callable[[Mapping[str, Any]], bool] = lambda row: True
+    has_negatives: bool = False
+
+
 @dataclass(frozen=True)
 class Design:
     """name: as a draw has it; spelled: its name in a sentence, before `set` or `design`. draw: makes the samples.
 
-    options: names of DRAW_OPTIONS; needs: those that must be given. size: the default number of units in all, or for
-    each language; None if a size must be given, unless sizeless: then all is drawn. asks_each: each language has its
-    own question and its own draw. published: stem of the file of labels and ids. in_set: whether a labelled row
-    belongs to the set. has_negatives: its labels include such as not-de.
-    not_extended: why its draws cannot be enlarged, and what to do; empty if they can. none_found: what to do if no post
-    fits it. of_stream: its sets are samples of all posts; by_author, by_trigger: of what a predictor's authors wrote,
-    of what it labels so; of_uniform: of a uniform task's posts, so that they tell something only beside that task's
-    set. names_answers: what may be answered is named with the draw, as its classes. asks_all: people
-    label all that is drawn, whatever machines agree on. compares: its units
-    compare two systems, whose names are the labels. sets_sizes: options of its own say how many are drawn.
-    measures: what its sets can measure of a predictor of posts' labels, in the order of reports; empty for other sets.
+    options: names of DRAW_OPTIONS; needs: those that must be given. size: how many are drawn by default, in all or for
+    each language; 0 if a size must be given, None if all is drawn. population: what its sets are samples of, one of
+    STREAM, AUTHORS and TRIGGERS; empty for other units than posts. sets: what the sets hold. answers_from: the option
+    that names what may be answered, one of CLASSES and SYSTEMS. asks_all: people label all that is drawn, whatever
+    machines agree on. not_extended: why its draws cannot be enlarged, and what to do; empty if they can. none_found:
+    what to do if no post fits it.
     """
 
     name: str
@@ -165,23 +179,53 @@ class Design:
     draw: Callable[[Wanted], list[Sample]]
     options: tuple[str, ...] = ()
     needs: tuple[str, ...] = ()
-    size: int | None = None
-    sizeless: bool = False
-    asks_each: bool = False
-    published: str = ""
-    in_set: Callable[[Mapping[str, Any]], bool] = lambda row: True
-    has_negatives: bool = False
+    size: int | None = 0
+    population: str = ""
+    sets: PostSets = PostSets()
+    answers_from: str = ""
+    asks_all: bool = False
     not_extended: str = ""
     none_found: str = ""
-    of_stream: bool = False
-    by_author: bool = False
-    by_trigger: bool = False
-    of_uniform: bool = False
-    names_answers: bool = False
-    asks_all: bool = False
-    compares: bool = False
-    sets_sizes: bool = False
-    measures: tuple[str, ...] = ()
+
+    @property
+    def of_stream(self) -> bool:
+        """Whether its sets are samples of all posts."""
+        return self.population == STREAM
+
+    @property
+    def by_author(self) -> bool:
+        """Whether they are samples of what a predictor's authors wrote."""
+        return self.population == AUTHORS
+
+    @property
+    def by_trigger(self) -> bool:
+        """Whether they are samples of what a predictor labels with the language."""
+        return self.population == TRIGGERS
+
+    @property
+    def names_answers(self) -> bool:
+        """Whether the classes that are named with the draw are what may be answered."""
+        return self.answers_from == CLASSES
+
+    @property
+    def compares(self) -> bool:
+        """Whether its units compare two systems, whose names are the labels."""
+        return self.answers_from == SYSTEMS
+
+    @property
+    def asks_each(self) -> bool:
+        """Whether each language has its own question and its own draw."""
+        return "languages" in self.needs
+
+    @property
+    def of_uniform(self) -> bool:
+        """Whether it draws from a uniform task's posts, so that its sets tell something only beside that task's set."""
+        return "of" in self.needs
+
+    @property
+    def sets_sizes(self) -> bool:
+        """Whether options of its own say how many are drawn."""
+        return bool({"test", "kept"} & set(self.options))
 
 
 def _uniform(wanted: Wanted) -> list[Sample]:
@@ -270,9 +314,8 @@ DESIGNS: Mapping[str, Design] = {
             "uniform",
             "uniform",
             _uniform,
-            published="uniformly_sampled",
-            of_stream=True,
-            measures=("accuracy", "recall", "precision"),
+            population=STREAM,
+            sets=PostSets(("accuracy", "recall", "precision"), "uniformly_sampled"),
         ),
         Design(
             "recall",
@@ -281,14 +324,11 @@ DESIGNS: Mapping[str, Design] = {
             options=("languages", "predictor", "history", "window", "share", "least_posts"),
             needs=("predictor", "languages"),
             size=RECALL_SIZE,
-            asks_each=True,
-            published="recall_oriented",
+            population=AUTHORS,
             # The readers' No says that the post is outside the set's population.
-            in_set=lambda row: row["label"] == row["asked"],
+            sets=PostSets(("recall",), "recall_oriented", lambda row: row["label"] == row["asked"]),
             not_extended=_LARGER,
             none_found=_OTHERS,
-            by_author=True,
-            measures=("recall",),
         ),
         Design(
             "precision",
@@ -297,13 +337,10 @@ DESIGNS: Mapping[str, Design] = {
             options=("languages", "predictor", "window"),
             needs=("predictor", "languages"),
             size=PRECISION_SIZE,
-            asks_each=True,
-            published="precision_oriented",
-            has_negatives=True,
+            population=TRIGGERS,
+            sets=PostSets(("precision",), "precision_oriented", has_negatives=True),
             not_extended=_LARGER,
             none_found=_OTHERS,
-            by_trigger=True,
-            measures=("precision",),
         ),
         Design(
             "triggers",
@@ -311,23 +348,19 @@ DESIGNS: Mapping[str, Design] = {
             _triggers,
             options=("languages", "predictor", "of"),
             needs=("predictor", "of", "languages"),
-            sizeless=True,
-            asks_each=True,
-            published="unread_triggers",
-            has_negatives=True,
+            size=None,
+            population=TRIGGERS,
+            sets=PostSets(("accuracy", "recall", "precision"), "unread_triggers", has_negatives=True),
             not_extended=_LARGER,
             none_found="there is nothing to ask: where the predictor says so, people have read the post or the "
             "detectors agree with it.",
-            by_trigger=True,
-            of_uniform=True,
-            measures=("accuracy", "recall", "precision"),
         ),
         Design(
             "records",
             "records",
             _records,
             options=("languages",),
-            sizeless=True,
+            size=None,
             not_extended="open another task for further ones.",
         ),
         Design(
@@ -348,9 +381,8 @@ DESIGNS: Mapping[str, Design] = {
                 *("from_indices", "replicates"),
             ),
             needs=("classes",),
-            sizeless=True,
-            names_answers=True,
-            sets_sizes=True,
+            size=None,
+            answers_from=CLASSES,
             not_extended="open another task with larger sets.",
         ),
         Design(
@@ -359,8 +391,8 @@ DESIGNS: Mapping[str, Design] = {
             _compared,
             options=("languages", "systems"),
             needs=("systems",),
-            sizeless=True,
-            compares=True,
+            size=None,
+            answers_from=SYSTEMS,
             not_extended="open another task for further messages.",
         ),
         Design(
@@ -368,8 +400,7 @@ DESIGNS: Mapping[str, Design] = {
             "filtered",
             _filtered,
             options=("languages", "kept", "dropped"),
-            sizeless=True,
-            sets_sizes=True,
+            size=None,
             not_extended="open another task by another seed.",
         ),
     )

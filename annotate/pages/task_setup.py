@@ -170,7 +170,7 @@ def new_task(request, _):
 
 
 def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context):
-    size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].sizeless else "")}
+    size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].size is None else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
     first, rest = action_forms.form("open_task", given, lacking, defaults | {"title": kind.title})
     # What a design cannot do without has no place to be left empty.

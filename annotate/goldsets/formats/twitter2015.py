@@ -20,14 +20,14 @@ _NONE = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.str
 
 def write(folder: Path, written: "Written", export: "Export") -> dict:
     """Write the file of a set, and return what it is. A set whose chances differ has none: the file has no chances."""
-    if not export.design.published:
+    if not export.design.sets.stem:
         return {"format": "Twitter 2015", "files": {}}
     name = file_name(export.design, mark=export.mark)
     return {"format": "Twitter 2015", "files": {name: write_pairs(folder / name, written.columns("label", "id"))}}
 
 
 def file_name(design: Design, *, mark: str = "") -> str:
-    return f"{design.published}{mark}.tsv"
+    return f"{design.sets.stem}{mark}.tsv"
 
 
 def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
