@@ -103,7 +103,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
 def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
     """Other cases of the same text, each with what the list of its task tells of it, under the headings there."""
     found = adjudication.of_one_text(unit, annotator)
-    return [(other, list(zip(other.task.kind.list_heads, cells, strict=True))) for other, cells in found]
+    return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in found]
 
 
 def _came_to(move: Transition) -> str:
