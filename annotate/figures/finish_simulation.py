@@ -23,7 +23,6 @@ from annotate.core.lottery import lot
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-Places = npt.NDArray[np.intp]
 ADJUDICATION = "adjudication"  # the queue of those who adjudicate
 FUTURES = 200
 TAIL = 0.05  # of the futures on either side of the range
@@ -54,11 +53,11 @@ class Share(NamedTuple):
     part: float
     whole: float
 
-    def given(self, assumed: "Share") -> "Share":
+    def __add__(self, assumed: "Share") -> "Share":  # type: ignore[override]
         return Share(self.part + assumed.part, self.whole + assumed.whole)
 
-    def draw(self, drawing: np.random.Generator, size: int) -> Floats:
-        return drawing.beta(max(self.part, 1e-3), max(self.whole - self.part, 1e-3), size)
+    def draw(self, drawing: np.random.Generator) -> Floats:
+        return drawing.beta(max(self.part, 1e-3), max(self.whole - self.part, 1e-3), FUTURES)
 
 
 NOTHING_KNOWN = Share(0.0, 0.0)
@@ -135,22 +134,21 @@ def forecast(
     """When each queue is done. skips: of judgments; conflicts: units that came to an adjudicator without having been
     chosen for it, of those that were answered, None where none does; weekday: of the first day, Monday is 0.
 
-    The same seed gives the same range; readers who are added change nothing of the others' futures. A queue of
-    adjudicators is named ADJUDICATION, and what it gets from the others is added to what waits there.
+    The same seed gives the same range; readers who are added change nothing of the others' futures. The adjudicators'
+    queue is named ADJUDICATION; what the other queues send there is added to what waits in it.
     """
     drawing = _drawing(seed, "all")
+    people = _People(readers, assumed, drawing, seed)
+    skipped = (skips + USUAL_SKIPS).draw(drawing)
+    differ = np.zeros(FUTURES) if conflicts is None else (conflicts + USUAL_CONFLICTS).draw(drawing)
+    listed = [queue for queue in queues if queue.name != ADJUDICATION]
+    listed.append(next((queue for queue in queues if queue.name == ADJUDICATION), Queue(ADJUDICATION, 0.0)))
+    work = _Work(listed, readers, skipped, differ, drawing)
+    ends = dict(zip((queue.name for queue in listed), _ends(work, people, weekday).T, strict=True))
     here = {name for reader in readers for name in reader.queues}
-    ends = _ends(
-        queues,
-        _People.of(readers, assumed, drawing, seed),
-        skips.given(USUAL_SKIPS).draw(drawing, FUTURES),
-        np.zeros(FUTURES) if conflicts is None else conflicts.given(USUAL_CONFLICTS).draw(drawing, FUTURES),
-        drawing,
-        weekday,
-    )
-    served = [name for name in ends if name in here or not ends[name].any()]
-    found = {name: _finish(ends[name]) for name in ends}
-    return Forecast(found, _finish(np.max([ends[name] for name in served], axis=0)) if served else None)
+    served = [days for name, days in ends.items() if name in here or not days.any()]
+    finishes = {name: _finish(days) for name, days in ends.items()}
+    return Forecast(finishes, _finish(np.max(served, axis=0)) if served else None)
 
 
 def with_more(readers: Sequence[Reader], queue: str, more: int = 2) -> list[Reader]:
@@ -171,100 +169,91 @@ def _finish(days: Floats) -> Finish:
 # --- people
 
 
-@dataclass(frozen=True)
 class _People:
-    """Each array has a row a future and a column a reader. a_day: answers on a day on which they work; share: of days
-    on which they do; begins, stops: days from now. drawing: of each reader.
+    """Arrays with a row for each future and a column for each reader. a_day: answers on a day on which they work;
+    share: of days on which they do; begins, stops: days from now.
     """
 
-    readers: Sequence[Reader]
-    a_day: Floats
-    share: Floats
-    begins: Floats
-    stops: Floats
-    drawing: Sequence[np.random.Generator]
-
-    @classmethod
-    def of(cls, readers: Sequence[Reader], assumed: Assumed, drawing: np.random.Generator, seed: str) -> "_People":
-        own = [_drawing(seed, reader.key) for reader in readers]
+    def __init__(self, readers: Sequence[Reader], assumed: Assumed, drawing: np.random.Generator, seed: str) -> None:
+        self.readers, self.drawing = readers, [_drawing(seed, reader.key) for reader in readers]
         seconds = [(log(reader.seconds), WITHIN**2 / reader.answers) if reader.answers else None for reader in readers]
         hours = [(log(reader.hours), HOURS_WITHIN**2 / reader.worked) if reader.hours else None for reader in readers]
         daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # what is assumed is a mean
         of_pace, of_time, drift, of_stops = drawing.standard_normal((4, FUTURES))
-        pace = _logs(seconds, log(assumed.seconds), ASSUMED, BETWEEN, of_pace, own)
-        time = _logs(hours, daily, HOURS_ASSUMED, HOURS_BETWEEN, of_time, own)
-        a_day = np.exp(time - pace + DRIFT * drift[:, None]) * 3600
-        share = _shares(readers, assumed.days / 7, drawing, own)
-        stop = STOPS * np.exp(STOPS_SPREAD * of_stops)
-        begins, stops = np.zeros_like(share), np.zeros_like(share)
-        for place, (reader, each) in enumerate(zip(readers, own, strict=True)):
-            stops[:, place] = each.exponential(1 / stop)
-            if reader.worked:
-                gone = 1 - (1 - stop) ** reader.idle
-                away = (1 - gone) * (1 - share[:, place]) ** reader.idle
-                stops[each.random(FUTURES) < gone / (gone + away), place] = 0
-            else:
-                scale = BEGINS + reader.idle
-                begins[:, place] = scale * (each.random(FUTURES) ** -0.5 - 1)
-                waits = (1 - NEVER) * (BEGINS / scale) ** 2
-                stops[each.random(FUTURES) < NEVER / (NEVER + waits), place] = 0
-        return cls(readers, a_day, share, begins, stops, own)
+        pace = _logs(seconds, log(assumed.seconds), ASSUMED, BETWEEN, of_pace, self.drawing)
+        time = _logs(hours, daily, HOURS_ASSUMED, HOURS_BETWEEN, of_time, self.drawing)
+        self.a_day = np.exp(time - pace + DRIFT * drift[:, None]) * 3600
+        self.share = _shares(readers, assumed.days / 7, drawing, self.drawing)
+        self.begins, self.stops = np.zeros_like(self.share), np.zeros_like(self.share)
+        for place in range(len(readers)):
+            self._presence(place, STOPS * np.exp(STOPS_SPREAD * of_stops))
+
+    def _presence(self, place: int, stop: Floats) -> None:
+        """When a reader begins and stops. stop: the chance that somebody stops on a day."""
+        reader, drawing = self.readers[place], self.drawing[place]
+        self.stops[:, place] = drawing.exponential(1 / stop)
+        if reader.worked:
+            gone = 1 - (1 - stop) ** reader.idle
+            away = (1 - gone) * (1 - self.share[:, place]) ** reader.idle
+            has_left: Floats | float = gone / (gone + away)
+        else:
+            scale = BEGINS + reader.idle
+            self.begins[:, place] = scale * (drawing.random(FUTURES) ** -0.5 - 1)
+            has_left = NEVER / (NEVER + (1 - NEVER) * (BEGINS / scale) ** 2)
+        self.stops[drawing.random(FUTURES) < has_left, place] = 0
 
     def able(self, place: int, at: float, step: int, weekday: int) -> Floats:
         """How many answers a reader has time for in the `step` days from `at` on, by future."""
-        drawing = self.drawing[place]
+        drawing, share = self.drawing[place], self.share[:, place]
         if step == 1:
-            share = self.share[:, place]
             weekdays = np.minimum(1.0, share * 7 / (5 + 2 * WEEKEND))
             share = (7 * share - 5 * weekdays) / 2 if (weekday + int(at)) % 7 > 4 else weekdays
             days = (drawing.random(FUTURES) < share).astype(float)
         else:
-            days = drawing.binomial(step, self.share[:, place]).astype(float)
-        # As long a day as usual on average.
+            days = drawing.binomial(step, share).astype(float)
         spread = HOURS_WITHIN / sqrt(step)
-        days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)
+        days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)  # as long as usual on average
         there = np.minimum(at + step, self.stops[:, place]) - np.maximum(at, self.begins[:, place])
         days *= np.clip(there / step, 0, 1)
-        return np.minimum(days * self.a_day[:, place], step * self.readers[place].most)
+        answers: Floats = np.minimum(days * self.a_day[:, place], step * self.readers[place].most)
+        return answers
 
 
 def _logs(
-    found: Sequence[tuple[float, float] | None],
+    measured: Sequence[tuple[float, float] | None],
     assumed: float,
     unsure: float,
     between: float,
     noise: Floats,
-    own: Sequence[np.random.Generator],
+    drawing: Sequence[np.random.Generator],
 ) -> Floats:
-    """Logarithms, a row a future and a column a reader: normal, the mean of all about what is assumed, people about the
-    mean. found: of each reader the logarithm of what was measured, and its variance; None if nothing was.
+    """Logarithms, a row for each future and a column for each reader: normal, their mean about what is assumed, people
+    about the mean. measured: by reader, the measured logarithm and its variance; None if nothing was measured.
 
     So each is drawn towards all others, the more the less is known of them (Gelman et al. 2013, Bayesian Data Analysis,
     section 5.4, with the spreads given).
     """
-    weights = [(1 / (between**2 + variance), value) for value, variance in filter(None, found)]
+    weights = [(1 / (between**2 + variance), value) for value, variance in filter(None, measured)]
     unsure = MEASURED if weights else unsure
     precision = 1 / unsure**2 + sum(weight for weight, _ in weights)
     mean = (assumed / unsure**2 + sum(weight * value for weight, value in weights)) / precision
-    of_all = mean + noise / sqrt(precision)
-    columns = []
-    for each, drawing in zip(found, own, strict=True):
-        value, weight = (each[0], 1 / each[1]) if each else (0.0, 0.0)
+    of_all, columns = mean + noise / sqrt(precision), []
+    for one, own in zip(measured, drawing, strict=True):
+        value, weight = (one[0], 1 / one[1]) if one else (0.0, 0.0)
         precise = 1 / between**2 + weight
-        centre = (of_all / between**2 + weight * value) / precise
-        columns.append(centre + drawing.standard_normal(FUTURES) / sqrt(precise))
+        columns.append((of_all / between**2 + weight * value) / precise + own.standard_normal(FUTURES) / sqrt(precise))
     return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
 
 
 def _shares(
     readers: Sequence[Reader], assumed: float, drawing: np.random.Generator, own: Sequence[np.random.Generator]
 ) -> Floats:
-    """Of days on which people work. What is counted is days after the first. Those of one person count for all as what
-    so many different people would say, DAYS_BETWEEN and one at the most."""
-    seen = [(reader.worked - 1, reader.days - 1) if reader.worked else (0, 0) for reader in readers]
-    counted = [(part / whole, whole * (DAYS_BETWEEN + 1) / (DAYS_BETWEEN + whole)) for part, whole in seen if whole]
-    known = Share(sum(share * count for share, count in counted), sum(count for _, count in counted))
-    of_all = known.given(Share(assumed * DAYS_ASSUMED, DAYS_ASSUMED)).draw(drawing, FUTURES)
+    """Shares of days on which people work, counted from the second day on. One person's days count for all as what
+    that many different people would say, DAYS_BETWEEN + 1 at most."""
+    seen = [Share(reader.worked - 1, reader.days - 1) if reader.worked else NOTHING_KNOWN for reader in readers]
+    counts = [whole * (DAYS_BETWEEN + 1) / (DAYS_BETWEEN + whole) for _, whole in seen]
+    known = Share(sum(part / whole * n for (part, whole), n in zip(seen, counts, strict=True) if whole), sum(counts))
+    of_all = (known + Share(assumed * DAYS_ASSUMED, DAYS_ASSUMED)).draw(drawing)
     columns = [
         each.beta(
             np.maximum(1e-3, of_all * DAYS_BETWEEN + part),
@@ -278,33 +267,68 @@ def _shares(
 # --- work
 
 
-@dataclass
-class _Left:
-    """What is left, a row a future and a column a queue: answers, and of each reader, how many they may still give.
+class _Work:
+    """What is left, a row for each future and a column for each queue, the adjudicators' last.
 
-    may: of each reader, of the queues in `own`. again: future, queue, queue -> how much of what is judged in the one
-    comes into the other. behind: of each queue, by which its answers are multiplied to tell how far it is behind.
-    enough: queue -> its readers, where each unit asks for several people, and there are as many.
+    served: by reader, their queues; may: by reader, how many answers they may still give in these. again: future,
+    queue, queue -> what comes into the second queue for each answer in the first. behind: by queue, what its answers
+    are multiplied by to compare how far it is behind. enough: queue -> its readers, where each unit asks for several
+    people and that many read it.
     """
 
-    answers: Floats
-    own: Sequence[Places]
-    may: list[Floats]
-    again: Floats
-    behind: Floats
-    enough: Mapping[int, Sequence[int]]
+    def __init__(
+        self,
+        queues: Sequence[Queue],
+        readers: Sequence[Reader],
+        skips: Floats,
+        conflicts: Floats,
+        drawing: np.random.Generator,
+    ) -> None:
+        self.at = {queue.name: place for place, queue in enumerate(queues)}
+        self.served = [np.array([self.at[name] for name in of.queues if name in self.at], np.intp) for of in readers]
+        answers = np.array([queue.answers for queue in queues])
+        # The time of single answers averages out, except in small queues.
+        few = np.minimum(WITHIN / np.sqrt(np.maximum(answers, 1)), 0.5)
+        size = answers * np.exp(few * drawing.standard_normal((FUTURES, len(queues))))
+        self.answers = np.where(answers > LITTLE, np.maximum(size, 1.01 * LITTLE), size)  # what is there is some
+        self.again = np.zeros((FUTURES, len(queues), len(queues)))
+        for place, queue in enumerate(queues[:-1]):
+            if queue.answers:
+                self._send(place, queue, skips, conflicts)
+        units = np.array([queue.units or queue.answers for queue in queues])
+        several = units < answers
+        # Nobody is asked twice about a unit; where each asks for one answer, anybody may give all of them.
+        bound = np.where(several, units, inf)
+        self.may = [np.tile(bound[own], (FUTURES, 1)) for own in self.served]
+        there = {
+            int(queue): [n for n, own in enumerate(self.served) if queue in own] for queue in np.flatnonzero(several)
+        }
+        self.enough = {queue: of for queue, of in there.items() if len(of) * units[queue] >= answers[queue]}
+        self.behind = 1 / np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
 
-    def judge(self, place: int, able: Floats) -> Floats:
-        """A reader answers what they are able to in one queue, that which is furthest behind; what they then did."""
-        rows, own = np.arange(FUTURES), self.own[place]
+    def _send(self, place: int, queue: Queue, skips: Floats, conflicts: Floats) -> None:
+        """Where the answers of a queue lead."""
+        unit = min(1.0, (queue.units or queue.answers) / queue.answers)
+        decided = min(1.0, queue.decided / queue.answers)
+        # One answer contradicts nobody.
+        differ = conflicts * max(0.0, unit - decided) if unit < 1 else 0.0
+        self.again[:, place, -1] = (1 - skips) * (decided + differ)
+        onward = {self.at[name]: part for name, part in queue.onward.items() if name in self.at}
+        for other, part in onward.items():
+            self.again[:, place, other] += skips * part
+        self.again[:, place, place] += skips * max(0.0, 1 - sum(onward.values()))
+
+    def judge(self, reader: int, able: Floats) -> Floats:
+        """A reader gives the answers they have time for in one queue, the one furthest behind. Returns how many."""
+        rows, own = np.arange(FUTURES), self.served[reader]
         if not (self.answers[:, own] > LITTLE).any():
             return np.zeros(FUTURES)
-        some = np.minimum(self.answers[:, own], self.may[place])
+        some = np.minimum(self.answers[:, own], self.may[reader])
         chosen = np.argmax(np.where(some > LITTLE, self.answers[:, own] * self.behind[own], -1), axis=1)
         done: Floats = np.minimum(able, some[rows, chosen])
         done[some[rows, chosen] <= LITTLE] = 0
         queue = own[chosen]
-        self.may[place][rows, chosen] -= done
+        self.may[reader][rows, chosen] -= done
         self.answers[rows, queue] -= done
         self.answers += done[:, None] * self.again[rows, queue]
         return done
@@ -312,88 +336,35 @@ class _Left:
     def send_on(self) -> None:
         """What is left when each reader has judged all they may goes to adjudicators."""
         for queue, readers in self.enough.items():
-            may = [self.may[each][:, list(self.own[each]).index(queue)] for each in readers]
+            may = [self.may[reader][:, list(self.served[reader]).index(queue)] for reader in readers]
             over = np.where(np.max(may, axis=0) <= LITTLE, self.answers[:, queue], 0.0)
             self.answers[:, queue] -= over
             self.answers[:, -1] += over
 
+    def is_served(self, stays: Bools) -> Bools:
+        """Whether a queue has a reader who stays, by future."""
+        served = np.zeros(self.answers.shape, bool)
+        for place, own in enumerate(self.served):
+            served[:, own] |= stays[:, [place]]
+        return served
 
-def _ends(
-    queues: Sequence[Queue],
-    people: _People,
-    skips: Floats,
-    conflicts: Floats,
-    drawing: np.random.Generator,
-    weekday: int,
-) -> dict[str, Floats]:
-    """Queue -> days from now until nothing is left in it, by future."""
-    listed = [*(each for each in queues if each.name != ADJUDICATION), _adjudication(queues)]
-    at = {queue.name: place for place, queue in enumerate(listed)}
-    served = [np.array([at[name] for name in reader.queues if name in at], np.intp) for reader in people.readers]
-    left = _left(listed, at, served, skips, conflicts, drawing)
-    ends = np.where(left.answers > LITTLE, inf, 0.0)
-    now, busy = 0, left.answers > LITTLE
-    while now < HORIZON and (busy & _anybody(busy.shape, served, people.stops > now)).any():
+
+def _ends(work: _Work, people: _People, weekday: int) -> Floats:
+    """Days from now until nothing is left, a row for each future and a column for each queue."""
+    now, busy = 0, work.answers > LITTLE
+    ends = np.where(busy, inf, 0.0)
+    while now < HORIZON and (busy & work.is_served(people.stops > now)).any():
         step, parts = (1, PARTS) if now < EXACT else (max(1, int(GROWTH * now)), COARSE)
         able = [
-            people.able(place, now, step, weekday) if busy[:, own].any() else np.zeros(FUTURES)
-            for place, own in enumerate(served)
+            people.able(reader, now, step, weekday) if busy[:, own].any() else np.zeros(FUTURES)
+            for reader, own in enumerate(work.served)
         ]
         for part in range(parts):
-            for place in range(len(served)):
-                able[place] -= left.judge(place, able[place] / (parts - part))
-            left.send_on()
-            busy = left.answers > LITTLE
+            for reader in range(len(able)):
+                able[reader] -= work.judge(reader, able[reader] / (parts - part))
+            work.send_on()
+            busy = work.answers > LITTLE
             # Done at the end of this part, unless more comes in.
             ends = np.where(busy, inf, np.where(ends == inf, now + step * (part + 1) / parts, ends))
         now += step
-    return {queue.name: ends[:, place] for place, queue in enumerate(listed)}
-
-
-def _anybody(shape: tuple[int, ...], served: Sequence[Places], stays: Bools) -> Bools:
-    """Whether a queue has a reader who stays, by future."""
-    found = np.zeros(shape, bool)
-    for place, own in enumerate(served):
-        found[:, own] |= stays[:, [place]]
-    return found
-
-
-def _adjudication(queues: Sequence[Queue]) -> Queue:
-    return next((each for each in queues if each.name == ADJUDICATION), Queue(ADJUDICATION, 0.0))
-
-
-def _left(
-    queues: Sequence[Queue],
-    at: Mapping[str, int],
-    served: Sequence[Places],
-    skips: Floats,
-    conflicts: Floats,
-    drawing: np.random.Generator,
-) -> _Left:
-    answers = np.array([queue.answers for queue in queues])
-    # How long single answers take evens out, but for the last and the few.
-    few = WITHIN / np.sqrt(np.maximum(answers, 1))
-    size = answers * np.exp(np.minimum(few, 0.5) * drawing.standard_normal((FUTURES, len(queues))))
-    size = np.where(answers > LITTLE, np.maximum(size, 1.01 * LITTLE), size)  # what is there is never nothing
-    again = np.zeros((FUTURES, len(queues), len(queues)))
-    for place, queue in enumerate(queues):
-        if queue.name == ADJUDICATION or not queue.answers:
-            continue
-        unit = min(1.0, (queue.units or queue.answers) / queue.answers)
-        share = min(1.0, queue.decided / queue.answers)
-        # One answer contradicts nobody.
-        differ = conflicts * max(0.0, unit - share) if unit < 1 else 0.0
-        again[:, place, at[ADJUDICATION]] = (1 - skips) * (share + differ)
-        onward = {name: part for name, part in queue.onward.items() if name in at}
-        for name, part in onward.items():
-            again[:, place, at[name]] += skips * part
-        again[:, place, place] += skips * max(0.0, 1 - sum(onward.values()))
-    units = np.array([queue.units or queue.answers for queue in queues])
-    several = units < answers
-    # Nobody is asked twice about a unit; where each asks for one answer this leaves everything to anybody.
-    bound = np.where(several, units, inf)
-    may = [np.tile(bound[own], (FUTURES, 1)) for own in served]
-    there = {int(queue): [each for each, own in enumerate(served) if queue in own] for queue in np.flatnonzero(several)}
-    enough = {queue: people for queue, people in there.items() if len(people) * units[queue] >= answers[queue]}
-    whole = np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
-    return _Left(size, served, may, again, 1 / whole, enough)
+    return ends
