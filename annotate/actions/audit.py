@@ -10,7 +10,7 @@ from annotate.controls.audit import add_audits, contest_all
 from annotate.controls.rechecks import add_checks
 from annotate.core.option import Option, codes, flag, points, whole_number
 from annotate.figures import plan_report
-from annotate.figures.draw_plan import further_work, measures_accuracy
+from annotate.figures.further_work import further_work, measures_accuracy
 from annotate.models import Task
 from annotate.quality import audit_report, audits, checks, declared_audits, decoys, filter_audits
 from annotate.reports.terminal import as_lines, wrapped

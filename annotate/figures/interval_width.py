@@ -15,8 +15,8 @@ import scipy
 
 from annotate.core.allocation import by_power
 from annotate.core.audits import Audit, is_over, overall_error, slips_of
+from annotate.core.estimation import CHECKS as BY_CHECKS
 from annotate.core.estimation import (
-    CHECKS,
     LEAST_COUNT,
     RECHECKS,
     UNKNOWN,
@@ -34,6 +34,7 @@ from annotate.core.estimation import (
 from annotate.core.false_yes import OTHERS, AskedSet
 from annotate.core.word_of_one import Errors, of_adjudicators, turned, with_slips
 
+AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # further work
 SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of what is agreed, that are tried for an audit
 LEAST = 5  # audits in each language
 MOST_ALONE = 1_000_000  # posts of a set for one language
@@ -326,13 +327,13 @@ def _unsure(
         fsum(each.drawn / each.read * each.hits for each in audited),
     )
     pools = [
-        (CHECKS, _errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)),
+        (BY_CHECKS, _errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)),
         (RECHECKS, _errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - checks.recheck)),
     ]
     if slips:
         both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
         decided = _Labels(*map(sum, both))
-        pools.append((CHECKS, of_adjudicators(slips, decided.right), decided))
+        pools.append((BY_CHECKS, of_adjudicators(slips, decided.right), decided))
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     by_source: dict[str, list[tuple[Way, Turned]]] = {}
     for source, errors, of in pools:

@@ -8,8 +8,7 @@ from typing import Any
 
 from django.utils.safestring import SafeString
 
-from annotate.figures.draw_plan import AUDITS, CHECKS, POSTS, SECONDS
-from annotate.figures.interval_width import DESIGNED
+from annotate.figures.interval_width import AUDITS, CHECKS, DESIGNED, POSTS, SECONDS
 from annotate.kinds.labels import label_name
 from annotate.quality.audit_report import NO_SECOND
 from annotate.reports.curves import Spot, lines

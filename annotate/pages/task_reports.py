@@ -24,8 +24,9 @@ from annotate.figures import (
     progress_report,
     task_statistics,
 )
-from annotate.figures.draw_plan import CHECKS, POSTS, SECONDS, further_work
 from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
+from annotate.figures.further_work import further_work
+from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import may, status_of, with_task

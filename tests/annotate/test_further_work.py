@@ -11,8 +11,8 @@ from annotate.actions.commands import call_command
 from annotate.controls.audit import add_audits
 from annotate.controls.rechecks import add_checks
 from annotate.core.refusals import WrongStage
-from annotate.figures.draw_plan import AUDITS, CHECKS, POSTS, SECONDS, further_work, measured, narrowing
-from annotate.figures.interval_width import Expected, planned, width
+from annotate.figures.further_work import further_work, measured, narrowing
+from annotate.figures.interval_width import AUDITS, CHECKS, POSTS, SECONDS, Expected, planned, width
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality.audits import contested_labels

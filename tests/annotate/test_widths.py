@@ -9,8 +9,8 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.figures import plan_report
-from annotate.figures.draw_plan import AUDITS, CHECKS, POSTS, SECONDS, draw_of, needed, widths
-from annotate.figures.interval_width import Expected, Stream, reading
+from annotate.figures.draw_plan import draw_of, needed, widths
+from annotate.figures.interval_width import AUDITS, CHECKS, POSTS, SECONDS, Expected, Stream, reading
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
 from tests.annotate.corpus import NAME
