@@ -3,9 +3,13 @@
 annotate/quality/audits.py counts the answers.
 """
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from math import sqrt
+
+import scipy
 
 from annotate.core.allocation import rounded, spread
 from annotate.core.estimation import (
@@ -210,3 +214,27 @@ def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
     if not value:
         high = corrected(found.high, slips.low)
     return with_interval(value, low, high, found.count)
+
+
+# --- what a limit on the error of agreement costs
+
+
+@cache
+def contest_chance(audits: int, wrong: float, limit: float) -> float:
+    """How likely it is that a language in which this share of agreement is wrong is over the limit: by the number of
+    wrong posts among those audited, a binomial one (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions,
+    chapter 3). 0 without audits.
+    """
+    if not audits:
+        return 0.0
+
+    def is_wrong_enough(found: int) -> bool:
+        return is_over(Audit(audits, found, found, audits - found, 0, 0), limit)
+
+    fewest = bisect_left(range(audits + 1), True, key=is_wrong_enough)
+    return float(scipy.special.bdtrc(fewest - 1, audits, wrong)) if fewest else 1.0
+
+
+def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
+    """How many posts are read besides the audits on average because the language is over the limit."""
+    return contest_chance(audits, wrong, limit) * (posts - audits)

@@ -5,14 +5,19 @@ Widths are computed in interval_width.py. All widths are fractions.
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
-from annotate.figures import interval_width
+from annotate.core.audits import contested
+from annotate.core.estimation import LEAST_COUNT, UNKNOWN, Estimate, is_known_enough
+from annotate.core.false_yes import AskedSet
 from annotate.figures.interval_width import (
     AUDITS,
     CHECKS,
+    DESIGNED,
     ERROR,
+    NO_CHECKS,
     POSTS,
     SECONDS,
     Checks,
@@ -20,8 +25,6 @@ from annotate.figures.interval_width import (
     Expected,
     Reading,
     Stream,
-    contested,
-    least_audit,
     planned,
     reading,
     width,
@@ -39,6 +42,9 @@ from corpora.predictions.predictor_labels import first_votes
 FEW, HIDDEN = "few", "hidden"  # why a uniform draw cannot do it
 CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # of audits, on the curve
 FEWEST = 30  # posts of a language, from which on its figures are shown
+AUDIT_SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of what is agreed, that are tried
+LEAST_AUDITS = 5  # in each language
+MOST_ALONE = 1_000_000  # posts of a set for one language
 ENLARGED_BY = 0.1  # of what is read: how much further work of each kind is compared
 LABEL_MEASURES = ("recall", "precision", ERROR)
 
@@ -89,6 +95,64 @@ def languages_of(stream: Stream) -> list[str]:
 
 
 # --- the draw that a wished width needs
+
+
+def cheapest(
+    stream: Stream,
+    is_enough: Callable[[Draw], bool],
+    checks: Checks = NO_CHECKS,
+    shares: Sequence[float] = AUDIT_SHARES,
+) -> Draw | None:
+    """The draw with the least reading that is enough, of the sizes of the stream and the shares of audits; None if none
+    is. is_enough: grows with the size.
+    """
+    best: Draw | None = None
+    for share in shares:
+        draws = [Draw(size, share, LEAST_AUDITS, checks) for size in stream.sizes]
+        if best:
+            draws = draws[: bisect_left(draws, reading(stream, best).all, key=lambda draw: reading(stream, draw).all)]
+        if draws and is_enough(draws[-1]):
+            best = draws[bisect_left(draws, True, key=is_enough)]
+    return best
+
+
+def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
+    """The draw with the least share of audits, in thousandths, that is enough; None if not even reading all is."""
+    draws = [draw._replace(share=thousandths / 1000) for thousandths in range(1001)]
+    place = bisect_left(draws, True, key=is_enough)
+    return draws[place] if place < len(draws) else None
+
+
+class OwnSet(NamedTuple):
+    """A set for one language: the posts to draw, how many of them are in the language, and the decoys among them.
+    without_decoys: share of false Yes -> how wide the interval of the posts alone is."""
+
+    posts: int
+    inside: float
+    decoys: int
+    without_decoys: Mapping[float, float]
+
+
+@cache
+def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
+    """The smallest recall- or precision-oriented set that gives the measure that width, with the decoys that it has by
+    default; None if there is no such design, or no set is large enough."""
+    if measure not in DESIGNED:
+        return None
+    of = AskedSet(measure == "recall", expected.accuracy, expected.others, expected.false_yes)
+
+    def is_enough(posts: int) -> bool:
+        return width(of.estimate(posts, of.decoys(posts))) <= wished
+
+    posts = bisect_left(range(MOST_ALONE), True, lo=1, key=is_enough)
+    if posts == MOST_ALONE:
+        return None
+    return OwnSet(posts, of.counts(posts)[0], of.decoys(posts), of.widths_without_decoys(posts))
+
+
+def is_stated(estimate: Estimate) -> bool:
+    """Whether the interval tells enough to plan for it."""
+    return estimate != UNKNOWN and is_known_enough(estimate.count, LEAST_COUNT)
 
 
 def plan(
@@ -156,11 +220,11 @@ class _Planner:
         return self.suited[key]
 
     def cheapest(self, is_enough: Callable[[Draw], bool]) -> Draw | None:
-        return interval_width.cheapest(self.stream, is_enough, draw_of(self.task, 0).checks)
+        return cheapest(self.stream, is_enough, draw_of(self.task, 0).checks)
 
     def row(self, measure: str, label: str) -> dict[str, Any]:
         share = self.stream.share(label) if label else 1.0
-        own = interval_width.alone(measure, self.expected, self.wished)
+        own = alone(measure, self.expected, self.wished)
         if own is not None and share * self.stream.posts < own.inside:
             own = None
         draw = self.cheapest(lambda draw: self.suits(measure, label, draw))
@@ -201,8 +265,8 @@ class _Planner:
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:
         """How much more must be audited until recall can be stated, and until it is as narrow as wished."""
 
-        def is_stated(each: Draw) -> bool:
-            return interval_width.is_stated(planned("recall", label, self.stream, each, self.expected))
+        def can_be_stated(each: Draw) -> bool:
+            return is_stated(planned("recall", label, self.stream, each, self.expected))
 
         def elsewhere(each: Draw | None) -> float | None:
             return each and reading(self.stream, each, lambda other: other != label).audits
@@ -212,7 +276,7 @@ class _Planner:
             "posts": self.stream.share(label) * draw.size,
             "width": self.width("recall", label, draw),
             "elsewhere": elsewhere(draw),
-            "stated": elsewhere(least_audit(draw, is_stated)),
+            "stated": elsewhere(least_audit(draw, can_be_stated)),
             "wished": elsewhere(least_audit(draw, lambda each: self.width("recall", label, each) <= self.wished)),
         }
 

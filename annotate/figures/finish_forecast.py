@@ -15,7 +15,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.audits import can_tell
+from annotate.core.audits import can_tell, contest_chance
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.finish_simulation import (
     ADJUDICATION,
@@ -28,7 +28,7 @@ from annotate.figures.finish_simulation import (
     forecast,
     with_more,
 )
-from annotate.figures.interval_width import Stream, contest_chance, reading
+from annotate.figures.interval_width import Stream, reading
 from annotate.figures.queue_states import queue_states
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.quality import checks, honeypots

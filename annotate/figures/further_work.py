@@ -1,4 +1,4 @@
-"""Which further work narrows accuracy most, and how much of it reaches a wished width, by a task's counts. Reads only."""
+"""Which further work narrows accuracy most, and how much of it reaches a wished width, by a task's own counts."""
 
 from bisect import bisect_left
 from collections import Counter

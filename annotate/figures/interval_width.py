@@ -4,22 +4,17 @@ Numbers in, numbers out. The expected counts are handed to the estimator of repo
 there is no second formula.
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache, cached_property
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
 from math import fsum
 from typing import NamedTuple
 
-import scipy
-
 from annotate.core.allocation import by_power
-from annotate.core.audits import Audit, is_over, overall_error, slips_of
+from annotate.core.audits import Audit, overall_error, slips_of
 from annotate.core.estimation import CHECKS as BY_CHECKS
 from annotate.core.estimation import (
-    LEAST_COUNT,
     RECHECKS,
-    UNKNOWN,
     Estimate,
     Guess,
     Stratum,
@@ -27,17 +22,13 @@ from annotate.core.estimation import (
     Turned,
     Unread,
     Way,
-    is_known_enough,
     proportion,
     stratified,
 )
-from annotate.core.false_yes import OTHERS, AskedSet
+from annotate.core.false_yes import OTHERS
 from annotate.core.word_of_one import Errors, of_adjudicators, turned, with_slips
 
 AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # further work
-SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of what is agreed, that are tried for an audit
-LEAST = 5  # audits in each language
-MOST_ALONE = 1_000_000  # posts of a set for one language
 DESIGNED = ("recall", "precision")  # what a design for one language measures
 
 
@@ -49,6 +40,9 @@ class Stream:
 
     agreed: Mapping[str, int]
     disputed: Mapping[str, int]
+    _spread: dict[tuple[str, "Draw"], Mapping[str, float]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def posts(self) -> int:
@@ -66,10 +60,6 @@ class Stream:
         others = 1 - self.share(language)
         return self.share(label) / others if others else 0.0
 
-    @cached_property
-    def _spread(self) -> dict[tuple[str, "Draw"], Mapping[str, float]]:
-        return {}
-
     def audits(self, draw: "Draw") -> Mapping[str, float]:
         """Label -> how many of the agreed posts of a draw are audited, on average."""
         return self._by_power("agreed", draw, draw.share, draw.least)
@@ -80,8 +70,7 @@ class Stream:
 
     def _by_power(self, part: str, draw: "Draw", share: float, least: int) -> Mapping[str, float]:
         if (part, draw) not in self._spread:
-            drawn = draw.size / self.posts
-            sizes = {label: drawn * posts for label, posts in getattr(self, part).items()}
+            sizes = {label: draw.size / self.posts * posts for label, posts in getattr(self, part).items()}
             self._spread[part, draw] = by_power(sizes, share, least)
         return self._spread[part, draw]
 
@@ -303,40 +292,12 @@ def _unsure(
     *,
     leaves: bool,
 ) -> dict[str, list[tuple[Way, Turned]]]:
-    """By source, what the checks leave open: labels of disputed posts, of audited ones, and those that an adjudicator
-    decided. The same follows from cells.turns, of real posts; but what readers doubt in the audit, which an adjudicator
-    decides, counts as theirs here. Where nothing is checked nothing is told.
+    """What the checks leave open, by source. The same follows from cells.turns, of real posts; but what readers doubt
+    in the audit, which an adjudicator decides, counts as theirs here. Where nothing is checked there is nothing.
     """
-    (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
-    part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
-    checked = [
-        (1 + part * stream.disputed[language] / number, number)
-        for language, number in stream.checks(draw).items()
-        if number
-    ]
-    rechecked = [
-        (1 + 1 / checks.recheck, checks.recheck * each.read) for each in agreed if checks.recheck and each.read
-    ]
-    share = sum(number for _, number in checked) / disputed.drawn if disputed.drawn else 0.0
-    audited = [each for each in agreed if each.read]
-    by_reader = _Labels(disputed.drawn, disputed.drawn * (1 - chances.disputed), disputed.domain, disputed.hits)
-    by_audit = _Labels(
-        fsum(each.drawn for each in audited),
-        fsum(each.drawn for each in audited) * (1 - agreeing),
-        fsum(each.drawn / each.read * each.domain for each in audited),
-        fsum(each.drawn / each.read * each.hits for each in audited),
-    )
-    pools = [
-        (BY_CHECKS, _errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)),
-        (RECHECKS, _errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - checks.recheck)),
-    ]
-    if slips:
-        both = zip(by_reader.times(share), by_audit.times(checks.recheck), strict=True)
-        decided = _Labels(*map(sum, both))
-        pools.append((BY_CHECKS, of_adjudicators(slips, decided.right), decided))
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     by_source: dict[str, list[tuple[Way, Turned]]] = {}
-    for source, errors, of in pools:
+    for source, errors, of in _pools(found, stream, draw, expected, slips):
         if errors:
             by_source.setdefault(source, []).extend(
                 (
@@ -345,6 +306,31 @@ def _unsure(
                 )
             )
     return by_source
+
+
+def _pools(
+    found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
+) -> Iterator[tuple[str, Errors | None, "_Labels"]]:
+    """Labels of disputed posts, of audited ones, and those that an adjudicator decided, with the errors found."""
+    (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
+    part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
+    numbers = {language: number for language, number in stream.checks(draw).items() if number}
+    checked = [(1 + part * stream.disputed[language] / number, number) for language, number in numbers.items()]
+    audited, recheck = [each for each in agreed if each.read], checks.recheck
+    rechecked = [(1 + 1 / recheck, recheck * each.read) for each in audited if recheck]
+    share = sum(numbers.values()) / disputed.drawn if disputed.drawn else 0.0
+    by_reader = _Labels(disputed.drawn, disputed.drawn * (1 - chances.disputed), disputed.domain, disputed.hits)
+    by_audit = _Labels(
+        fsum(each.drawn for each in audited),
+        fsum(each.drawn for each in audited) * (1 - agreeing),
+        fsum(each.drawn / each.read * each.domain for each in audited),
+        fsum(each.drawn / each.read * each.hits for each in audited),
+    )
+    yield BY_CHECKS, _errors(checked, chances.disputed, expected.misread), by_reader.times(1 - share)
+    yield RECHECKS, _errors(rechecked, agreeing, repeated=expected.misconfirmed), by_audit.times(1 - recheck)
+    if slips:
+        decided = _Labels(*map(sum, zip(by_reader.times(share), by_audit.times(recheck), strict=True)))
+        yield BY_CHECKS, of_adjudicators(slips, decided.right), decided
 
 
 class _Labels(NamedTuple):
@@ -414,85 +400,3 @@ def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda l
     checks = sum(number for label, number in stream.checks(draw).items() if labels(label))
     checks += draw.checks.recheck * audits
     return Reading(disputed, audits, checks, draw.checks.second * checks)
-
-
-def cheapest(
-    stream: Stream,
-    is_enough: Callable[[Draw], bool],
-    checks: Checks = NO_CHECKS,
-    shares: Sequence[float] = SHARES,
-) -> Draw | None:
-    """The draw with the least reading that is enough, of the sizes of the stream and the shares of audits; None if none
-    is. is_enough: grows with the size.
-    """
-    best: Draw | None = None
-    for share in shares:
-        draws = [Draw(size, share, LEAST, checks) for size in stream.sizes]
-        if best:
-            draws = draws[: bisect_left(draws, reading(stream, best).all, key=lambda draw: reading(stream, draw).all)]
-        if draws and is_enough(draws[-1]):
-            best = draws[bisect_left(draws, True, key=is_enough)]
-    return best
-
-
-def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
-    """The draw with the least share of audits, in thousandths, that is enough; None if not even reading all is."""
-    draws = [draw._replace(share=thousandths / 1000) for thousandths in range(1001)]
-    place = bisect_left(draws, True, key=is_enough)
-    return draws[place] if place < len(draws) else None
-
-
-class OwnSet(NamedTuple):
-    """A set for one language: the posts to draw, how many of them are in the language, and the decoys among them.
-    without_decoys: share of false Yes -> how wide the interval of the posts alone is."""
-
-    posts: int
-    inside: float
-    decoys: int
-    without_decoys: Mapping[float, float]
-
-
-@cache
-def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
-    """The smallest recall- or precision-oriented set that gives the measure that width, with the decoys that it has by
-    default; None if there is no such design, or no set is large enough."""
-    if measure not in DESIGNED:
-        return None
-    of = AskedSet(measure == "recall", expected.accuracy, expected.others, expected.false_yes)
-
-    def is_enough(posts: int) -> bool:
-        return width(of.estimate(posts, of.decoys(posts))) <= wished
-
-    posts = bisect_left(range(MOST_ALONE), True, lo=1, key=is_enough)
-    if posts == MOST_ALONE:
-        return None
-    return OwnSet(posts, of.counts(posts)[0], of.decoys(posts), of.widths_without_decoys(posts))
-
-
-def is_stated(estimate: Estimate) -> bool:
-    """Whether the interval tells enough to plan for it."""
-    return estimate != UNKNOWN and is_known_enough(estimate.count, LEAST_COUNT)
-
-
-# --- What a limit on the error of agreement costs: the posts that people read since an audit failed by chance.
-
-
-@cache
-def contest_chance(audits: int, wrong: float, limit: float) -> float:
-    """How likely it is that a language in which this share of agreement is wrong is over the limit: by the number of
-    wrong posts among those audited, a binomial one (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions,
-    chapter 3). 0 without audits.
-    """
-    if not audits:
-        return 0.0
-
-    def is_wrong_enough(found: int) -> bool:
-        return is_over(Audit(audits, found, found, audits - found, 0, 0), limit)
-
-    fewest = bisect_left(range(audits + 1), True, key=is_wrong_enough)
-    return float(scipy.special.bdtrc(fewest - 1, audits, wrong)) if fewest else 1.0
-
-
-def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
-    """How many posts are read besides the audits on average, since the language was over the limit."""
-    return contest_chance(audits, wrong, limit) * (posts - audits)

@@ -13,20 +13,8 @@ from annotate.core.false_yes import WIDER, AskedSet, false_among, in_precision, 
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.uniform import Uniform
-from annotate.figures import interval_width
-from annotate.figures.interval_width import (
-    NO_CHECKS,
-    Checks,
-    Draw,
-    Expected,
-    Stream,
-    alone,
-    cheapest,
-    least_audit,
-    planned,
-    reading,
-    width,
-)
+from annotate.figures.draw_plan import alone, cheapest, is_stated, least_audit
+from annotate.figures.interval_width import NO_CHECKS, Checks, Draw, Expected, Stream, planned, reading, width
 
 LABELS = ("a", "b", "c")
 EVEN = Stream(dict.fromkeys(LABELS, 4_000), dict.fromkeys(LABELS, 2_000))
@@ -147,11 +135,11 @@ def test_a_rare_language_can_be_stated_once_enough_of_the_others_is_audited():
     def recall(audited):
         return planned("recall", "sv", UNEVEN, audited, Expected())
 
-    assert not interval_width.is_stated(recall(draw))
-    stated = least_audit(draw, lambda audited: interval_width.is_stated(recall(audited)))
+    assert not is_stated(recall(draw))
+    stated = least_audit(draw, lambda audited: is_stated(recall(audited)))
     assert stated.share > 0.02
-    assert interval_width.is_stated(recall(stated))
-    assert not interval_width.is_stated(recall(stated._replace(share=stated.share - 0.001)))
+    assert is_stated(recall(stated))
+    assert not is_stated(recall(stated._replace(share=stated.share - 0.001)))
     assert least_audit(draw, lambda audited: width(recall(audited)) <= 0.001) is None
 
 

@@ -16,8 +16,9 @@ import numpy as np
 
 from annotate.core import allocation
 from annotate.core.allocation import further
+from annotate.core.audits import contested
 from annotate.figures import interval_width
-from annotate.figures.interval_width import Checks, Draw, Expected, Stream, contested
+from annotate.figures.interval_width import Checks, Draw, Expected, Stream
 from tests.benchmarks.made_posts import (
     AUDIT_SHARE,
     CHECK_SHARE,

@@ -16,7 +16,8 @@ import numpy as np
 django.setup()
 
 from annotate.evaluation import metrics  # noqa: E402
-from annotate.figures.interval_width import Checks, Draw, Expected, Stream, cheapest, planned, reading, width  # noqa: E402
+from annotate.figures.draw_plan import cheapest  # noqa: E402
+from annotate.figures.interval_width import Checks, Draw, Expected, Stream, planned, reading, width  # noqa: E402
 from tests.benchmarks.made_posts import CHECK_SHARE, LEAST_CHECKS, RECHECK, SECOND, Population, World, draw, populate  # noqa: E402
 from tests.benchmarks.measuring_work import of_second  # noqa: E402
 from tests.benchmarks.planning import PLANNED, WORLDS, Row  # noqa: E402
