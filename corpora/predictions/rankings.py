@@ -8,7 +8,7 @@ The score decides; the rank is not read. Labels of equal scores stand in the ord
 the run of one system, plain or compressed. A document for which a system names nothing has no row in a corpus.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import fsum, isfinite
 from pathlib import Path
@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from corpora.core import CorpusError, listed
+from corpora.core.records import RecordError, read_number
 from corpora.engines import asking, full_disk_explained
 from corpora.predictions.predictor_labels import check_name, find_imported
-from corpora.sources.compression import Progress, check_file, damage_explained
-from corpora.sources.text import MAX_LINE, Fault, lines_of
+from corpora.sources.compression import Progress, check_file
+from corpora.sources.rejects import faulty, no_rows, text_lines
+from corpora.sources.text import fields_said
 from corpora.storage.intake import new_file
 from corpora.storage.layout import Manifest, Predictions, corpus_dir, sync, with_predictions
 from corpora.storage.schemas import RANKED_SCHEMA
@@ -92,63 +94,48 @@ def read_run(
     outside: dict[str, set[str]] = {}
     known: dict[str, str] = {}  # each label once, since a run has it in thousands of lines
     system = ""
-    for number, cells in _lines(path, progress):
-        where = f"{path}, line {number:,}:"
-        if len(cells) != len(CELLS):
-            raise CorpusError(f"{where} {len(cells)} cells, and a run has {len(CELLS)}: {', '.join(CELLS)}.")
-        document, _, written, _, score, name = cells
-        if name != (system := system or name):
-            raise CorpusError(
-                f"{where} the system is {name[:SHOWN]!r}, and {system[:SHOWN]!r} in the lines before; put the lines of "
-                "each system into a file of their own."
-            )
-        label = known.get(written) or known.setdefault(written, _label(written, labels, where))
-        value = _score(score, where)
-        found = scores.get(document)
-        if label in (outside.setdefault(document, set()) if found is None else found):
-            raise CorpusError(f"{where} {document} has the label {label} twice; give each label one score.")
+    for number, line in text_lines(path, _FORMAT, progress):
+        try:
+            document, written, score, system = _cells(line, system)
+            label = known.get(written) or known.setdefault(written, _label(written, labels))
+            found = scores.get(document)
+            if label in (outside.setdefault(document, set()) if found is None else found):
+                raise RecordError(f"{document} has the label {label} twice; give each label one score.")
+        except (RecordError, VocabularyError) as error:
+            raise faulty(path, _FORMAT, number, str(error)) from error
         if found is None:
             outside[document].add(label)
         else:
-            found[label] = value
+            found[label] = score
+    if not system:
+        raise no_rows(path)
     return Run(system, scores, list(outside), sum(not found for found in scores.values()))
 
 
-def _lines(path: Path, progress: Progress) -> Iterator[tuple[int, list[str]]]:
-    """The cells of each line that has any, with its number."""
-    with damage_explained(path, _FORMAT):
-        for number, line in lines_of(path, MAX_LINE, progress):
-            if isinstance(line, Fault):
-                raise CorpusError(f"{path}, line {number:,}: {line.reason}")
-            # White space of ASCII alone, since an id may hold a no-break space.
-            if cells := line.split():
-                try:
-                    yield number, [cell.decode() for cell in cells]
-                except UnicodeDecodeError:
-                    raise CorpusError(f"{path}, line {number:,}, is not UTF-8; save the file as UTF-8.") from None
-
-
-def _label(written: str, labels: Collection[str] | None, where: str) -> str:
-    if labels is None:
-        try:
-            return read_key(written, "label")
-        except VocabularyError as error:
-            raise CorpusError(f"{where} {error}") from error
-    if written not in labels:
-        raise CorpusError(
-            f"{where} {written[:SHOWN]!r} is not one of the {len(labels):,} labels; correct it, or leave it out."
+def _cells(line: str, system: str) -> tuple[str, str, float, str]:
+    """Document, label, score and system of a line. RecordError for one that is none, or of another system."""
+    # White space of ASCII alone, since an id may hold a no-break space.
+    cells = [cell.decode() for cell in line.encode().split()]
+    if len(cells) != len(CELLS):
+        raise RecordError(f"The row has {fields_said(cells)} where a run has {len(CELLS)}: {', '.join(CELLS)}.")
+    document, _, label, _, written, name = cells
+    if system and name != system:
+        raise RecordError(
+            f"the system is {name[:SHOWN]!r}, and {system[:SHOWN]!r} in the lines before; put the lines of each system "
+            "into a file of their own."
         )
+    score = read_number(written)
+    if score is None or not isfinite(score):
+        raise RecordError(f"{written[:SHOWN]!r} is not a score; write a finite number such as 0.93.")
+    return document, label, score, name
+
+
+def _label(written: str, labels: Collection[str] | None) -> str:
+    if labels is None:
+        return read_key(written, "label")
+    if written not in labels:
+        raise RecordError(f"{written[:SHOWN]!r} is not one of the {len(labels):,} labels; correct it, or leave it out.")
     return written
-
-
-def _score(written: str, where: str) -> float:
-    try:
-        score = float(written)
-    except ValueError:
-        score = float("nan")
-    if not isfinite(score):
-        raise CorpusError(f"{where} {written[:SHOWN]!r} is not a score; write a finite number such as 0.93.")
-    return score
 
 
 # --- Ranked predictors of a corpus. They come from a file (prediction_import.py) or from concept_rankers.py.

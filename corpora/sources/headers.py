@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 
 from corpora.core import CorpusError
@@ -40,9 +41,14 @@ def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, st
 
 def lacks(path: Path, missing: Collection[str], there: Sequence[str], columns: Columns) -> CorpusError:
     """missing: columns that a file has not; there: those that it has."""
-    field = next(field for field, column in columns.named.items() if column in missing)
-    other = next((column for column in there if column not in columns.named.values()), "body")
-    do = f"--labels {other}" if field == DECLARED else f"--column {field}={other}"
+    others = {column.casefold(): column for column in there if column not in columns.named.values()}
+    lacking = {field: column for field, column in columns.named.items() if column in missing}
+    near = {field: get_close_matches(column.casefold(), others, 1) for field, column in lacking.items()}
+    meant = {field: others[names[0]] for field, names in near.items() if names}
+    meant = meant or {next(iter(lacking)): next(iter(others.values()), "body")}
+    do = " ".join(
+        f"--labels {name}" if field == DECLARED else f"--column {field}={name}" for field, name in meant.items()
+    )
     have = ", ".join(there) or "none"
     return CorpusError(f"{_lacking(path, missing)}; its columns are: {have}. Say which is which, for example {do}.")
 

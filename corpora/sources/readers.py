@@ -24,6 +24,7 @@ from corpora.sources.headers import Columns, lacks, places_in
 from corpora.sources.text import (
     ABSENT,
     MAX_LINE,
+    NOT_UTF8,
     Cells,
     Fault,
     Line,
@@ -123,7 +124,9 @@ def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Ite
     if columns.bare and names == list(columns.named):
         number, first = next(cells, (1, []))
         cells = chain([(number, first)], cells)
-        if isinstance(first, list) and len(columns.needed) <= len(first) <= len(names) and not set(first) & set(names):
+        # A header that is nearly right is no row.
+        is_row = isinstance(first, list) and not {cell.strip().casefold() for cell in first} & set(names)
+        if is_row and len(columns.needed) <= len(first) <= len(names):
             cells = chain([(0, names[: len(first)])], cells)
     return _table(path, cells, columns)
 
@@ -149,7 +152,7 @@ def _table(path: Path, rows: Iterator[Cells], columns: Columns) -> Iterator[Row]
             try:
                 "".join(row).encode()
             except UnicodeEncodeError:
-                yield line, Fault("The row is not UTF-8.")
+                yield line, Fault(NOT_UTF8)
             else:
                 yield line, {field: row[place] for field, place in places}
 
@@ -231,7 +234,7 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
     try:
         return _plain(cell.as_py())
     except UnicodeDecodeError:
-        return Fault("The row is not UTF-8.")
+        return Fault(NOT_UTF8)
 
 
 def _plain(value: Any) -> Any:

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import BinaryIO, TextIO
 
 from corpora.core import CorpusError, listed
-from corpora.sources.compression import looks_like_utf16, opened
+from corpora.sources.compression import Progress, damage_explained, looks_like_utf16, opened
+from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, Fault, lines_of
 from corpora.storage.layout import name_of
 
 REJECTED = 3  # the exit status where rows of a file were rejected
@@ -113,6 +114,23 @@ def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> C
     more = f"It is the first of {count:,} rows with faults. " if count > 1 else ""
     hint = encoding_hint(path, format)
     return CorpusError(f"{path}, line {line:,}: {reason} {more}{hint}Nothing of the file was taken.")
+
+
+def text_lines(path: Path, format: str, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
+    """The lines of a file that are not blank, each with its number. CorpusError for one that is too long, is not UTF-8
+    or holds a NUL character."""
+    with damage_explained(path, format):
+        for number, line in lines_of(path, MAX_LINE, progress):
+            if isinstance(line, Fault):
+                raise faulty(path, format, number, line.reason)
+            if b"\0" in line:
+                raise faulty(path, format, number, NUL)
+            try:
+                text = line.decode()
+            except UnicodeDecodeError:
+                raise faulty(path, format, number, NOT_UTF8) from None
+            if text.strip():
+                yield number, text.rstrip("\r\n")
 
 
 def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) -> CorpusError:

@@ -19,6 +19,7 @@ from corpora.sources.compression import Progress, first_line, looks_like_utf16, 
 MAX_LINE = 1 << 20  # bytes
 _LOOKED_AT = 1 << 16  # bytes, to tell how a file is written
 _CHUNK = 1 << 18
+NOT_UTF8, NUL = "The row is not UTF-8.", "The row holds a NUL character, which databases refuse."
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ def lines_of(path: Path, limit: int, progress: Progress | None = None) -> Iterat
     """The lines of a file of text, unpacked; a Fault in place of one that is longer than `limit` bytes. CorpusError
     where it is UTF-16."""
     with text_of(path, progress) as (file, start):
-        _check_encoding(path, start[:4096])
+        check_encoding(path, start[:4096])
         yield from _lines(file, limit)
 
 
@@ -56,7 +57,7 @@ def values_of(path: Path, limit: int, progress: Progress | None = None) -> Itera
     """The values of JSON in a file, each with its first line: one a line, or the elements of an array, or one after
     another over several lines. A Fault in place of one that is longer than `limit` bytes."""
     with text_of(path, progress) as (file, start):
-        _check_encoding(path, start[:4096])
+        check_encoding(path, start[:4096])
         yield from (_lines if _is_one_a_line(start) else _values)(file, limit)
 
 
@@ -193,7 +194,8 @@ def _values(file: BinaryIO, limit: int) -> Iterator[Line]:
     yield from scan.end()
 
 
-def _check_encoding(path: Path, start: bytes) -> None:
+def check_encoding(path: Path, start: bytes) -> None:
+    """CorpusError where a file begins as UTF-16 does."""
     if looks_like_utf16(start):
         raise CorpusError(
             f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8."

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, published_code
-from corpora.sources.compression import damage_explained
-from corpora.sources.text import MAX_LINE, Fault, lines_of
+from corpora.sources.rejects import faulty, text_lines
 from corpora.storage.layout import digest_of
 from corpora.threads.messages import cell, compared
 
@@ -73,25 +72,15 @@ def read_suggested(path: Path) -> Suggested:
 def examples(path: Path) -> Iterator[Example]:
     """The lines of a file that are not empty, each as it stands; the file may be packed. CorpusError for one that has
     not two to five cells, or is not UTF-8."""
-    with damage_explained(path, "predictions"):
-        for number, raw in lines_of(path, MAX_LINE, lambda count: None):
-            if isinstance(raw, Fault):
-                raise CorpusError(f"{path}, line {number:,}: {raw.reason[0].lower()}{raw.reason[1:]}")
-            try:
-                line = raw.decode().rstrip("\r\n")
-            except UnicodeDecodeError as error:
-                raise CorpusError(f"{path}, line {number:,}: this is not UTF-8; save the file as UTF-8.") from error
-            if "\x00" in line:
-                raise CorpusError(f"{path}, line {number:,} holds a NUL character, which no database takes; delete it.")
-            cells = line.split("\t")
-            if not any(map(str.strip, cells)):
-                continue
-            if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
-                raise CorpusError(
-                    f"{path}, line {number:,} is no prediction: it must have a message, the reference reply and up to "
-                    f"{MOST} suggested replies, separated by tabs."
-                )
-            yield Example(number, cells[0], cells[1], tuple(cells[2:]))
+    for number, line in text_lines(path, "tsv"):
+        cells = line.split("\t")
+        if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
+            reason = (
+                "this is no prediction: it must have a message, the reference reply and up to "
+                f"{MOST} suggested replies, separated by tabs."
+            )
+            raise faulty(path, "tsv", number, reason)
+        yield Example(number, cells[0], cells[1], tuple(cells[2:]))
 
 
 def _files(path: Path) -> list[Path]:

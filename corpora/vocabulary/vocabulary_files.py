@@ -18,8 +18,10 @@ from rdflib.parser import InputSource
 
 from corpora.core.values import MISSING
 from corpora.sources import compression
-from corpora.sources.compression import Progress, check_file, looks_like_utf16, opened
+from corpora.sources.compression import Progress, check_file, opened
 from corpora.sources.documents import XmlError, check_xml
+from corpora.sources.rejects import faulty, no_rows
+from corpora.sources.text import NOT_UTF8, NUL, check_encoding, fields_said
 from corpora.vocabulary.skos import add_skos
 from corpora.vocabulary.thesaurus import (
     Faults,
@@ -44,6 +46,7 @@ SUFFIXES = {
 }  # fmt: skip
 # N-Triples is a part of Turtle, whose reader says in which line it stopped.
 _PARSERS = {"turtle": "turtle", "rdf-xml": "xml", "n-triples": "turtle"}
+_TEXT = "text"  # a file's format, for the sentences that all importers share
 MOST_BYTES = 256 << 20  # unpacked; a reader of SKOS takes about ten times as much memory
 _BARE = ("id", "label", "parents")  # the columns of a table without a header
 _TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at", re.DOTALL)
@@ -116,16 +119,12 @@ def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
         raise _too_large(path)
     if is_xml and content.strip():
         return content
-    if looks_like_utf16(content[:4096]):
-        raise VocabularyError(
-            f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8."
-        )
+    check_encoding(path, content[:4096])
     if b"\0" in content:
-        line = content[: content.index(b"\0")].count(b"\n") + 1
-        raise VocabularyError(f"{path}, line {line:,}: there is a NUL byte, so this is no text; name the right file.")
+        raise faulty(path, _TEXT, content[: content.index(b"\0")].count(b"\n") + 1, NUL)
     content = content.removeprefix(codecs.BOM_UTF8)
     if not content.strip():
-        raise VocabularyError(f"{path} is empty.")
+        raise no_rows(path)
     return content
 
 
@@ -140,8 +139,7 @@ def _text(path: Path, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        line = content[: error.start].count(b"\n") + 1
-        raise VocabularyError(f"{path}, line {line:,}: the text is not UTF-8; save it as UTF-8.") from None
+        raise faulty(path, _TEXT, content[: error.start].count(b"\n") + 1, NOT_UTF8) from None
 
 
 class _Twice(Exception):
@@ -190,7 +188,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
     missing = MISSING - {cells[at].strip() for _, cells in lines if at < len(cells)} | {""}
     for number, cells in lines:
         if len(cells) > len(columns):
-            faults.add(f"line {number:,}: {len(cells)} cells, but the columns are {', '.join(columns)}.")
+            faults.add(f"line {number:,}: The row has {fields_said(cells)} where the header has {len(columns):,}.")
             continue
         row: dict[str, Any] = dict(zip(columns, cells, strict=False))
         several = {
@@ -208,6 +206,10 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
 def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
     """The columns that a table's first line names; those of a bare one if it names none."""
     if "id" not in cells:
+        if any(cell.strip().casefold() == "id" for cell in cells):
+            raise VocabularyError(
+                f"{path} has no column id; its columns are: {', '.join(cells)}. Write id in its place."
+            )
         return _BARE
     allowed = {"id", "parents", "related"}
     if unknown := [name for name in cells if name not in allowed and not _is_of_labels(name)]:

@@ -162,7 +162,7 @@ def test_a_line_of_suggested_replies_without_an_end_is_refused(tmp_path):
     path = tmp_path / "replies.tsv.gz"
     with gzip.open(path, "wb") as file:
         file.write(b"x" * (MAX_LINE + 2))
-    with pytest.raises(CorpusError, match=r"line 1: the line is longer than 1,048,576 bytes"):
+    with pytest.raises(CorpusError, match=r"line 1: The line is longer than 1,048,576 bytes"):
         next(examples(path))
 
 

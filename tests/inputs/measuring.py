@@ -215,7 +215,7 @@ OF_RANKED = [
     (RANKED, run("a Q0 \N{ELEPHANT} 2 0.5 mine\n"), 1, "is not one of the 3 labels"),
     (RANKED, run("a Q0 cat 2 0.5 mine\n"), 1, "line 2: a has the label cat twice"),
     (RANKED, run("a Q0 elk 2 0.5 other\n"), 1, "line 2: the system is 'other', and 'mine' in the lines before"),
-    (RANKED, run("a elk 0.5\n"), 1, "line 2: 3 cells, and a run has 6: document, Q0, label"),
+    (RANKED, run("a elk 0.5\n"), 1, "line 2: The row has 3 fields where a run has 6: document, Q0, label"),
     (RANKED, b"", 1, "FILE.run is empty"),
     (RANKED, b"t Q0 cat 1 0.9 mine\n", 1, "has no line of any of the 2 documents measured"),
     (RANKED, run().decode().encode("utf-16"), 1, "is not UTF-8; it looks like UTF-16. Save it as UTF-8"),

@@ -170,7 +170,9 @@ def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold,
 
 def test_a_file_that_is_not_utf_8_is_refused(gold, english):
     english.write_bytes("café\tnoir\n".encode("latin-1"))
-    assert refusal("--gold", gold, english) == (f"{english}, line 1: this is not UTF-8; save the file as UTF-8.")
+    assert refusal("--gold", gold, english) == (
+        f"{english}, line 1: The row is not UTF-8. Nothing of the file was taken."
+    )
 
 
 def test_a_set_without_test_pairs_or_with_a_changed_file_is_refused(gold, english, tmp_path):
