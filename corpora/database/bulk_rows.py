@@ -229,7 +229,7 @@ def note_answer() -> None:
         gather()
 
 
-# --- Many rows at once out of the database, column by column and without objects; database/bulk_rows.py is the way in.
+# --- Many rows at once out of the database, column by column and without objects.
 
 
 TIME = pa.timestamp("us", tz="UTC")

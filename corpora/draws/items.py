@@ -1,6 +1,6 @@
 """From a draw to the database: the draw's own row, and its posts or records as items.
 
-draws/samples.py decides what is drawn; this room does not know what is asked about the items.
+samples.py decides what is drawn; nothing here knows what is asked about the items.
 """
 
 import json

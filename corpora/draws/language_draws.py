@@ -143,7 +143,7 @@ def _wanted(languages: Iterable[str] | None, predictor: Predictor, found: dict[s
 # --- Draws of records: some of each language, singly or in groups. What they ask of a corpus, and what they take.
 #
 # A hash of seed, language, and id or the group's common value decides which record or group comes first, so that the
-# same seed draws the same on any engine, and a larger draw contains the smaller. draws/samples.py makes the samples.
+# same seed draws the same on any engine, and a larger draw contains the smaller. samples.py makes the samples.
 
 
 _SEED_AND_SIZE = pa.schema({"seed": pa.string(), "size": pa.int64()})

@@ -49,12 +49,7 @@ def joined(rankings: Iterable[Ranking]) -> list[str]:
     return ranked({label: fsum(each) for label, each in parts.items()})
 
 
-# --- Ranked labels from a file, a TREC run: a line for each label of each document, separated by white space.
-#
-#     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
-#
-# The score decides; the rank is not read. Labels of equal scores stand in the order of their ids as text
-# (predictions/rankings.py). A file holds the run of one system, plain or compressed.
+# --- A TREC run.
 
 
 CELLS = ("document", "Q0", "label", "rank", "score", "system")
