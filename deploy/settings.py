@@ -179,7 +179,7 @@ def database() -> dict:
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
     if not url.startswith("sqlite"):
         options = config.setdefault("OPTIONS", {})
-        # The server keeps the statements of an answer (corpora/database/prepared.py); Django would forbid it.
+        # The server keeps the statements of an answer (corpora/database/statements.py); Django would forbid it.
         options.setdefault("prepare_threshold", 5)
         # PostgreSQL compiles statements that it expects to be expensive, for seconds at each run, although those of an
         # answer take milliseconds. What the URL says comes last, so it wins.

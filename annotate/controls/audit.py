@@ -33,7 +33,7 @@ from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
 from corpora.database.bulk_rows import listed
-from corpora.database.prepared import prepared
+from corpora.database.statements import prepared
 
 AT_ONCE = 500  # posts that the answer which fails an audit sends to people by itself; more are a job
 

@@ -19,7 +19,7 @@ from annotate.work.permit import Permit
 from annotate.work.queue import PlaceOf, free_place
 from annotate.work.task_opening import Entry
 from annotate.work.unit_entry import add_units, shuffled
-from corpora.database.prepared import prepared
+from corpora.database.statements import prepared
 from corpora.draws.items import items_of
 
 # What the pool of gold answers must suffice for.

@@ -31,7 +31,7 @@ from annotate.models import Annotator, Task
 from annotate.pages.credentials import PerMinute
 from annotate.work.accounts import is_manager, may_change_all
 from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
-from corpora.database.prepared import prepared
+from corpora.database.statements import prepared
 from corpora.system import is_storage_fault
 
 

@@ -27,7 +27,7 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.metadata import BaseMetadata
 from rest_framework.throttling import BaseThrottle
 
-from corpora.database.prepared import prepared
+from corpora.database.statements import prepared
 from corpora.system import is_storage_fault
 
 

@@ -18,7 +18,7 @@ from annotate.core import pause_rule
 from annotate.core.estimation import proportion
 from annotate.core.lots import gold_order, gold_places, scheduled
 from annotate.models import Judgment, Lease, Pause, Task, Unit
-from corpora.database.prepared import prepared
+from corpora.database.statements import prepared
 
 _EVER = datetime(1, 1, 1, tzinfo=UTC)
 

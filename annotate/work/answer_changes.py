@@ -24,7 +24,7 @@ from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.work.judgments import check
 from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import acting, midnight
-from corpora.database.prepared import insert_one, update_one
+from corpora.database.statements import insert_one, update_one
 
 # Each may become a case for an adjudicator.
 CHANGES_A_DAY = 50

@@ -22,7 +22,7 @@ from annotate.quality.honeypots import Turn, to_come, turns
 from annotate.work.eligible import beyond, is_over, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.sql import sql
-from corpora.database.prepared import prepared, tell
+from corpora.database.statements import prepared, tell
 from corpora.system import Occupied, not_waiting
 
 _SAID = sql("said")

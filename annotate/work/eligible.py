@@ -15,7 +15,7 @@ from annotate.models import Annotator, Judgment, Lease, Transition, Unit
 from annotate.quality.familiar_texts import Seen, seen_sql
 from annotate.work.permit import Permit
 from annotate.work.sql import sql
-from corpora.database.prepared import prepared
+from corpora.database.statements import prepared
 
 # The first units of one queue that a person may be given; several of them are put together into one statement.
 _HEADS = {vendor: sql("heads").replace("{seen}", seen_sql("unit", "%s", vendor)) for vendor in ("sqlite", "postgresql")}

@@ -37,7 +37,7 @@ from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
 from corpora.database import bulk_rows
-from corpora.database.prepared import insert_one, prepared, update_one
+from corpora.database.statements import insert_one, prepared, update_one
 
 COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels

@@ -18,7 +18,7 @@ from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.work.routes import Routes
 from annotate.work.sql import sql
 from corpora.database.bulk_rows import insert, plain
-from corpora.database.prepared import insert_one, update_one
+from corpora.database.statements import insert_one, update_one
 
 BATCH = 2000
 PLAIN = plain(Transition)

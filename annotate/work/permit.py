@@ -34,7 +34,7 @@ from annotate.quality.guidelines import holding
 from annotate.quality.pauses import PAUSED, running
 from annotate.work.routes import Routes, read_in
 from corpora.core.languages import UND
-from corpora.database.prepared import prepared
+from corpora.database.statements import prepared
 
 NO_ANNOTATOR = gettext_noop("Your account is not an annotator's. The manager can make it one.")
 NOT_AGREED = gettext_noop(

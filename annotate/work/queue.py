@@ -24,7 +24,7 @@ from annotate.work.eligible import (
     with_free_place,
 )
 from annotate.work.permit import Permit, acting
-from corpora.database.prepared import insert_one, prepared, update_one
+from corpora.database.statements import insert_one, prepared, update_one
 
 # What is shown at the place of a unit, by all its leases and those of one person among them.
 PlaceOf = Callable[[list[Lease], list[Lease]], Place]

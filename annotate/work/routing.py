@@ -18,7 +18,7 @@ from annotate.quality.familiar_texts import BEGINS, Seen
 from annotate.work.moves import move, moved, save_all, stay
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import listed
-from corpora.database.prepared import update_one
+from corpora.database.statements import update_one
 from corpora.models import Item
 
 

@@ -8,8 +8,8 @@ from django.db import connection
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.test.utils import CaptureQueriesContext
 
-from corpora.database import prepared as preparing
-from corpora.database.prepared import insert_one, prepared, update_one
+from corpora.database import statements as preparing
+from corpora.database.statements import insert_one, prepared, update_one
 from corpora.models import Corpus, Draw, Item
 
 pytestmark = pytest.mark.django_db
