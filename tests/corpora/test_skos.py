@@ -156,7 +156,7 @@ def test_all_faults_of_a_file_are_reported_at_once(taken, write):
         "Concept c has no label in any language; give it one, or take it out.",
     ]
     rows = "\n".join(["id\tlabel\tlabel_de", *(f"{n}\ta\tb\tc" for n in range(9)), "a b\tx"])
-    with pytest.raises(VocabularyError, match="10 faults, the first:\nline 2: 4 cells"):
+    with pytest.raises(VocabularyError, match="10 faults, the first:\nline 2: The row has 4 fields"):
         import_vocabulary("v", [write("v.tsv", rows)])
 
 

@@ -448,7 +448,7 @@ IMPORT_VOCABULARY = [
     (vocabulary("rdf"), b'<?xml version="1.0" encoding="x-none"?><a/>', 1, "line 1: its encoding cannot be read"),
     (vocabulary("tsv"), b"a,b\0c\n", 1, "line 1: The row holds a NUL character"),
     (vocabulary("tsv"), b"id\tname\n1\tlaw\n", 1, "has the column 'name'; it may have id, label"),
-    (vocabulary("tsv"), b"1\tlaw\t\tmore\n", 1, "line 1: 4 cells, but the columns are id, label, parents"),
+    (vocabulary("tsv"), b"1\tlaw\t\tmore\n", 1, "line 1: The row has 4 fields where the header has"),
     (vocabulary("json"), huge, 1, "holds more than 256 MB"),
     (vocabulary("json.gz"), gzip.compress(concepts() * 99)[:-30], 1, "cut off or damaged"),
     (vocabulary("json.gz"), concepts(), 1, "named as gzip but does not begin as gzip"),

@@ -134,11 +134,11 @@ def test_a_file_of_a_language_without_test_pairs_is_left_out_of_a_folder_and_tol
         (lambda rows: rows[:3] + rows[4:], "lacks a line for 1 of the 6 test pairs of en, the first of them 'Here is"),
         (
             lambda rows: [(*row[:2], "a", "b", "c", "d") for row in rows],
-            "line 1 is no prediction: it must have a message",
+            "line 1: this is no prediction: it must have a message",
         ),
         (
             lambda rows: [(row[0],) for row in rows],
-            "line 1 is no prediction: it must have a message, the reference reply and",
+            "line 1: this is no prediction: it must have a message, the reference reply and",
         ),
         (
             lambda rows: [("x", *row[1:]) for row in rows],
@@ -171,7 +171,8 @@ def test_a_file_of_another_name_or_language_is_refused_with_how_to_name_it(gold,
 def test_a_file_that_is_not_utf_8_is_refused(gold, english):
     english.write_bytes("café\tnoir\n".encode("latin-1"))
     assert refusal("--gold", gold, english) == (
-        f"{english}, line 1: The row is not UTF-8. Nothing of the file was taken."
+        f"{english}, line 1: The row is not UTF-8. The file seems to be ISO-8859-1: save it as UTF-8, for example "
+        "with iconv -f ISO-8859-1 -t UTF-8. Nothing of the file was taken."
     )
 
 

@@ -282,8 +282,8 @@ def test_files_of_another_corpus_are_refused_with_the_numbers(talk):
     ("content", "said"),
     [
         (b"Hello\n", "line 1: this is no prediction"),
-        (b"Hello\tHi\t1\t2\t3\nHello\tHi\t1\t2\t3\t4\n", "line 2 is no prediction"),
-        (b"Hello\tHi\t1\n\nHello\n", "line 3 is no prediction"),
+        (b"Hello\tHi\t1\t2\t3\nHello\tHi\t1\t2\t3\t4\n", "line 2: this is no prediction"),
+        (b"Hello\tHi\t1\n\nHello\n", "line 3: this is no prediction"),
         (b"\tHi\t1\n", "line 1: this is no prediction"),
         (b"Hello\tHi\t1\n\xff\tHi\t1\n", "line 2: The row is not UTF-8"),
         (b"Hello\tHi\t1\x00\n", "line 1: The row holds a NUL character"),
