@@ -1,3 +1,422 @@
-"""Where Django looks for the admin's pages; they are in annotate/pages/admin/."""
+"""The admin: records as they are, to be looked at; and what no page of managers has: rights of accounts, corrections of
+gold answers, and people who need no test. Each change goes through its operation.
+"""
 
-import annotate.pages.admin  # noqa: F401
+from functools import cache
+
+import knox.admin  # noqa: F401 - it registers what is taken out below
+from django import forms
+from django.contrib import admin, messages
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.admin import GroupAdmin, UserAdmin
+from django.contrib.auth.models import Group, User
+from django.db.models import Count
+from django.utils.html import format_html, format_html_join
+from knox.models import AuthToken
+
+from annotate.core.refusals import Refusal
+from annotate.kinds import KINDS
+from annotate.kinds.labels import negative
+from annotate.models import (
+    Annotator,
+    GoldAnswer,
+    Guidelines,
+    Judgment,
+    Qualification,
+    Task,
+    Transition,
+    Trial,
+    TrialAnswer,
+    Unit,
+)
+from annotate.quality.gold_answers import answered, check_correction, correct
+from annotate.quality.guidelines import majors
+from annotate.quality.qualification import check_grant, grant
+from annotate.work import accounts
+from corpora.models import Corpus, Draw
+
+admin.site.site_header = "Assay"
+admin.site.site_title = "Assay"
+admin.site.index_title = "Manage"
+admin.site.site_url = "/"
+# People make and revoke their own tokens on their account's page; a token made here could not be shown to anybody.
+admin.site.unregister([AuthToken, User, Group])
+
+
+class Undeletable(admin.ModelAdmin):
+    def has_delete_permission(self, request, obj=None):
+        return False
+
+
+class ReadOnly(Undeletable):
+    # It would count all rows where some are searched for.
+    show_full_result_count = False
+
+    def has_add_permission(self, request):
+        return False
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+
+def shown_in_form(check, *arguments) -> None:
+    """Turns a refusal of an operation into an error of the form."""
+    try:
+        check(*arguments)
+    except Refusal as refusal:
+        raise forms.ValidationError(str(refusal)) from refusal
+
+
+# --- Records
+
+
+class ByCode(admin.AllValuesFieldListFilter):
+    """Filters by a code, shown with its names. The tasks say which there may be, since reading them from a million rows
+    takes seconds.
+    """
+
+    def __init__(self, field, request, params, model, model_admin, field_path):
+        super().__init__(field, request, params, model, model_admin, field_path)
+        tasks = Task.objects.prefetch_related("draws")
+        self.lookup_choices = sorted({code for task in tasks for code in self.codes(task)})
+
+    def codes(self, task):
+        return task.read_in
+
+    def has_output(self):
+        return len(self.lookup_choices) > 1
+
+    def choices(self, changelist):
+        for choice in super().choices(changelist):
+            code = choice["display"]
+            names = dict.fromkeys(kind.pages.called(code) for kind in KINDS.values())
+            words = ", ".join(name for name in names if name != code)
+            yield {**choice, "display": f"{code} ({words})" if words else code or "none"}
+
+
+class ByLabel(ByCode):
+    def codes(self, task):
+        if task.vocabulary_id is not None:
+            return []  # nearly every set of concepts is another
+        negatives = [negative(code) for code in task.labels] if any(draw.language for draw in task.draws.all()) else []
+        return [*task.labels, *negatives, *filter(None, [task.kind.undefined.label])]
+
+
+class ByDecoy(admin.SimpleListFilter):
+    title, parameter_name = "decoy", "decoy"
+
+    def lookups(self, request, model_admin):
+        return [("yes", "Yes"), ("no", "No")]
+
+    def queryset(self, request, queryset):
+        if self.value() is None:
+            return queryset
+        return queryset.exclude(known_answer="") if self.value() == "yes" else queryset.filter(known_answer="")
+
+
+class ByDate(admin.DateFieldListFilter):
+    """Uses the index of each person's judgments, since there is none by time alone."""
+
+    def queryset(self, request, queryset):
+        rows = super().queryset(request, queryset)
+        return rows.filter(annotator__in=Annotator.objects.order_by().values("pk")) if self.used_parameters else rows
+
+
+class OfUnit(admin.TabularInline):
+    extra = 0
+    can_delete = False
+    readonly_fields = ["called"]
+
+    @admin.display(description="label")
+    def called(self, row):
+        return row.unit.task.kind.pages.short(row.label)
+
+
+class JudgmentInline(OfUnit):
+    model = Judgment
+    fields = ["annotator", "kind", "called", "reason", "comment", "answered_at", "active_seconds", "voided_at"]
+
+
+class TransitionInline(OfUnit):
+    model = Transition
+    fk_name = "unit"
+    fields = ["at", "event", "from_stage", "to_stage", "round", "language", "called", "by"]
+
+
+@admin.register(Unit)
+class UnitAdmin(ReadOnly):
+    list_display = ["position", "task", "text", "asked", "stage", "round", "language", "called", "agreed_label"]
+    list_display += ["decoy"]
+    list_filter = ["task", "stage", ("asked", ByCode), "audited", ByDecoy, ("language", ByCode), ("label", ByLabel)]
+    search_fields = ["item__key", "item__text"]
+    ordering = ["-pk"]
+    list_select_related = ["task", "item"]
+    inlines = [JudgmentInline, TransitionInline]
+
+    @admin.display
+    def text(self, unit):
+        return unit.in_a_line[:80]
+
+    @admin.display(description="label", ordering="label")
+    def called(self, unit):
+        return unit.task.kind.pages.short(unit.label)
+
+    @admin.display(boolean=True, ordering="known_answer")
+    def decoy(self, unit):
+        return bool(unit.known_answer)
+
+
+@admin.register(Judgment)
+class JudgmentAdmin(ReadOnly):
+    list_display = ["answered_at", "text", "annotator", "kind", "called", "reason", "comment"]
+    list_display += ["active_seconds", "voided_at"]
+    list_filter = ["unit__task", ("answered_at", ByDate), "kind", ("label", ByLabel)]
+    search_fields = ["unit__item__key", "unit__item__text", "comment", "=annotator__user__username"]
+    ordering = ["-pk"]
+    list_select_related = ["annotator__user", "unit__item", "unit__task"]
+
+    @admin.display
+    def text(self, judgment):
+        return judgment.unit.in_a_line[:80]
+
+    @admin.display(description="label", ordering="label")
+    def called(self, judgment):
+        return judgment.unit.task.kind.pages.short(judgment.label)
+
+
+@admin.register(Annotator)
+class AnnotatorAdmin(ReadOnly):
+    list_display = ["user", "pseudonym", "adjudicates"]
+    list_filter = ["adjudicates", "user__is_active"]
+    search_fields = ["user__username", "user__first_name", "user__last_name", "=languages__language"]
+    search_help_text = "name, user name, or the code of a language that they read"
+    list_select_related = ["user"]
+
+
+@admin.register(Draw)
+class DrawAdmin(ReadOnly):
+    list_display = ["corpus", "design", "language", "predictor", "seed", "asked", "size", "frame_size", "parameters"]
+    list_display += ["extends", "created_at"]
+    list_filter = ["corpus", "design", "predictor", "language"]
+
+
+@admin.register(Guidelines)
+class GuidelinesAdmin(ReadOnly):
+    list_display = ["task", "language", "version", "created_at"]
+    list_filter = ["task", "language"]
+    list_select_related = ["task"]
+
+
+class TrialAnswerInline(admin.TabularInline):
+    model = TrialAnswer
+    extra = 0
+    fields = ["position", "gold_answer", "called", "answered_at"]
+    readonly_fields = ["called"]
+    can_delete = False
+
+    @admin.display(description="label")
+    def called(self, row):
+        return row.trial.task.kind.pages.short(row.label)
+
+
+@admin.register(Trial)
+class TrialAdmin(ReadOnly):
+    list_display = ["annotator", "task", "language", "kind", "number", "score", "passed", "finished_at"]
+    list_filter = ["task", "language", "kind", "passed"]
+    search_fields = ["annotator__user__username"]
+    list_select_related = ["annotator__user", "task"]
+    ordering = ["-pk"]
+    inlines = [TrialAnswerInline]
+
+    def get_queryset(self, request):
+        return super().get_queryset(request).annotate(asked=Count("answers"))
+
+    @admin.display(description="right")
+    def score(self, trial):
+        return "–" if trial.right is None else f"{trial.right} of {trial.asked}"
+
+
+for model, columns in (
+    (Task, ["name", "title", "kind_slug", "is_open", "created_at"]),
+    (Corpus, ["name", "created_at"]),
+    # Who changed which setting.
+    (LogEntry, ["action_time", "user", "content_type", "object_repr", "change_message"]),
+):
+    admin.site.register(model, ReadOnly, list_display=columns)
+
+
+# --- Gold answers
+
+CORRECTED = (
+    "What annotators answered to it, in the test and in the queue, counts by this label from now on, so their "
+    "past accuracies change. Tests that are over keep their result, and pauses stay until you lift them."
+)
+
+
+class GoldAnswerForm(forms.ModelForm):
+    class Meta:
+        model = GoldAnswer
+        fields = ["label", "explanation"]
+        widgets = {"explanation": forms.Textarea(attrs={"rows": 3, "dir": "auto"})}
+
+    def __init__(self, *args, **kwargs):
+        super().__init__(*args, **kwargs)
+        if "label" not in self.fields:
+            return
+        task = self.instance.task
+        if task.kind.form.SEVERAL:
+            help_text = f"{task.kind.name(self.instance.label)}. Write ids, separated by spaces. {CORRECTED}"
+            self.fields["label"] = forms.CharField(widget=forms.Textarea({"rows": 2}), help_text=help_text)
+        else:
+            choices = [(label, task.kind.name(label)) for label in task.labels]
+            self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTED)
+
+    def clean(self):
+        sent = super().clean()
+        if "label" in sent:
+            gold = self.instance
+            shown_in_form(check_correction, gold.task, gold.purpose, sent["label"], sent["explanation"])
+        return sent
+
+
+@admin.register(GoldAnswer)
+class GoldAnswerAdmin(Undeletable):
+    form = GoldAnswerForm
+    list_filter = ["task", "purpose", ("item__language", ByCode)]
+    search_fields = ["item__key", "item__text"]
+    list_select_related = ["task", "item"]
+    fields = ["task", "purpose", "record", "label", "explanation"]
+    readonly_fields = ["task", "purpose", "record"]
+
+    def has_add_permission(self, request):
+        return False  # open_task takes them from a file, and draws the work without them
+
+    def get_list_display(self, request):
+        counts = cache(answered)  # read once for each task on a page
+
+        @admin.display(description="answered rightly")
+        def right(gold):
+            right, asked = counts(gold.task).get(gold.item_id, (0, 0))
+            return f"{right:,} of {asked:,} ({right / asked:.0%})" if asked else "not asked yet"
+
+        return ["text", "task", "language", "purpose", "called", right]
+
+    @admin.display(ordering="item__text")
+    def text(self, gold):
+        return gold.item.text[:80]
+
+    @admin.display(ordering="item__language")
+    def language(self, gold):
+        return gold.item.language
+
+    @admin.display(ordering="label", description="label")
+    def called(self, gold):
+        return gold.task.kind.name(gold.label)
+
+    @admin.display
+    def record(self, gold):
+        fields = ((name, gold.item.fields[name]) for name in gold.task.kind.fields)
+        return format_html("<dl>{}</dl>", format_html_join("", "<dt>{}</dt><dd dir='auto'>{}</dd>", fields))
+
+    def save_model(self, request, obj, form, change):
+        right, wrong = correct(GoldAnswer.objects.get(pk=obj.pk), obj.label, obj.explanation)
+        if right or wrong:
+            messages.warning(
+                request,
+                f"Of the answers given to it {right:,} are right now and {wrong:,} wrong, and the accuracies of the "
+                "people who gave them have changed. Check whether somebody failed or is paused because of them; you "
+                "may let such a person go on.",
+            )
+
+
+# --- People who need no test
+
+
+class QualificationForm(forms.ModelForm):
+    """by: the manager who sends it."""
+
+    by: User
+
+    class Meta:
+        model = Qualification
+        fields = ["annotator", "task", "language"]
+
+    def clean_annotator(self):
+        shown_in_form(accounts.check_may_change, self.by, [self.cleaned_data["annotator"].user])
+        return self.cleaned_data["annotator"]
+
+    def clean(self):
+        sent = super().clean()
+        if {"task", "language"} <= sent.keys():
+            shown_in_form(check_grant, sent["task"], sent["language"])
+        return sent
+
+
+@admin.register(Qualification)
+class QualificationAdmin(Undeletable):
+    """Qualifications by a test, or added here, which lets a person work without one."""
+
+    list_filter = ["task", "language"]
+    search_fields = ["annotator__user__username"]
+    list_select_related = ["annotator__user", "task", "granted_by"]
+    autocomplete_fields = ["annotator"]
+    fields = ["annotator", "task", "language"]
+
+    def get_form(self, request, obj=None, **options):
+        form = type("QualificationForm", (QualificationForm,), {"by": request.user})
+        return super().get_form(request, obj, form=form, **options)
+
+    def has_change_permission(self, request, obj=None):
+        return False
+
+    def get_list_display(self, request):
+        majors_of = cache(majors)  # read once for each task on a page
+
+        @admin.display(boolean=True)
+        def holds(qualification):
+            return majors_of(qualification.task).get(qualification.language) == qualification.major
+
+        return ["annotator", "task", "language", "major", holds, "by", "at"]
+
+    @admin.display
+    def by(self, qualification):
+        return "test" if qualification.trial_id else f"let in by {qualification.granted_by}"
+
+    def save_model(self, request, obj, form, change):
+        made = grant(obj.annotator, obj.task, obj.language, by=request.user)
+        obj.pk, obj.major, obj.at = made.pk, made.major, made.at
+
+
+# --- Accounts and their rights, which are Django's
+
+
+@admin.register(User)
+class AccountAdmin(UserAdmin):
+    """Only superusers change rights: others who may change accounts could give rights to themselves."""
+
+    RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
+
+    def get_readonly_fields(self, request, obj=None):
+        return [*super().get_readonly_fields(request, obj), *(() if request.user.is_superuser else self.RIGHTS)]
+
+    def has_change_permission(self, request, obj=None):
+        return super().has_change_permission(request, obj) and (obj is None or accounts.may_change(request.user, obj))
+
+    def has_delete_permission(self, request, obj=None):
+        return super().has_delete_permission(request, obj) and (obj is None or accounts.may_change(request.user, obj))
+
+    def save_model(self, request, obj, form, change):
+        super().save_model(request, obj, form, change)
+        if {"is_staff", "is_superuser"} & set(form.changed_data):
+            # A link made for an annotator is not to open a manager's account.
+            accounts.revoke_invites(Annotator.objects.filter(user=obj))
+
+
+@admin.register(Group)
+class RightsAdmin(GroupAdmin):
+    """Groups give rights, too."""
+
+    def has_add_permission(self, request):
+        return request.user.is_superuser
+
+    has_change_permission = has_delete_permission = lambda self, request, obj=None: request.user.is_superuser

@@ -4,24 +4,28 @@ The figures are those of figures/ and quality/agreement.py; decisions are made b
 shown of all tasks together is in dashboard.py.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.contrib import messages
 from django.core.cache import cache
 from django.db.models import Count, Max
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
+from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import (
     annotator_statistics,
     forecast_report,
+    overview_report,
     people_report,
     plan_report,
     progress_report,
+    task_overview,
     task_statistics,
 )
 from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
@@ -36,7 +40,10 @@ from annotate.quality import agreement as agreeing
 from annotate.quality import (
     agreement_report,
     audit_report,
+    audits,
+    checks,
     declared_audits,
+    decoys,
     filter_audits,
     honeypots,
     preference_report,
@@ -48,36 +55,74 @@ from annotate.reports.tables import Cell, Table
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
 
-# --- What a task's page Progress shows of its audit: of the labels that were declared, or of a filter.
+# --- What a task's first page shows of its quality controls
+
+FEW = 30  # languages up to which the picture is shown at once
 
 
-class Audit(NamedTuple):
-    """heading: of its section; report: what was found, in figures, from which the table and the words are made."""
+@dataclass(frozen=True)
+class Findings:
+    """A section on what a quality control found. empty: shown if it found nothing yet; page: of the documentation."""
 
     heading: str
-    report: Callable[[Task], dict[str, Any] | None]
-    table: Callable[[Mapping[str, Any]], Table]
-    words: Callable[[Mapping[str, Any]], list[str]]
+    words: list[str]
+    table: Table
+    empty: str = ""
+    page: str = ""
+    plot: SafeString = audit_report.NONE
+    over_limit: Sequence[str] = ()
+
+    @property
+    def unfold(self) -> bool:
+        return len(self.table.rows) <= FEW
 
 
-# By what protects the numbers of a kind; that of the detectors' agreement is told in the admin.
-AUDITS = {
-    "audit of declared labels": Audit(
-        "The audit of declared labels", declared_audits.report, audit_report.class_table, audit_report.declared_words
-    ),
-    "audit of a filter": Audit(
-        "The audit of the filter", filter_audits.report, filter_audits.figures_table, filter_audits.filter_words
-    ),
+def _audit(task: Task) -> Findings:
+    found = audits.report(task)
+    empty = "Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened."
+    table, plot = audit_report.audit_table(found), audit_report.audit_plot(found)
+    over = sorted(row["language"] for row in found["languages"] if row["over_limit"])
+    words = audit_report.audit_words(found)
+    return Findings("The audit of agreement", words, table, empty, "explanation/audit", plot, over)
+
+
+def _decoys(task: Task) -> Findings:
+    found = decoys.report(task)
+    empty = "No decoys are hidden among its posts: when the task was opened, no labelled post could be one."
+    table, plot = audit_report.decoy_table(found), audit_report.decoy_plot(found)
+    return Findings("Decoys", audit_report.decoy_words(found), table, empty, plot=plot)
+
+
+def _checks(task: Task) -> Findings:
+    found = checks.report(task)
+    alone = [audit_report.NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []
+    words = [*audit_report.reader_words(found), *audit_report.adjudicator_words(found), *alone]
+    table = audit_report.check_table(found)
+    return Findings("Checks of people who decide alone", words, table, page="explanation/checks")
+
+
+def _declared(task: Task) -> Findings:
+    found = declared_audits.report(task)
+    words = audit_report.declared_words(found) if found else []
+    table = audit_report.class_table(found) if found else audit_report.EMPTY
+    return Findings("The audit of declared labels", words, table, audit_report.NONE_CHOSEN, "how-to/balanced-sets")
+
+
+def _filter(task: Task) -> Findings:
+    found = filter_audits.report(task)
+    words = filter_audits.filter_words(found) if found else []
+    table = filter_audits.figures_table(found) if found else audit_report.EMPTY
+    return Findings("The audit of the filter", words, table, filter_audits.NOT_DRAWN, "how-to/audit-a-filter")
+
+
+# Controls without a section here have their own pages.
+FINDINGS = {
+    "audit": _audit,
+    "audit of declared labels": _declared,
+    "audit of a filter": _filter,
+    "decoys": _decoys,
+    "checks": _checks,
 }
-
-
-def audit_of(task: Task) -> dict[str, Any]:
-    """Heading, table and words; empty where nothing was chosen for an audit."""
-    audit = next((each for name, each in AUDITS.items() if name in task.kind.controls), None)
-    found = audit.report(task) if audit else None
-    return (
-        {"heading": audit.heading, "table": audit.table(found), "words": audit.words(found)} if audit and found else {}
-    )
 
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
@@ -115,7 +160,9 @@ def task(request, _, task):
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
-        audit=found["audit"],
+        findings=found["findings"],
+        stuck=found["stuck"],
+        decides=may(request.user, "decide"),
         **_further(task, found["further_work"], decides=may(request.user, "decide")),
         classes_table=standing_table(found["classes"]) if found["classes"] else None,
         **_foretold(found["forecast"], sort),
@@ -170,7 +217,8 @@ def _progress_of(task: Task) -> dict[str, Any]:
         "states": states,
         "forecast": foretold(task, states),
         "pauses": annotator_statistics.pauses(task),
-        "audit": audit_of(task),
+        "findings": [find(task) for name, find in FINDINGS.items() if name in task.kind.controls],
+        "stuck": overview_report.undecidable(task_overview.undecidable(task)),
         "further_work": further_work(task) if task.is_open else None,
         "classes": standing(task),
     }

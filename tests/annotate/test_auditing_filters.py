@@ -131,10 +131,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     call_command("audit", "audit")
     command = capsys.readouterr().out
     client.force_login(manager)
-    pages = [
-        client.get(f"/{page}").content.decode()
-        for page in (f"admin/annotate/task/{task.pk}/change/", "manage/tasks/audit/")
-    ]
+    page = client.get("/manage/tasks/audit/").content.decode()
     call_command("export_gold", "audit", out=tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
     assert manifest["filter_audit"] == json.loads(json.dumps(filter_audits.report(task)))
@@ -143,7 +140,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     for sentence in told:
         assert sentence in command
         assert all(sentence in card for card in cards)
-        assert all(sentence in page for page in pages)
+        assert sentence in page
     rows = [json.loads(line) for line in (tmp_path / "gold" / "gold.jsonl").read_text().splitlines()]
     chances = next(iter(task.draws.all())).parameters["chances"]
     assert {row["id"]: row["chance"] for row in rows} == pytest.approx(

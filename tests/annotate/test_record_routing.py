@@ -153,8 +153,8 @@ def test_records_without_people_who_have_passed_are_not_sent_on_but_wait(make_re
     with pytest.raises(CommandError, match="wait for people who read their language and pass the test"):
         call_command("reroute", task.name)
     client.force_login(manager)
-    shown = client.get(reverse("admin:annotate_task_change", args=[task.pk])).content.decode()
-    assert "Send on units" not in shown
+    shown = client.get(reverse("manage-settings", args=[task.name])).content.decode()
+    assert "send on units of queues" not in shown
     assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
 
 

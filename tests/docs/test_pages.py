@@ -16,7 +16,7 @@ from annotate.core import stages
 from annotate.manual import contents, pages, search
 from annotate.manual.markdown import anchor_of, parsed
 from annotate.manual.pages import PLACES, ROUTES, address, led, list_of_moves, page, stages_picture
-from annotate.pages.admin.tasks import SHOWN
+from annotate.pages.task_reports import FINDINGS
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
 
 TEMPLATES = ROOT / "annotate" / "templates"
@@ -150,10 +150,10 @@ def test_a_link_to_a_page_leads_to_the_app_and_one_to_the_source_nowhere():
 def test_pages_that_the_app_links_to_are_there():
     named = [name for path in TEMPLATES.rglob("*.html") for name in re.findall(r"'docs-page' '([^']+)'", text_of(path))]
     named += re.findall(
-        r'"((?:explanation|how-to|reference)/[a-z-]+)"', text_of(ROOT / "annotate/pages/admin/tasks.py")
+        r'"((?:explanation|how-to|reference)/[a-z-]+)"', text_of(ROOT / "annotate/pages/task_reports.py")
     )
     assert len(named) >= 4
-    assert set(SHOWN) == {"audit", "audit of declared labels", "audit of a filter", "decoys", "checks"}
+    assert set(FINDINGS) == {"audit", "audit of declared labels", "audit of a filter", "decoys", "checks"}
     assert set(named) <= set(PAGES)
 
 

@@ -138,11 +138,3 @@ def test_who_changed_which_setting_is_kept(desk, db):
     assert "manager" in text
     assert "hi → ur" in text
     assert LogEntry.objects.get().get_change_message() == "Changed queue."
-
-
-def test_the_list_says_what_somebody_reads_and_how_they_come_in(desk, world):
-    ann = Annotator.objects.get(user__username="ann")
-    assert "de:5 en:4" in page(desk, address(Annotator, "changelist")).text
-    User.objects.filter(pk=ann.user_id).update(password="!")
-    shown = page(desk, address(Annotator, "changelist")).text
-    assert f"the link works until {ann.invites.get().expires_at:%Y-%m-%d}" in shown

@@ -92,18 +92,6 @@ def test_all_that_a_page_shows_can_be_kept(read, page, monkeypatch):
 
 
 @pytest.mark.django_db(transaction=True)
-def test_the_admins_page_of_a_large_task_keeps_its_stages_queues_and_checks(read, monkeypatch):
-    monkeypatch.setattr(figure_cache, "LARGE", 3)
-
-    def page(_=""):
-        return read.client.get(f"/admin/annotate/task/{read.task.pk}/change/").text
-
-    assert "<b>3</b> queued" in counted(page)
-    read.answer()
-    assert "<b>3</b> queued" in page()
-
-
-@pytest.mark.django_db(transaction=True)
 def test_a_manager_sees_at_once_what_they_decided(read, monkeypatch):
     monkeypatch.setattr(figure_cache, "LARGE", 3)
     read.answer()
