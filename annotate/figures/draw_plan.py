@@ -168,17 +168,9 @@ def plan(
 ) -> dict[str, Any]:
     """{"posts", "agreed" (share), "rows": [ROW, ...] by measure and language, "draw", "recall": [REACH, ...]}.
 
-    ROW: measure, language ("" for all), share, needs (None if no uniform draw gives that width), why (then), alone
-    (posts to draw of a set for the language alone; None if the corpus has fewer in it, or there is no such design),
-    decoys (those that are hidden among them besides) and without_decoys ([{"false_yes", "width"}]: how wide the
-    interval of these posts is without decoys, for shares of false Yes). needs: the draw with the least reading (size,
-    audit_share, audit_least, and reading in all), and of the language its posts, disputed, audits, checks, hours and
-    weeks (of one person).
-    draw: that with the least reading which suits more than half of the rows that a draw can suit: size, audit_share,
-    audit_least, disputed, audits, checks, contested (posts read besides, on average, where the audit fails), hours,
-    weeks, suits and of (rows); None if none suits any. REACH, of languages whose recall it does not suit: language,
-    posts, width, elsewhere (audits in other languages), and those until it can be stated, and until it is as narrow
-    as wished; None if never.
+    ROW: as of _Planner.row; draw: as of _Planner.draw, the one with the least reading which suits more than half of the
+    rows that a draw can suit, with suits and of (rows), or None if none suits any; REACH: as of _Planner.reach, for
+    the languages whose recall that draw does not suit.
     """
     planner = _Planner(stream, task, expected, wished, pace)
     rows = []
@@ -223,6 +215,13 @@ class _Planner:
         return cheapest(self.stream, is_enough, draw_of(self.task, 0).checks)
 
     def row(self, measure: str, label: str) -> dict[str, Any]:
+        """measure, language ("" for all), share, needs (None if no uniform draw gives that width), why (then), alone
+        (posts to draw of a set for the language alone; None if the corpus has fewer in it, or there is no such design),
+        decoys (those hidden among them besides) and without_decoys ([{"false_yes", "width"}]: how wide the interval of
+        these posts is without decoys, for shares of false Yes). needs: the draw with the least reading (size,
+        audit_share, audit_least, and reading in all), and of the language its posts, disputed, audits, checks, hours
+        and weeks (of one person).
+        """
         share = self.stream.share(label) if label else 1.0
         own = alone(measure, self.expected, self.wished)
         if own is not None and share * self.stream.posts < own.inside:
@@ -253,6 +252,8 @@ class _Planner:
         return read | self.pace.of(of.work)
 
     def draw(self, draw: Draw) -> dict[str, Any]:
+        """size, audit_share, audit_least, disputed, audits, checks, contested (posts read besides, on average, where
+        the audit fails), hours and weeks."""
         part = draw.size / self.stream.posts
         more = sum(
             contested(
@@ -263,7 +264,8 @@ class _Planner:
         return {**self._options(draw), **self._read(reading(self.stream, draw)), "contested": more}
 
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:
-        """How much more must be audited until recall can be stated, and until it is as narrow as wished."""
+        """language, posts, width, elsewhere (audits in other languages), and these until recall can be stated, and
+        until it is as narrow as wished; None if never."""
 
         def can_be_stated(each: Draw) -> bool:
             return is_stated(planned("recall", label, self.stream, each, self.expected))

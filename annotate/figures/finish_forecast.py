@@ -36,12 +36,18 @@ from annotate.quality.audits import audit_counts
 from annotate.quality.checks import adjudicators
 from annotate.work.routes import Routes, readers_of
 
-# --- what work waits in a task, and who is there for it
-
-
 HOURS_A_WEEK = 10  # of a reader who has other work besides; yours stand on the page Progress
 # How much of the detectors' agreement is usually wrong in a language: "<1%" by the article.
 USUALLY_WRONG = 0.01
+WINDOW = timedelta(days=28)  # earlier days say little about those to come
+SAMPLE = 2_000  # units that show where skipped ones go
+MOST = 3  # queues, the last to be done, for which further readers are supposed
+MORE = 2  # such readers
+NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
+NOBODYS = 0  # the key of a task that is not saved: keys begin at 1
+
+
+# --- what work waits in a task, and who is there for it
 
 
 def expected(task: Task) -> dict[str, Any]:
@@ -60,29 +66,7 @@ def expected(task: Task) -> dict[str, Any]:
     seconds (how many of what comes to adjudicators by lot a second one decides); unseconded (whether there is nobody
     for that); None where the kind has none.
     """
-    queued = task.units.work().queued().order_by().values("language")
-    counted = queued.annotate(
-        agreed=Count("pk", filter=~Q(agreed_label="")),
-        known=Count("pk", filter=~Q(known_answer="")),
-        needs=Max("redundancy"),
-        several=Count("pk", filter=Q(redundancy__gt=1)),
-    )
-    of = {row.pop("language"): row for row in counted}
-    rows = [
-        {
-            "queue": row["queue"],
-            "name": row["name"],
-            "units": row["waiting"],
-            "answers": row["missing"],
-            **of[row["queue"]],
-            "readers": row["readers"],
-            "qualified": row["passed"],
-            "able": row["able"],
-        }
-        for row in queue_states(task)["queues"]
-        if row["waiting"]
-    ]
-    rows.sort(key=lambda row: (-row["units"], row["queue"]))
+    rows = _waiting(task)
     return {
         "queues": rows,
         "units": sum(row["units"] for row in rows),
@@ -92,6 +76,32 @@ def expected(task: Task) -> dict[str, Any]:
         "audit": _audit(task),
         "checks": _checks(task) if "checks" in task.kind.controls else None,
     }
+
+
+def _waiting(task: Task) -> list[dict[str, Any]]:
+    queued = task.units.work().queued().order_by().values("language")
+    counted = queued.annotate(
+        agreed=Count("pk", filter=~Q(agreed_label="")),
+        known=Count("pk", filter=~Q(known_answer="")),
+        needs=Max("redundancy"),
+        several=Count("pk", filter=Q(redundancy__gt=1)),
+    )
+    counts = {row.pop("language"): row for row in counted}
+    rows = [
+        {
+            "queue": row["queue"],
+            "name": row["name"],
+            "units": row["waiting"],
+            "answers": row["missing"],
+            **counts[row["queue"]],
+            "readers": row["readers"],
+            "qualified": row["passed"],
+            "able": row["able"],
+        }
+        for row in queue_states(task)["queues"]
+        if row["waiting"]
+    ]
+    return sorted(rows, key=lambda row: (-row["units"], row["queue"]))
 
 
 def _audit(task: Task) -> dict[str, Any] | None:
@@ -134,12 +144,7 @@ def _checks(task: Task) -> dict[str, Any]:
     }
 
 
-WINDOW = timedelta(days=28)  # what lies longer ago says little of the days to come
-SAMPLE = 2_000  # units by which it is told where skipped ones go
-MOST = 3  # queues, the last to be done, for which further readers are imagined
-MORE = 2  # such readers
-NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
-NOBODYS = 0  # the key of a task that is not saved: keys begin at 1
+# --- when it will be done
 
 
 def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: datetime | None = None) -> dict[str, Any]:
@@ -204,27 +209,20 @@ def _told(
     seed: str,
     now: datetime,
 ) -> dict[str, Any]:
-    """missing: answers of the queues that are told of; queues: all, that of the adjudicators last."""
+    """missing: the answers of the queues that are reported; queues: all, the adjudicators' last."""
     readers, usual = _readers(task, able, now), Assumed(task.kind.seconds, HOURS_A_WEEK)
 
-    def asked(of: Sequence[Reader]) -> Forecast:
+    def finishes(of: Sequence[Reader]) -> Forecast:
         return forecast(queues, of, usual, **rates, weekday=now.weekday(), seed=seed)
 
-    found = asked(readers)
-    rows = [
-        {
-            "queue": queue,
-            "answers": answers,
-            "readers": len(able.get(queue, ())),
-            "days": _days(found.queues[queue]),
-            "more": None,
-        }
-        for queue, answers in missing.items()
-    ]
-    rows.sort(key=lambda row: (-found.queues[row["queue"]].middle, -row["answers"], row["queue"]))
-    for row in rows[:MOST]:
-        there = asked(with_more(readers, row["queue"], MORE)).queues[row["queue"]]
-        row["more"] = _more(found.queues[row["queue"]], there)
+    found = finishes(readers)
+    rows = []
+    for queue in sorted(missing, key=lambda queue: (-found.queues[queue].middle, -missing[queue], queue)):
+        row = {"queue": queue, "answers": missing[queue], "readers": len(able.get(queue, ()))}
+        days, more = found.queues[queue], None
+        if len(rows) < MOST:
+            more = _more(days, finishes(with_more(readers, queue, MORE)).queues[queue])
+        rows.append({**row, "days": _days(days), "more": more})
     measured = sum(reader.answers > 0 for reader in readers)
     return {
         "from": now.isoformat(timespec="minutes"),

@@ -1,7 +1,4 @@
-"""Why a task's queues stand as they do, one sentence each, and which people who may work find nothing to do.
-
-It only reads. What an annotator is told about an empty queue is in progress.why_empty.
-"""
+"""The state of each queue of a task in a sentence, and people who may work but have nothing to do. Reads only."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -13,9 +10,10 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.figures.annotator_statistics import names_of
 from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.reports.tables import many
+from annotate.reports.tables import are, many
 from annotate.work.routes import Routes, readers_of
 from annotate.work.routing import lacking_readers
 
@@ -70,6 +68,23 @@ class _Tables:
     answers: Counter[int]
     names: dict[int, str]
 
+    def places(self, queue: _Queue) -> tuple[int, Counter[int]]:
+        """How many units of a queue lack people, and for each person who may work there, the units that they could be
+        given."""
+        lacking = sum(number for asked, number in queue.untouched.items() if len(queue.able) < asked)
+        free, taken = queue.untouched.total(), Counter[int]()
+        for unit, asked in queue.touched.items():
+            may_not = queue.able & self.judged[unit] if unit in self.judged else ()
+            lacking += len(queue.able) - len(may_not) < asked - self.answers[unit]
+            if self.held[unit] < asked:
+                free += 1
+                taken.update(may_not)
+        return lacking, Counter({person: free - taken[person] for person in queue.able})
+
+    def has_left(self, person: int, queue: _Queue) -> bool:
+        """Whether somebody has not judged some unit of a queue."""
+        return queue.untouched.total() > 0 or any(person not in self.judged.get(unit, ()) for unit in queue.touched)
+
 
 def queue_states(task: Task) -> dict:
     """{"queues": [ROW, ...] the stuck ones first, then the fullest, "idle": [PERSON, ...], "stuck": how many queues}.
@@ -95,38 +110,34 @@ def _states(task: Task, tables: _Tables) -> dict:
     queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
     free: dict[int, Counter[str]] = defaultdict(Counter)  # person -> queue -> units with a place that they may take
     rows = []
-    for queue, found in queues.items():
-        counts = _counts(queue, found, tables, free) | {"adjudication": tables.adjudication[task.pk].get(queue, 0)}
-        unjudged = any(_left_to(person, found, tables.judged) for person in found.able)
-        something = any(free[person][queue] > 0 for person in found.able)
-        state = _state(task, counts, unjudged=unjudged, something=something)
+    for name, queue in queues.items():
+        lacking, places = tables.places(queue)
+        for person in queue.able:
+            free[person][name] = places[person]
+        counts = {
+            "waiting": queue.waiting,
+            "leased": sum(unit in tables.open_now for unit in queue.touched),
+            "missing": queue.missing - sum(tables.answers[unit] for unit in queue.touched),
+            "lacking": lacking,
+            **{people: len(getattr(queue, people)) for people in ("readers", "passed", "agreed", "able")},
+            "adjudication": tables.adjudication[task.pk].get(name, 0),
+        }
+        unjudged = any(tables.has_left(person, queue) for person in queue.able)
+        state = _state(task, counts, unjudged=unjudged, something=any(places[person] > 0 for person in queue.able))
         rows.append(
             {
-                "queue": queue,
-                "name": label_name(queue),
+                "queue": name,
+                "name": label_name(name),
                 **counts,
-                "last": max((at for (_, of), at in lasts.items() if of == queue), default=None),
+                "last": max((at for (_, of), at in lasts.items() if of == name), default=None),
                 "state": state,
                 "stuck": state in STUCK,
-                "said": _said(task, label_name(queue), state, counts),
+                "said": _said(task, label_name(name), state, counts),
             }
         )
     rows.sort(key=lambda row: (not row["stuck"], -row["waiting"], row["queue"]))
-    idle = _idle(task, queues, free, tables.judged, lasts, tables.names)
+    idle = _idle(tables, queues, free, lasts)
     return {"queues": rows, "idle": idle, "stuck": sum(row["stuck"] for row in rows)}
-
-
-def _counts(queue: str, found: _Queue, tables: _Tables, free: dict[int, Counter[str]]) -> dict[str, int]:
-    return {
-        "waiting": found.waiting,
-        "leased": sum(unit in tables.open_now for unit in found.touched),
-        "missing": found.missing - sum(tables.answers[unit] for unit in found.touched),
-        "lacking": _count_free(queue, found, tables.held, tables.judged, tables.answers, free),
-        "readers": len(found.readers),
-        "passed": len(found.passed),
-        "agreed": len(found.agreed),
-        "able": len(found.able),
-    }
 
 
 # --- what the tables say
@@ -139,9 +150,8 @@ def _tables(tasks: list[Task]) -> _Tables:
     waiting = Unit.objects.filter(task__in=tasks, stage=stages.ADJUDICATION).order_by()
     for task, queue, number in waiting.values_list("task_id", "language").annotate(Count("pk")):
         adjudication[task][queue] = number
-    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
     queues = _queues(tasks, judged.keys() | held.keys())
-    return _Tables(queues, adjudication, _lasts(tasks), held, open_now, judged, answers, names)
+    return _Tables(queues, adjudication, _lasts(tasks), held, open_now, judged, answers, names_of())
 
 
 def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
@@ -220,26 +230,6 @@ def _lasts(tasks: list[Task]) -> dict[int, dict[tuple[int, str], datetime]]:
 # --- what follows from it
 
 
-def _count_free(queue, found: _Queue, held, judged, answers, free) -> int:
-    """Count for each person the units that they could be given; returns how many lack people."""
-    lacking = sum(number for asked, number in found.untouched.items() if len(found.able) < asked)
-    places, taken = found.untouched.total(), Counter()
-    for unit, asked in found.touched.items():
-        may_not = found.able & judged[unit] if unit in judged else ()
-        lacking += len(found.able) - len(may_not) < asked - answers[unit]
-        if held[unit] < asked:
-            places += 1
-            taken.update(may_not)
-    for person in found.able:
-        free[person][queue] = places - taken[person]
-    return lacking
-
-
-def _left_to(person: int, found: _Queue, judged) -> bool:
-    """Whether somebody has not judged some unit of a queue."""
-    return found.untouched.total() > 0 or any(person not in judged.get(unit, ()) for unit in found.touched)
-
-
 def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
     """unjudged: somebody who may work has not judged some unit; something: such a unit has a free place."""
     if not counts["waiting"]:
@@ -262,37 +252,43 @@ def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
 
 
 def _said(task: Task, name: str, state: str, counts: dict) -> str:
-    units, answers = many(counts["waiting"], "unit"), many(counts["missing"], "answer")
-    people = "1 person" if counts["able"] == 1 else f"{counts['able']:,} people"
+    """The state of a queue in a sentence. name: of its language."""
+    if state in (JUDGED, LEASED, LACKING, GOING):
+        return _said_of_able(task, state, counts)
+    units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
     if state == DONE:
         left = counts["adjudication"]
         return f"Done, but for {many(left, 'unit')} with an adjudicator." if left else "Done."
     if state == CLOSED and not task.kind.answered_here:
-        return f"{units} {_lack(counts['waiting'])} answers. The answers are given elsewhere and imported."
+        return f"{units} {'lacks' if one else 'lack'} answers. The answers are given elsewhere and imported."
     if state == CLOSED:
-        return f"The task is closed, so nobody is given the {units} that {_wait(counts)}. Its settings open it again."
+        wait = "waits" if one else "wait"
+        return f"The task is closed, so nobody is given the {units} that {wait}. Its settings open it again."
     if state == UNREAD:
         return (
             f"Nobody who may log in reads {name} at level {task.least_level} or better. Invite a reader, or add the "
             "language to one."
         )
+    readers = are(counts["readers" if state == UNTESTED else "passed"], "person reads", "people read")
     if state == UNTESTED:
-        return f"{_read(counts['readers'])} {name}, but nobody has passed the test yet. Ask them to take it."
+        return f"{readers} {name}, but nobody has passed the test yet. Ask them to take it."
     if state == NOT_AGREED:
-        return (
-            f"{_read(counts['passed'])} {name}, but nobody has agreed to work that may hurt. The task's page asks; "
-            "nobody has to."
-        )
-    if state == PAUSED:
-        able = "has passed the test" if task.test_items else f"reads {name}"
-        able += " and has agreed to it" if task.kind.sensitive else ""
-        return f"Everybody who {able} is paused ({counts['agreed']:,}). Let somebody go on, or find others."
+        return f"{readers} {name}, but nobody has agreed to work that may hurt. The task's page asks; nobody has to."
+    able = "has passed the test" if task.test_items else f"reads {name}"
+    able += " and has agreed to it" if task.kind.sensitive else ""
+    return f"Everybody who {able} is paused ({counts['agreed']:,}). Let somebody go on, or find others."
+
+
+def _said_of_able(task: Task, state: str, counts: dict) -> str:
+    """The state of a queue in which people may work."""
+    units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
+    people = are(counts["able"], "person", "people")
     if state == JUDGED:
         everybody = "the only person" if counts["able"] == 1 else f"each of the {people}"
         return (
-            f"{units} {_lack(counts['waiting'])} {answers}, and {everybody} who may work has judged "
-            f"{'it' if counts['waiting'] == 1 else 'them'} already, or takes none that others found disturbing. "
-            "Another person is needed."
+            f"{units} {'lacks' if one else 'lack'} {many(counts['missing'], 'answer')}, and {everybody} who may work "
+            f"has judged {'it' if one else 'them'} already, or takes none that others found disturbing. Another person "
+            "is needed."
         )
     if state == LEASED:
         return f"What is left ({units}) is open with somebody now, for {task.kind.lease_minutes} minutes at most."
@@ -300,27 +296,15 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
         of = "All " if counts["lacking"] == counts["waiting"] else f"{counts['lacking']:,} of the "
         need = "needs" if counts["lacking"] == 1 else "need"
         return (
-            f"{'' if counts['waiting'] == 1 else of}{units} {need} answers from more people than are still able to "
-            f"give one ({counts['able']:,} may work here). Find others."
+            f"{'' if one else of}{units} {need} answers from more people than are still able to give one "
+            f"({counts['able']:,} may work here). Find others."
         )
     a_day = f" Each of them is given at most {task.kind.sensitive.a_day:,} on one day." if task.kind.sensitive else ""
-    are = "is" if counts["missing"] == 1 else "are"
-    return f"{people.capitalize()} may work on {units}; {answers} {are} missing.{a_day}"
+    missing = f"{many(counts['missing'], 'answer')} {'is' if counts['missing'] == 1 else 'are'} missing"
+    return f"{people.capitalize()} may work on {units}; {missing}.{a_day}"
 
 
-def _wait(counts: dict) -> str:
-    return "waits" if counts["waiting"] == 1 else "wait"
-
-
-def _lack(number: int) -> str:
-    return "lacks" if number == 1 else "lack"
-
-
-def _read(number: int) -> str:
-    return "1 person reads" if number == 1 else f"{number:,} people read"
-
-
-def _idle(task: Task, queues: dict[str, _Queue], free, judged, lasts, names) -> list[dict]:
+def _idle(tables: _Tables, queues: dict[str, _Queue], free, lasts) -> list[dict]:
     """The people who may work but can be given nothing now; those at work within the last hour come first."""
     own: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
@@ -330,12 +314,12 @@ def _idle(task: Task, queues: dict[str, _Queue], free, judged, lasts, names) -> 
     for person, mine in own.items():
         if free[person].total():
             continue
-        unjudged = [queue for queue in mine if _left_to(person, queues[queue], judged)]
+        unjudged = [queue for queue in mine if tables.has_left(person, queues[queue])]
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
         rows.append(
             {
                 "annotator": person,
-                "name": names[person],
+                "name": tables.names[person],
                 "queues": mine,
                 "last": last,
                 "at_work": last is not None and now - last < AT_WORK,
@@ -387,7 +371,7 @@ def queue_table(task: Task) -> list[QueueRow]:
     leased = Counter(Lease.objects.filter(open_now).values_list("unit__language", flat=True))
     readers = routes.readers()
     lacking = Counter(lacking_readers(task, readers).values())
-    names = {annotator.pk: str(annotator) for annotator in Annotator.objects.select_related("user")}
+    names = names_of()
     rows = [
         QueueRow(
             queue=queue,
