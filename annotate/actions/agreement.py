@@ -62,7 +62,7 @@ def run(values, progress) -> Outcome:
 def _nothing(task: Task) -> str:
     if task.redundancy == 1 and not task.overlap_share:
         return (
-            "one person reads each unit, so there is no agreement to measure. Open a task with --overlap-share 10% "
+            "one person reads each unit, so there is no agreement to measure. Open a task with --redundancy 1.1 "
             "to have a second person read some of them, or with --redundancy 2 to have one read all."
         )
     return "no answer counts yet; a unit counts only if two people have read it."

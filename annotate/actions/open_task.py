@@ -127,7 +127,8 @@ OPTIONS = (
         "reuse",
         flag,
         False,
-        help="recall, precision, triggers: take labels that people gave in other tasks",
+        help="take labels that there are: for recall, precision, triggers those that people gave in other tasks, for "
+        "concepts those that came with the documents; people are asked only about the others",
         group=KNOWN,
     ),
     Option(
@@ -321,7 +322,7 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         "size": not design.sets_sizes,
         "gold": "gold answers" in kind.controls,
         "gold_column": "gold answers" in kind.controls,
-        "reuse": design.asks_each,
+        "reuse": design.asks_each or kind.thesaurus is not None,
         "suggest_from": kind.thesaurus is not None,
     }
     return {name for name, is_had in has.items() if not is_had}

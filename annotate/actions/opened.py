@@ -189,7 +189,7 @@ def _agreement(task: Task, counting: int, audited: int) -> str:
     read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
     return (
         f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
-        f"{many(LEAST_LETTERS, 'letter')}, nor in the languages of --never-agree.{read}"
+        f"{many(LEAST_LETTERS, 'letter')}, nor in languages whose route says so.{read}"
     )
 
 

@@ -42,16 +42,13 @@ def at_first(asked: int, *, stop_early: bool) -> int:
     return needed(asked) if stop_early else asked
 
 
-def outcome(
-    answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], asked: int, extra: int = 0
-) -> str | int | None:
+def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], asked: int) -> str | int | None:
     """What a unit's answers come to, once as many as its redundancy are there.
 
     The label; or the new redundancy, one more, if the answers do not settle it and further people may be asked (up to
-    `asked`, or `extra` beyond that); or None if they give no label.
+    `asked`); or None if they give no label.
     """
     given = len(answers)
     if given < asked:
         return majority(answers, order, asked) or given + 1
-    label = aggregate(answers, order, asked)
-    return label or (given + 1 if given < asked + extra else None)
+    return aggregate(answers, order, asked)

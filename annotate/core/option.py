@@ -70,6 +70,11 @@ def number(text: str) -> float:
     return value
 
 
+def people(text: str) -> int | float:
+    """How many people: a whole number, or a decimal, whose fraction is the share of units for one more person."""
+    return number(text)
+
+
 def words(text: str) -> list[str]:
     return text.split()
 
@@ -185,7 +190,9 @@ class Option:
         kind, said = _TYPES.get(self.read, (object, ""))
         if kind is float and isinstance(value, int) and not isinstance(value, bool):
             value = float(value)
-        if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        if self.read is people and isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if not isinstance(value, kind) or (kind in (int, int | float) and isinstance(value, bool)):
             raise OptionError(f"{self.spelled} is {value!r}; it must be {said}.")
         if self.choices and value not in self.choices:
             raise OptionError(f"{self.spelled} is {value!r}; it is one of {', '.join(self.choices)}.")
@@ -217,11 +224,12 @@ class Option:
 
 # How a value is read -> its type, and what it must be in words. Values of other readers have no type that could be
 # wrong.
-_TYPES: Mapping[Callable[[str], Any], tuple[type, str]] = {
+_TYPES: Mapping[Callable[[str], Any], tuple[Any, str]] = {
     whole_number: (int, "a whole number"),
     share: (float, "a share between 0 and 1"),
     points: (float, "a number of points"),
     number: (float, "a number"),
+    people: (int | float, "a number of people"),
     codes: (list, "a list of codes"),
     words: (list, "a list of words"),
     labels: (list, "a list of labels"),

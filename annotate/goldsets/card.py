@@ -252,8 +252,7 @@ def _agreement(kind: Kind, manifest: dict) -> Context:
 
 def _asked_first(task: dict) -> int | None:
     """How many answers to a unit agreement counts, if others may be asked for later; None if it counts all."""
-    stop_early = task.get("stop_early", False)
-    return at_first(task["redundancy"], stop_early=stop_early) if stop_early or task.get("extra_answers") else None
+    return at_first(task["redundancy"], stop_early=True) if task.get("stop_early") else None
 
 
 def _preferences(kind: Kind, manifest: dict) -> Context:

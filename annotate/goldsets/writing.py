@@ -292,7 +292,7 @@ def _task(task: Task) -> dict[str, Any]:
         "labels": task.labels,
         "languages": task.languages,
         "added_languages": tables_of(task.kind.languages.values()),
-        **{name: getattr(task, name) for name in task.kind.options},
+        **task.policy,
         **task.kind.publication.constants,
     }
 

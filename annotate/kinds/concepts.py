@@ -49,7 +49,7 @@ COLUMNS = (
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
-OPTIONS = (*ASKED, "aggregation", "keep_declared", *OF_TEST, *OF_GOLD)
+OPTIONS = (*ASKED, "aggregation", *OF_TEST, *OF_GOLD)
 
 
 def version_of(task) -> Vocabulary:

@@ -125,6 +125,8 @@ def list_row(unit, answers) -> list[str]:
 
 
 def faults(options: Mapping[str, Any]) -> str:
+    if options["redundancy"] % 1:
+        return "Only of posts a share can be read by one more person; make redundancy a whole number."
     if options["redundancy"] == 2 and options["on_conflict"] == stages.DISCARDED:
         return (
             "If two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, and with "

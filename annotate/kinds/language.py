@@ -82,7 +82,7 @@ KIND = languages.about_languages(
     wording=Wording(titled_by_task=True),
     undefined=Undefined(UND, UNDEFINED_REASONS),
     guidelines={"en": Path(__file__).with_name("language.md").read_text(encoding="utf-8")},
-    options=(*ASKED, "overlap_share", *OF_AUDIT, *OF_CHECKS),
+    options=(*ASKED, *OF_AUDIT, *OF_CHECKS),
     designs=("uniform", "compare"),
     controls=("checks", "audit"),
     routing={

@@ -113,6 +113,15 @@ def read_by(language: str, task, routes) -> list[str]:
     return [routes.queue_of(language)]
 
 
+def faults(options: Mapping[str, Any]) -> str:
+    if options["redundancy"] % 1 and options["redundancy"] > 2:
+        return (
+            f"A redundancy of {options['redundancy']:g} has one more person read a share, which is possible "
+            "only between 1 and 2; make it a whole number."
+        )
+    return ""
+
+
 def when_exhausted(unit) -> str:
     """Nobody needs the label of a decoy."""
     return stages.DISCARDED if unit.known_answer else stages.ADJUDICATION
@@ -168,7 +177,12 @@ def about_languages(
         noun="post",
         labels=ARTICLE_LABELS,
         routing=Routing(queue=queue, read_by=read_by, when_exhausted=when_exhausted, **routing),
-        rules=Rules(check_label=lambda label, task: choice.check(label, task.labels), agrees=choice.agrees, **rules),
+        rules=Rules(
+            check_label=lambda label, task: choice.check(label, task.labels),
+            agrees=choice.agrees,
+            faults=faults,
+            **rules,
+        ),
         pages=Pages(list_heads=LIST_HEADS, list_row=list_row, called=label_name, short=str, **pages),
         statistics=statistics,
         publication=publication,

@@ -4,7 +4,7 @@ A kind of question names its options, with its own default if that differs; a ta
 not have an option, its tasks behave as the option's `off` says.
 """
 
-from annotate.core.option import Option, codes, flag, share, whole_number
+from annotate.core.option import Option, flag, people, share, whole_number
 
 ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD, FORECAST = (
     "Routing",
@@ -22,23 +22,14 @@ ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD, FOR
 _EVERY = (
     Option(
         "redundancy",
-        whole_number,
+        people,
         default=1,
         off=1,
-        help="how many people are asked for each unit",
+        help="how many people are asked for each unit; for language and verify also 1.1, where a second person reads a "
+        "tenth of the units",
         group=ANSWERS,
         least=1,
         most=99,
-        fixed=True,
-    ),
-    Option(
-        "overlap_share",
-        share,
-        default=0.0,
-        off=0.0,
-        help="language, verify: the share of units read by one person that a second person reads too",
-        group=ANSWERS,
-        most=1,
         fixed=True,
     ),
     Option(
@@ -52,16 +43,6 @@ _EVERY = (
         fixed=True,
     ),
     Option(
-        "extra_answers",
-        whole_number,
-        default=0,
-        off=0,
-        help="not for language and verify: how many more answers are asked for if none prevails",
-        group=ANSWERS,
-        most=2,
-        fixed=True,
-    ),
-    Option(
         "aggregation",
         str,
         default="majority",
@@ -69,15 +50,6 @@ _EVERY = (
         help="not for language and verify: how several answers become a label: majority, or median for grades",
         group=ANSWERS,
         choices=("majority", "median"),
-        fixed=True,
-    ),
-    Option(
-        "keep_declared",
-        flag,
-        default=False,
-        off=False,
-        help="labels that came with a document stand, and people are asked only about the others",
-        group=ANSWERS,
         fixed=True,
     ),
     Option(
@@ -117,15 +89,6 @@ _EVERY = (
         help="the least reading level, 0 to 5: people who read a language less well are not given its units",
         group=ROUTING,
         most=5,
-    ),
-    Option(
-        "never_agree",
-        codes,
-        default=[],
-        off=[],
-        help="languages in which agreement does not count, besides those whose route says so",
-        group=AGREEMENT,
-        fixed=True,
     ),
     Option(
         "audit_share",
@@ -248,9 +211,9 @@ ASKED = (
     "skip_limit",
     "least_level",
 )
-OF_AUDIT = ("never_agree", "audit_share", "audit_least", "audit_recheck", "audit_limit")
+OF_AUDIT = ("audit_share", "audit_least", "audit_recheck", "audit_limit")
 OF_DECLARED_AUDIT = ("audit_share", "audit_least")
 OF_CHECKS = ("check_share",)
-OF_CROWDS = ("stop_early", "extra_answers", "aggregation")
+OF_CROWDS = ("stop_early", "aggregation")
 OF_TEST = ("test_items", "pass_mark", "tries")
 OF_GOLD = ("gold_share", "pause_below")

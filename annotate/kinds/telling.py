@@ -106,9 +106,7 @@ def _asked(kind: Kind) -> Iterator[str]:
     asked = value(kind, "redundancy")
     first = at_first(asked, stop_early=value(kind, "stop_early"))
     early = f", {first} of them at first, the others if these do not agree" if first < asked else ""
-    extra = value(kind, "extra_answers")
-    more = f", up to {extra} more if none prevails" if extra else ""
-    yield f"Each {kind.noun} is for {asked} {'person' if asked == 1 else 'people'}{early}{more}."
+    yield f"Each {kind.noun} is for {asked} {'person' if asked == 1 else 'people'}{early}."
     if asked > 1:
         conflict = "is left out" if value(kind, "on_conflict") == "DISCARDED" else "goes to an adjudicator"
         label = (

@@ -44,7 +44,7 @@ KIND = languages.about_languages(
     wording=Wording(titled_by_task=True, titled_by_languages=True),
     undefined=Undefined(UND, REASONS),
     guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
-    options=(*ASKED, "overlap_share", "decoy_share", *OF_CHECKS),
+    options=(*ASKED, "decoy_share", *OF_CHECKS),
     # One language is asked about, so there is one queue: a second reader of it is asked, not a second language.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision", "triggers"),

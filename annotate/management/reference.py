@@ -30,6 +30,7 @@ from annotate.core.option import (
     labels,
     named_file,
     number,
+    people,
     points,
     share,
     sizes,
@@ -49,6 +50,7 @@ PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(
 # How a value is read -> what it is, in words.
 TAKES: Mapping[Callable[[str], Any], str] = {
     whole_number: "whole number",
+    people: "number of people",
     share: "share",
     fraction: "share",
     points: "points of percent",
@@ -155,7 +157,7 @@ def _takes(option: Option) -> str:
     if option.choices:
         return f"one of {', '.join(map(code, option.choices))}"
     taken = TAKES[option.read]
-    if option.read in (whole_number, share, fraction, points):
+    if option.read in (whole_number, people, share, fraction, points):
         least = f"{option.least or 0:g}"
         taken += f", {least} or more" if option.most is None and option.read is whole_number else ""
         taken += f", {least} to {1 if option.most is None else option.most:g}" if "or more" not in taken else ""

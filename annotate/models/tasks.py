@@ -2,6 +2,7 @@
 
 import secrets
 from functools import cached_property, partial
+from typing import Any
 
 from django.apps import apps
 from django.db import models
@@ -124,6 +125,38 @@ class Task(_Options, models.Model):
 
     def __str__(self) -> str:
         return f"{self.title} ({self.name})"  # several tasks may ask the same
+
+    @property
+    def redundancy(self) -> int:
+        """How many people are asked for each unit."""
+        return int(self.options.get("redundancy", OPTIONS["redundancy"].off))
+
+    @redundancy.setter
+    def redundancy(self, people: float) -> None:
+        self.options = {**self.options, "redundancy": people}
+
+    @property
+    def overlap_share(self) -> float:
+        """The share of the units that one more person reads: the fraction of the option `redundancy`."""
+        return round(self.options.get("redundancy", 1) % 1, 6)
+
+    @property
+    def never_agree(self) -> list[str]:
+        """The languages on which the detectors' agreement did not count by the routes when the task was opened."""
+        return self.options.get("never_agree", [])
+
+    @property
+    def keep_declared(self) -> bool:
+        """Whether the concepts that came with a document stand, by `--reuse`."""
+        return self.options.get("keep_declared", False)
+
+    @property
+    def policy(self) -> dict[str, Any]:
+        """What decided how the labels came about, for the manifest."""
+        names = [*self.kind.options, *(name for name in ("never_agree", "keep_declared") if name in self.options)]
+        return {name: getattr(self, name) for name in names} | (
+            {"overlap_share": self.overlap_share} if self.kind.routing.is_routed else {}
+        )
 
     @property
     def kind(self) -> Kind:

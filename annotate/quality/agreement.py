@@ -251,9 +251,7 @@ def _options(
         seed=int(lot(task.draw.seed, "agreement", task.name)[:12], 16),
         replicates=replicates,
         of_people=of_people,
-        asked_first=at_first(task.redundancy, stop_early=task.stop_early)
-        if task.stop_early or task.extra_answers
-        else None,
+        asked_first=at_first(task.redundancy, stop_early=True) if task.stop_early else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
 

@@ -35,11 +35,11 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -
     options = with_defaults(kind, given)
     codes = list(labels or kind.labels)
     if kind.routing.is_routed:
-        check_codes(kind, [*codes, *options.get("never_agree", ())])
+        check_codes(kind, codes)
         codes = sorted(set(codes))
-    if "never_agree" in options:
+    if "audit_recheck" in options:
         listed = LanguageRoute.objects.filter(never_agree=True).values_list("language", flat=True)
-        options["never_agree"] = sorted({*listed, *options["never_agree"]})
+        options["never_agree"] = sorted(listed)
     task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=codes)
     task.options = options
     if kind.thesaurus:

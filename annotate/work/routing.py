@@ -158,7 +158,7 @@ def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
     """Whether the answers that a unit still lacks cannot change its label, since more than half of the people whom it
     asks have said the same.
     """
-    asked = unit.task.redundancy if adaptive(unit.task) else unit.redundancy
+    asked = unit.task.redundancy if unit.task.stop_early else unit.redundancy
     return len(answers) > 1 and majority([each.label for each in answers], asked=asked) is not None
 
 
@@ -189,8 +189,7 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
         answers,
         aggregate=task.kind.form.AGGREGATIONS[task.aggregation],
         order=task.labels,
-        asked=task.redundancy if adaptive(task) else len(answers),
-        extra=task.extra_answers,
+        asked=task.redundancy if task.stop_early else len(answers),
     )
     if isinstance(label, int):
         return label
@@ -203,16 +202,11 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
     return "answered", stages.LABELLED, label
 
 
-def adaptive(task: Task) -> bool:
-    """Whether the number of people asked about a unit depends on what the first ones say."""
-    return bool(task.stop_early or task.extra_answers)
-
-
 def ask_again(unit: Unit, *, keep: bool = True) -> None:
     """Set the redundancy of a unit that has lost answers: people who were asked only because these differed are not
     needed. keep: as of after_judgment.
     """
-    if not adaptive(unit.task):
+    if not unit.task.stop_early:
         return
     answers = unit.judgments.live().answers().count()
     asked = max(answers + 1, at_first(unit.task.redundancy, stop_early=unit.task.stop_early))
@@ -229,7 +223,7 @@ def left_decides(unit: Unit, answers: list[str]) -> bool:
     if not task.kind.answered_here:
         return unit.stage != stages.QUEUED
     enough = len(answers) >= at_first(task.redundancy, stop_early=task.stop_early)
-    return adaptive(task) and enough and not isinstance(_came_to(unit, answers), int)
+    return task.stop_early and enough and not isinstance(_came_to(unit, answers), int)
 
 
 def is_settled(unit: Unit) -> bool:

@@ -135,10 +135,10 @@ def open_tasks(
     seeds: name of the task -> seed. size: units in all or for each language, or groups of them if the kind keeps
     records together; None for the design's default, or all. languages: those to draw for; None for all. chosen: options
     of the draw; options: the task's options that differ from the kind's defaults. labels: what may be answered, if that
-    is languages. gold: records whose answer is known, which are never work. reuse: take the labels that posts have from
-    other tasks of the corpus, instead of asking again. suggest_from: ranked predictors whose labels are suggested.
-    TaskError, GoldAnswerError or CorpusError if it is refused; then
-    nothing was changed.
+    is languages. gold: records whose answer is known, which are never work. reuse: take the labels that there are: of
+    posts those from other tasks of the corpus, of documents the declared concepts. suggest_from: ranked predictors
+    whose labels are suggested. TaskError, GoldAnswerError or CorpusError if it is refused;
+    then nothing was changed.
     """
     how, chosen = DESIGNS[design or kind.designs[0]], chosen or {}
     named = _named_labels(kind, how, chosen) or labels
@@ -148,6 +148,8 @@ def open_tasks(
     for name, seed in seeds.items():
         with _named(name, seed, len(seeds)):
             task = new_task(name, kind, title, listed, options or {})
+            if kind.thesaurus:
+                task.options["keep_declared"] = reuse
             _check_fields(kind, corpus)
             wanted = Wanted(
                 corpus=corpus,

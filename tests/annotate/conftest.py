@@ -76,10 +76,11 @@ def manager(db):
 def stored_task(name, kind, fields):
     """A task of a kind with its own options; fields: the task's fields, and those of its options that differ."""
     defaults = {option: OPTIONS[option].default for option in kind.options} | dict(kind.defaults)
-    known = {name: value for name, value in fields.items() if name not in OPTIONS}
+    of_task = (*kind.options, "never_agree")
+    known = {name: value for name, value in fields.items() if name not in OPTIONS and name not in of_task}
     task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, **({"title": kind.title} | known))
     task.labels = task.labels or list(kind.labels)
-    task.options = defaults | {name: value for name, value in fields.items() if name in kind.options}
+    task.options = defaults | {name: value for name, value in fields.items() if name in of_task}
     task.full_clean()
     task.save()
     return task

@@ -214,8 +214,8 @@ def test_a_task_without_overlap_is_told_how_a_task_gets_one(make_task, people, j
     task = make_task([DISPUTED], name="alone")
     (reader,) = people(1)
     judged(reader, task.units.get(), "de")
-    assert "--overlap-share" in told("agreement", task.name)
-    task = make_task([DISPUTED], name="overlap", overlap_share=0.5)
+    assert "--redundancy 1.1" in told("agreement", task.name)
+    task = make_task([DISPUTED], name="overlap", redundancy=1.5)
     assert "no answer counts yet" in told("agreement", task.name)
 
 

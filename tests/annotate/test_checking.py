@@ -69,7 +69,7 @@ def test_the_lot_is_one_that_anybody_can_draw_again(make_task, monkeypatch):
 
 def test_what_several_people_read_is_not_checked(make_task):
     assert chosen(make_task([DISPUTED] * 6, name="three", redundancy=3, **ALL)) == {}
-    overlap = make_task([DISPUTED] * 40, name="overlap", overlap_share=0.5, **ALL)
+    overlap = make_task([DISPUTED] * 40, name="overlap", redundancy=1.5, **ALL)
     asked = Counter(overlap.units.values_list("redundancy", "recheck"))
     assert set(asked) == {(1, True), (2, False)}
     assert checks.check_counts(overlap) == {"de": (asked[1, True], asked[1, True])}
@@ -226,7 +226,7 @@ def test_languages_are_those_of_the_first_queue_and_in_all_they_are_added_up(mak
 
 
 def test_a_second_reader_who_cannot_be_had_leaves_a_unit_that_one_person_decided(make_task, ann):
-    task = make_task([DISPUTED], overlap_share=1.0, rounds=1, check_share=0.0)
+    task = make_task([DISPUTED], redundancy=1.999999, rounds=1, check_share=0.0)
     assert task.units.get().redundancy == 2
     assert say(ann, task, "de").stage == stages.LABELLED
     assert row_of(task, "de")["alone"] == 1

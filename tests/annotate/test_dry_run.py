@@ -145,7 +145,7 @@ def test_a_dry_run_of_a_larger_draw_tells_what_it_adds_and_adds_nothing(demo_cor
 def test_a_dry_run_says_how_many_units_ask_for_several_people(demo_corpus, data_dir, person):
     person("ann", "en:5")
     out = io.StringIO()
-    call_command("open_task", "t", dry_run=True, overlap_share=0.2, stdout=out, stderr=io.StringIO(), **UNIFORM)
+    call_command("open_task", "t", dry_run=True, redundancy=1.2, stdout=out, stderr=io.StringIO(), **UNIFORM)
     units = int(re.search(r"^en +English +(\d+) ", out.getvalue(), re.MULTILINE)[1])
     several = re.search(
         rf"^\* en: (\d+) of {units} units ask for 2 people, and fewer read it$", out.getvalue(), re.MULTILINE

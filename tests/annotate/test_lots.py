@@ -47,7 +47,7 @@ def worked_on_posts():
     checks, units for two, and second opinions.
     """
     lots = {"audit_share": 0.2, "audit_least": 3, "audit_recheck": 0.4, "audit_limit": 1.0}
-    checks = {"check_share": 0.3, "overlap_share": 0.3}
+    checks = {"check_share": 0.3, "redundancy": 1.3}
     task = task_maker()([AGREED] * 14 + [DISPUTED] * 12 + [FRENCH] * 6, **lots, **checks)
     with_manifest_of("corpus")
     add_audits(task, 4)

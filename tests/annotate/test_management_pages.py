@@ -176,7 +176,7 @@ def test_judgments_made_elsewhere_have_no_pages_for_tests_either(make_records_ta
 def test_where_each_post_is_read_by_one_person_the_page_says_how_to_measure_agreement(make_task, person, desk):
     task, ann = make_task([DISPUTED]), person("ann", "de")
     judge(ann, take(ann, task).pk, Answer("de"))
-    assert "--overlap-share" in desk.get(address(task, "agreement/?show=1")).text
+    assert "--redundancy 1.1" in desk.get(address(task, "agreement/?show=1")).text
 
 
 def test_the_page_tells_agreement_by_label_and_why_alpha_may_say_little(make_records_task, person, judged, desk):

@@ -251,9 +251,8 @@ def test_two_tasks_cannot_call_a_code_differently(small_task, corpus, tmp_path):
     assert not Task.objects.filter(name="t").exists()
 
 
-def test_options_may_name_what_the_file_adds(which):
+def test_a_file_with_a_base_has_the_options_of_its_base(which):
     kind = read_kind(which)
-    assert with_defaults(kind, {"never_agree": ["pcm"]})["never_agree"] == ["pcm"]
     with pytest.raises(TaskError):
         with_defaults(kind, {"decoy_share": 0.5})
 

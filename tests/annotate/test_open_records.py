@@ -162,7 +162,7 @@ def test_the_same_seed_gives_the_same_units_in_the_same_order(corpus):
         (lambda g: g, ["--redundancy", "2"], "If two answers differ, neither is a majority"),
         (lambda g: g, ["--aggregation", "median"], "The labels of qa_match are not grades, so they have no median."),
         (lambda g: g, ["--aggregation", "mean"], "--aggregation is 'mean'; it is one of majority, median."),
-        (lambda g: g, ["--extra-answers", "3"], "--extra-answers is 3; it must be 0 to 2."),
+        (lambda g: g, ["--redundancy", "3.5"], "make redundancy a whole number."),
         (
             lambda g: g,
             ["--audit-share", "0.1"],

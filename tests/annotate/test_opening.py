@@ -111,13 +111,12 @@ def test_every_knob_can_be_set(open_task, tmp_path):
     guidelines = tmp_path / "guidelines.md"
     guidelines.write_text("# Só isto\n", encoding="utf-8")
     numbers = ["--redundancy=3", "--rounds=4", "--skip-limit=2", "--least-level=3"]
-    texts = ["--labels", "pt es, de pt", "--never-agree", "pt", "--title", "Which?", "--guidelines", str(guidelines)]
+    texts = ["--labels", "pt es, de pt", "--title", "Which?", "--guidelines", str(guidelines)]
     audit = ["--audit-share=1/8", "--audit-least=2", "--audit-recheck=25%", "--audit-limit", "0.7"]
     open_task("t", 20, *numbers, *texts, *audit, audit=True)
     task = Task.objects.get()
     assert (task.redundancy, task.rounds, task.skip_limit, task.least_level) == (3, 4, 2, 3)
     assert (task.labels, task.title, current(task).text) == (["de", "es", "pt"], "Which?", "# Só isto\n")
-    assert "pt" in task.never_agree
     assert (task.audit_share, task.audit_least, task.audit_recheck, task.audit_limit) == (0.125, 2, 0.25, 0.7)
     assert set(task.units.values_list("redundancy", flat=True)) == {3}
 
@@ -192,7 +191,7 @@ def test_of_what_is_agreed_on_a_share_and_a_least_number_of_each_language_is_que
 def test_of_an_audit_for_which_no_post_is_chosen_nothing_is_said(open_task):
     out, _ = open_task("t", 300)
     assert "The detectors' agreement counts on " in out
-    assert "nor in the languages of --never-agree.\n" in out
+    assert "nor in languages whose route says so.\n" in out
 
 
 def test_a_language_marked_so_in_the_admin_never_agrees_in_tasks_opened_from_then_on(open_task):
@@ -344,7 +343,6 @@ def refused(run, *arguments, **options):
         ("t", 10, ["--seed", "x" * 65], "The seed has 65 characters; give it 1 to 64."),
         ("t", 10, ["--corpus", ""], "--corpus is needed to open a task by the uniform design."),
         ("t", 10, ["--labels", "de xx q"], "'xx', 'q': not a language code known here"),
-        ("t", 10, ["--never-agree", "xx"], "'xx': not a language code known here"),
         ("two words", 10, [], "The task's name has characters that it cannot have"),
         ("täsk", 10, [], "The task's name has characters that it cannot have"),
         ("x" * 65, 10, [], "The task's name has 65 characters; 64 are the most"),
@@ -366,8 +364,8 @@ def refused(run, *arguments, **options):
         (
             "t",
             10,
-            ["--overlap-share", "a lot"],
-            "--overlap-share: 'a lot' is not a share; write it as 0.1, 10% or 1/10.",
+            ["--check-share", "a lot"],
+            "--check-share: 'a lot' is not a share; write it as 0.1, 10% or 1/10.",
         ),
         ("t", 10, ["--on-conflict", "LOST"], "--on-conflict is 'LOST'; it is one of ADJUDICATION, DISCARDED."),
         (

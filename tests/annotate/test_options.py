@@ -142,5 +142,3 @@ def test_what_language_tasks_do_not_take_says_so():
     not_theirs = {name for name, option in OPTIONS.items() if option.help.startswith("not for language and verify: ")}
     assert not_theirs == {*OF_CROWDS}
     assert not any(not_theirs & {*KINDS[name].options} for name in ("language", "verify"))
-    takers = {name for name, kind in KINDS.items() if "overlap_share" in kind.options}
-    assert takers == set(OPTIONS["overlap_share"].help.split(":")[0].split(", "))

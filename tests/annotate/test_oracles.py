@@ -281,8 +281,8 @@ OWN, OTHERS = ("de", "und"), ("en", "fr")
         ([DISPUTED] * 30, {"check_share": 0.4}, lambda unit: unit.recheck, OWN),
         ([DISPUTED] * 30, {"check_share": 0.4}, lambda unit: unit.recheck, OTHERS),
         ([DISPUTED] * 30, {"asked": "de", "decoys": 25}, lambda unit: bool(unit.known_answer), ()),
-        ([DISPUTED] * 30, {"overlap_share": 0.5}, lambda unit: unit.redundancy > 1, OWN),
-        ([DISPUTED] * 30, {"overlap_share": 0.5}, lambda unit: unit.redundancy > 1, OTHERS),
+        ([DISPUTED] * 30, {"redundancy": 1.5}, lambda unit: unit.redundancy > 1, OWN),
+        ([DISPUTED] * 30, {"redundancy": 1.5}, lambda unit: unit.redundancy > 1, OTHERS),
     ],
     ids=[
         *("audited", "audited and another language named", "checked", "checked and another language named"),

@@ -258,7 +258,7 @@ def test_a_language_that_two_readers_of_another_queue_name_is_confirmed(make_tas
 
 
 def test_the_only_answer_to_a_post_of_the_overlap_is_confirmed_where_it_names_another_language(make_task, person):
-    task = make_task([DISPUTED], overlap_share=1.0, rounds=1)
+    task = make_task([DISPUTED], redundancy=1.999999, rounds=1)
     ann = person("ann", "de")
     fay = person("fay", "fr")
     assert where(say(ann, task, FRENCH)) == (stages.QUEUED, "fr", "")

@@ -10,7 +10,7 @@ from annotate.core import stages
 from annotate.goldsets.reading import read_gold_set
 from annotate.goldsets.writing import export
 from annotate.kinds import Answer
-from annotate.models import Task
+from annotate.models import LanguageRoute, Task
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.core.languages import ARTICLE_LABELS
@@ -196,7 +196,9 @@ def test_where_there_are_fewer_than_asked_all_are_drawn_and_the_command_and_the_
 
 
 def test_decoys_and_reuse_come_from_a_uniform_task_of_the_corpus(open_task, reader):
-    open_task("uniform", "--labels", "de nl en fr es pt it", "--never-agree", "de nl en fr es pt it", size=150)
+    for code in ("de", "nl", "en", "fr", "es", "pt", "it"):
+        LanguageRoute.objects.update_or_create(language=code, defaults={"queue": code, "never_agree": True})
+    open_task("uniform", "--labels", "de nl en fr es pt it", size=150)
     uniform = Task.objects.get()
     work(uniform, reader, lambda unit: unit.candidates[0] if unit.candidates[0] in uniform.labels else "und")
     out, _ = open_task("t", *PRECISION, "--reuse", "--decoy-share", "20%", languages="de")

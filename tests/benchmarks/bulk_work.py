@@ -207,7 +207,7 @@ def import_posts(folder: Path, number: int) -> int:
 
 
 def open_task(folder: Path, number: int) -> int:
-    corpus, options = Corpus.objects.get(name=NAME), {"redundancy": 1, "overlap_share": 0.02}
+    corpus, options = Corpus.objects.get(name=NAME), {"redundancy": 1.02}
     opened = task_opening.open_task(
         NAME, corpus, KINDS["language"], seed="2015", size=number, labels=LANGUAGES, options=options
     )

@@ -32,7 +32,7 @@ def crowd(units: int, redundancy: int) -> Task:
 
 def posts(units: int) -> Task:
     """Disputed posts and audited ones, some of which are checked, and some of which two people read."""
-    lots = {"audit_least": 2 * units, "audit_recheck": 0.4, "check_share": 0.4, "overlap_share": 0.4}
+    lots = {"audit_least": 2 * units, "audit_recheck": 0.4, "check_share": 0.4, "redundancy": 1.4}
     return task_maker()([DISPUTED, AGREED] * (4 * units), **lots)
 
 

@@ -128,7 +128,7 @@ REPORTS = [
     ("preferences", None, 2, "Something is missing: TASK"),
     ("preferences none", None, 1, "There is no task 'none'"),
     ("preferences crowd", None, 1, "Nobody compares systems in the task crowd"),
-    ("agreement posts", None, 0, "one person reads each unit.* --overlap-share 10%"),
+    ("agreement posts", None, 0, "one person reads each unit.* --redundancy 1.1"),
     ("agreement crowd --gold nowhere.tsv", None, 1, "does not exist"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nnobody\t1\n", 1, "none of its 1 item has .* is called 'CF_amt"),
     ("agreement crowd --gold FILE.tsv", b"task\tlabel\nCF_amt-268\t9\n", 1, "9"),

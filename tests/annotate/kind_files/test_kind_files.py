@@ -172,7 +172,7 @@ WRONG = [
     # options
     (mood("gold_share = 0", "audit_share = 0"), "line 25: audit_share is not an option of such a kind; leave it out."),
     (mood("gold_share = 0", "gold_share = 0.7"), "line 25: gold_share is 0.7; it must be 0 to 0.5."),
-    (mood("gold_share = 0", 'redundancy = "3"'), "line 25: redundancy is '3'; it must be a whole number."),
+    (mood("gold_share = 0", 'redundancy = "3"'), "line 25: redundancy is '3'; it must be a number of people."),
     (
         mood("gold_share = 0", "redundancy = 2"),
         "line 24: if two answers differ, neither is a majority, so a redundancy of 2 loses every such unit; ask 3, "

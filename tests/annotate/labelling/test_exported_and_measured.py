@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("corpus")
 @pytest.fixture
 def gold(tmp_path):
     """The folder of the exported set, and its rows."""
-    opened("acts", keep_declared=True)
+    opened("acts", reuse=True)
     command("export_gold", "acts", out=str(tmp_path / "gold"), frequent_over=2)
     return tmp_path / "gold", rows_of(tmp_path / "gold")
 
@@ -81,7 +81,7 @@ def laws(tmp_path):
     (tmp_path / "laws.toml").write_text(LAWS)
     command("import_vocabulary", "law", tmp_path / "law.json")
     command("import_corpus", "laws", path, fields="body", labels="topics", licence="CC0-1.0", source="made")
-    command("open_task", "laws", kind=str(tmp_path / "laws.toml"), corpus="laws", seed="1", keep_declared=True)
+    command("open_task", "laws", kind=str(tmp_path / "laws.toml"), corpus="laws", seed="1", reuse=True)
     command("export_gold", "laws", out=str(tmp_path / "laws"), splits="train=0.2,dev=0.1,test=0.7")
     return tmp_path / "laws", rows_of(tmp_path / "laws")
 

@@ -29,7 +29,7 @@ def out(tmp_path):
     return tmp_path / "gold"
 
 
-BEGUN = partial(begun, "kept", keep_declared="yes")
+BEGUN = partial(begun, "kept", reuse=True)
 
 
 @pytest.fixture
@@ -109,7 +109,7 @@ def test_the_exported_descriptors_are_the_vocabulary_that_was_imported(kept, out
 def test_folders_that_are_imported_and_exported_again_are_the_same_to_the_byte(kept, out, tmp_path):
     exported(kept, out)
     import_acts("again", [out / "EURLEX57K" / split for split in SPLITS])
-    exported(task_of("again", corpus="again", keep_declared="yes"), tmp_path / "again")
+    exported(task_of("again", corpus="again", reuse=True), tmp_path / "again")
     first = bytes_in(out / "EURLEX57K")
     assert len(first) == 60 + 2
     assert bytes_in(tmp_path / "again/EURLEX57K") == first
@@ -142,7 +142,7 @@ def test_a_later_export_gives_the_same_bytes_and_replaces_no_file_that_somebody_
 
 def test_where_the_licence_keeps_the_texts_there_are_descriptors_and_no_acts(out):
     import_acts("closed", licence="proprietary", text_may_leave=False)
-    said = exported(task_of("closed", corpus="closed", keep_declared="yes"), out)
+    said = exported(task_of("closed", corpus="closed", reuse=True), out)
     assert "The files of EURLEX57K hold the texts of the acts, which the licence keeps here; there are descrip" in said
     assert sorted(path.name for path in (out / "EURLEX57K").iterdir()) == ["EURLEX57K.json"]
     row = next(iter(rows_in(out).values()))
@@ -177,7 +177,7 @@ def test_a_seed_without_shares_and_a_document_without_a_split_are_refused_in_a_s
         exported(kept, out, seed="3")
     shutil.copy(ROOT / "fixtures/eurlex/train.jsonl", tmp_path / "acts.jsonl")
     import_acts("unsplit", [tmp_path / "acts.jsonl"])
-    task = task_of("unsplit", corpus="unsplit", keep_declared="yes")
+    task = task_of("unsplit", corpus="unsplit", reuse=True)
     with pytest.raises(CommandError, match=r"The field split of \S+ is empty, and must be train, dev or test; import"):
         exported(task, out)
     assert not out.exists()

@@ -130,7 +130,7 @@ def test_a_task_keeps_its_version_of_the_vocabulary(task, readers, tmp_path):
 
 
 def test_declared_concepts_stand_where_they_are_kept_and_nobody_is_asked():
-    task = task_of("kept", keep_declared="yes")
+    task = task_of("kept", reuse=True)
     assert set(task.units.values_list("stage", flat=True)) == {stages.AGREED}
     assert not task.is_open, "nobody should find it among their tasks"
     for unit in task.units.select_related("item"):
@@ -145,7 +145,7 @@ def test_documents_without_a_concept_or_with_one_that_is_unknown_go_to_people_wh
     acts[2]["eurovoc_concepts"] = []
     (tmp_path / "train.jsonl").write_text("".join(f"{json.dumps(act)}\n" for act in acts), encoding="utf-8")
     import_acts("changed", [tmp_path / "train.jsonl"])
-    said = opened("changed", corpus="changed", keep_declared="yes")
+    said = opened("changed", corpus="changed", reuse=True)
     assert (
         "Task changed: 3 documents queued (en 20), each for 3 people; 17 keep the labels that were declared; " in said
     )

@@ -139,20 +139,6 @@ def test_units_that_people_dropped_are_asked_again(make_records_task, person, ma
     assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "4")
 
 
-def test_who_is_asked_beyond_three_since_answers_differed_is_not_needed_once_one_is_voided(
-    make_records_task, person, manager
-):
-    task = make_records_task(count=1, task_type="web_ranking", redundancy=3, extra_answers=1)
-    people = [person(name, "en") for name in ("ann", "bea", "cem")]
-    for annotator, label in zip(people, "420", strict=True):
-        work(annotator, task, lambda unit, label=label: Answer(label))
-    assert task.units.get().redundancy == 4
-    assert void(people[0], task, by=manager, reason="sleeps") == Voided(1, 0)
-    assert task.units.get().redundancy == 3
-    work(person("dan", "en"), task, lambda unit: Answer("2"))
-    assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "2")
-
-
 def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, person, manager):
     task = make_records_task(count=1, redundancy=3, stop_early=True)
     people = [person(name, "en") for name in ("ann", "bea", "cem")]
@@ -165,17 +151,6 @@ def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, 
     assert (unit.stage, unit.label, unit.redundancy) == ("LABELLED", "1", 2)
     assert list(unit.transitions.values_list("event", flat=True)) == ["asked", "answered", "reopened", "answered"]
     assert take(person("dan", "en"), task) is None
-
-
-def test_where_a_fourth_was_asked_the_three_who_are_left_may_settle_it(make_records_task, person, manager):
-    task = make_records_task("web_ranking", 1, redundancy=3, extra_answers=1)
-    people = [person(f"p{number}", "en") for number in range(4)]
-    for annotator, label in zip(people, "4204", strict=True):
-        work(annotator, task, lambda unit, label=label: Answer(label))
-    assert void(people[1], task, by=manager, reason="sleeps") == Voided(1, 0)
-    assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "4")
-    assert void(people[0], task, by=manager, reason="sleeps") == Voided(1, 1)
-    assert task.units.get().redundancy == 3
 
 
 def test_a_unit_that_is_asked_anew_forgets_the_skips_for_which_it_was_given_up(make_records_task, person, manager):
