@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from annotate.program import NAMES
+from annotate.actions.registry import MODULES
 from tests.inputs import corpora, measuring, tasks
 from tests.inputs.conftest import check
 
@@ -20,8 +20,8 @@ def test_what_is_careless_or_hostile_gets_a_sentence_and_a_status(ended, row):
 
 def test_every_command_has_rows():
     rows = Counter(row[0].split()[0] for row in TABLE)
-    assert {name for name in NAMES if rows[name] < 2} == set()
-    assert rows.keys() == NAMES
+    assert {name for name in MODULES if rows[name] < 2} == set()
+    assert rows.keys() == MODULES.keys()
 
 
 def test_nothing_of_a_folder_that_is_somebody_elses_is_touched(ended):
