@@ -25,14 +25,14 @@ from annotate.notebook.installation import AssayError, begin, use
 # What is found where: the modules need Django, which is set up when the first of them is asked for and not before, so
 # that `use` can still say for which installation.
 _HOMES = {
-    "corpora": "corpora",
-    "corpus": "corpora",
-    "tasks": "tasks",
-    "task": "tasks",
-    "run": "tasks",
-    "gold": "goldsets",
-    "evaluate": "evaluations",
-    "report": "evaluations",
+    "corpora": "campaign_data",
+    "corpus": "campaign_data",
+    "tasks": "campaign_data",
+    "task": "campaign_data",
+    "run": "campaign_data",
+    "gold": "set_reports",
+    "evaluate": "set_reports",
+    "report": "set_reports",
 }
 __all__ = ["AssayError", "use", *_HOMES]
 

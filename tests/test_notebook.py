@@ -97,7 +97,7 @@ REFUSED = 'assay.corpus("july")'
 INTERRUPTED = """
 import os, signal, threading
 from annotate.actions.action import Action
-from annotate.notebook import tasks as deeds
+from annotate.notebook import campaign_data
 
 begun, ended = threading.Event(), threading.Event()
 
@@ -116,7 +116,7 @@ def interrupt():
     os.kill(os.getpid(), signal.SIGINT)
 
 
-deeds._action = lambda name: Action("go_on", "Goes on.", (), go_on)
+campaign_data.named_action = lambda name: Action("go_on", "Goes on.", (), go_on)
 threading.Thread(target=interrupt).start()
 try:
     assay.run("go_on")

@@ -11,10 +11,9 @@ from django.db import IntegrityError, OperationalError
 import assay
 from annotate.actions.evaluate import ACTION as EVALUATE
 from annotate.kinds import Answer
-from annotate.notebook import rows
-from annotate.notebook.asking import told
+from annotate.notebook import lazy_rows
 from annotate.notebook.installation import AssayError
-from annotate.notebook.rows import of_dicts
+from annotate.notebook.lazy_rows import of_dicts, told
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir, read_manifest
@@ -99,7 +98,7 @@ def test_what_there_is_not_is_said_in_a_sentence(demo_corpus, make_task):  # noq
             lambda: assay.run("shout"),
             "There is no action 'shout'; there is: add_annotators, add_manager,",
         ),
-        (lambda: assay.run("reroute", tsk="task"), "reroute has no option 'tsk'; it has: task."),
+        (lambda: assay.run("reroute", tsk="task"), "reroute has no option 'tsk'. Did you mean task? It has: task."),
         (lambda: assay.run("reroute", task="other"), "There is no task 'other'"),
     ):
         with pytest.raises(AssayError) as refused:
@@ -121,7 +120,7 @@ def test_a_table_shows_its_first_rows_and_what_stands_in_them_is_no_markup():
 
 
 def test_where_pandas_is_missing_that_is_said_and_arrow_does(monkeypatch):
-    monkeypatch.setattr(rows, "find_spec", lambda name: None)
+    monkeypatch.setattr(lazy_rows, "find_spec", lambda name: None)
     table = of_dicts([{"id": "1"}], ["id"], "posts")
     with pytest.raises(AssayError, match=r'pandas is not installed: pip install "assay\[notebook\]"\.'):
         table.to_pandas()

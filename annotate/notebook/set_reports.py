@@ -1,23 +1,24 @@
-"""Predictions measured on gold sets in a notebook, as the command `evaluate` measures them."""
+"""Gold sets in a notebook, and predictions measured on them as the command `evaluate` measures them."""
 
 import json
 import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Union
 
+import pyarrow as pa
 from django.template.loader import render_to_string
 
-from annotate.actions import evaluate as action
+from annotate.actions.evaluate import OF_COMMAND
 from annotate.evaluation.evaluate import evaluate as measured
 from annotate.evaluation.given import EvaluationError
-from annotate.notebook.asking import SAID, told
+from annotate.goldsets.manifest import manifest_of
+from annotate.notebook.campaign_data import named_action, options_given
 from annotate.notebook.installation import AssayError
-from annotate.notebook.rows import check_pandas
+from annotate.notebook.lazy_rows import SAID, Rows, check_pandas, of_dicts, of_files, told
 from annotate.reports import writing
 
 if TYPE_CHECKING:
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
 Folder = str | os.PathLike[str]
 Given = Union[str, os.PathLike[str], Mapping[str, str], "pd.DataFrame"]
 OPTION = re.compile("--([a-z][a-z-]*[a-z])")
-# The options of the command that are named arguments here, or that a notebook has no use for.
-OWN = ("predictions", "gold", "against", "judge", "out", "format")
 COLUMNS = ("measure", "value", "low", "high", "units", "better", "p", "p_holm", "note")
 
 
@@ -78,7 +77,7 @@ def report(
             other = "" if against is None else spelled(against, "The other one")
             said = "" if predictions is None else spelled(predictions, name)
             machine = "" if judge is None else spelled(judge, name)
-            found = measured(said, folders, against=other, judge=machine, **_values(options))
+            found = measured(said, folders, against=other, **_values(options, gold=folders, judge=machine))
         except SAID as error:
             raise AssayError(OPTION.sub(lambda option: option[1].replace("-", "_"), as_named(str(error)))) from None
         return Report(json.loads(as_named(json.dumps(found))))
@@ -87,24 +86,20 @@ def report(
 WRITTEN = ".of-memory.jsonl"
 
 
-def _values(options: Mapping[str, Any]) -> dict[str, Any]:
-    """What the command would have of these options."""
-    known = {option.name: option for option in action.ACTION.options if option.name not in OWN}
-    values: dict[str, Any] = {}
-    for name, value in options.items():
-        if name not in known:
-            near = get_close_matches(name, known, 1)
-            raise EvaluationError(
-                f"There is no option {name!r}{f'; did you mean {near[0]}' if near else ''}; there are: "
-                f"{', '.join(known)}."
-            )
-        if name == "map" and isinstance(value, Mapping):
-            value = [f"{label}={to if isinstance(to, str) else ','.join(to)}" for label, to in value.items()]
-        if name == "vanished" and not isinstance(value, str | os.PathLike):
-            values[name] = frozenset(value)
-            continue
-        values[name] = known[name].value([value] if known[name].several and isinstance(value, str) else value)
-    return values
+def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
+    """The values that the evaluator takes. own: what the arguments of `report` say."""
+    given, vanished = dict(options), options.get("vanished")
+    if from_memory := vanished is not None and not isinstance(vanished, str | os.PathLike):
+        del given["vanished"]
+    if isinstance(given.get("map"), Mapping):
+        classes = ((label, [to] if isinstance(to, str) else to) for label, to in given["map"].items())
+        given["map"] = [f"{label}={','.join(to)}" for label, to in classes]
+    if unwanted := sorted(given.keys() & {"out", "format"}):
+        raise EvaluationError(f"A report in a notebook has no option {unwanted[0]}; use assay.run to write files.")
+    action = named_action("evaluate")
+    values = action.read({**options_given(action, given), **own})
+    values |= {"vanished": frozenset(vanished)} if from_memory else {}
+    return {name: value for name, value in values.items() if name not in OF_COMMAND}
 
 
 def _written(given: Any, path: Path) -> Path:
@@ -195,3 +190,76 @@ def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         | {name: row[name] for name in COLUMNS if name in row}
         for row in rows
     ]
+
+
+# --- Gold sets
+
+
+def gold(folder: str | os.PathLike[str]) -> "Gold":
+    """The gold set in a folder that export_gold or import_gold has written. AssayError where it is none, or where its
+    manifest is not as it was written.
+    """
+    path = Path(folder).expanduser()
+    with told():
+        return Gold(path, manifest_of(path))
+
+
+class Gold:
+    """A gold set. manifest: what it says of itself: seed, digests, versions, counts, draws."""
+
+    def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
+        self.folder, self.manifest = folder, manifest
+
+    @property
+    def name(self) -> str:
+        """That of its task, or that under which it was imported."""
+        return str((self.manifest.get("imported") or self.manifest["task"])["name"])
+
+    @property
+    def card(self) -> str:
+        """The dataset card, in Markdown. AssayError where it cannot be read."""
+        with told(str(self.folder / "README.md")):
+            return (self.folder / "README.md").read_text(encoding="utf-8")
+
+    @property
+    def labels(self) -> dict[str, int]:
+        """Label -> posts that have it, the commonest first."""
+        counted: dict[str, int] = self.manifest["counts"]["by_label"]
+        return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
+
+    def rows(self) -> Rows:
+        """The rows with all that was exported: id, label, and of an exported set votes, judgments, transitions and the
+        rest, as the card explains. A set of records has its splits one after the other, and a column `split`.
+        """
+        names = [name for name in self.manifest["files"] if name.startswith("gold")]
+        if files := [self.folder / name for name in names if name.endswith(".parquet")]:
+            return of_files(files, None, f"gold set {self.name}")
+        # An imported set has no Parquet.
+        with told(f"gold set {self.name}"):
+            (lines,) = (self.folder / name for name in names if name.endswith(".jsonl"))
+            listed = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
+        return of_dicts(listed, list(listed[0]) if listed else ["id", "label"], f"gold set {self.name}")
+
+    def to_arrow(self, columns: Collection[str] | None = None) -> pa.Table:
+        """rows() as an Arrow table."""
+        return self.rows().to_arrow(columns)
+
+    def to_pandas(self, columns: Collection[str] | None = None) -> "pd.DataFrame":
+        """rows() as a DataFrame. AssayError where pandas is not installed."""
+        return self.rows().to_pandas(columns)
+
+    def evaluate(self, predictions: Given | None = None, **how: Any) -> "pd.DataFrame":
+        """What predictions are worth on this set; see assay.evaluate, which takes several sets at a time."""
+        return evaluate(predictions, [self.folder], **how)
+
+    def report(self, predictions: Given | None = None, **how: Any) -> Report:
+        """The whole report on predictions for this set; see assay.report."""
+        return report(predictions, [self.folder], **how)
+
+    def __fspath__(self) -> str:
+        return str(self.folder)
+
+    def __repr__(self) -> str:
+        posts, labels = sum(self.labels.values()), len(self.labels)
+        unfinished = "" if self.manifest["finished"] else ", unfinished"
+        return f"Gold set {self.name}: {posts:,} labelled, {labels:,} labels, {self.manifest['design']}{unfinished}"
