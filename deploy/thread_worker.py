@@ -110,9 +110,9 @@ class Worker(ThreadWorker):
 
     def init_process(self) -> None:
         self.upload_pool = ThreadPoolExecutor(max_workers=UPLOADS)
-        from annotate.actions import server_presence  # only now the program is loaded
+        from annotate.actions import job_worker
 
-        self.serving, self.keeper = server_presence.hold(), server_presence.Keeper()
+        self.serving, self.keeper = job_worker.hold(), job_worker.Keeper()
         super().init_process()
 
     def notify(self) -> None:

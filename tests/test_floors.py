@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 # From the ground up; what stands on one line stands side by side, and does not know of one another.
 FLOORS = (
-    ("corpora", "annotate.core", "annotate.watching"),
+    ("corpora", "annotate.core", "annotate.job_watcher"),
     ("annotate.kinds", "annotate.endings"),
     ("annotate.models", "annotate.reports"),
     ("annotate.quality", "annotate.manual"),

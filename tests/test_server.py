@@ -134,10 +134,10 @@ def test_a_killed_watcher_is_started_again_and_a_killed_server_at_once(tmp_path,
     port = free_port()
     began = [begin(tmp_path, "serve", "--port", port, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)]
     try:
-        until(lambda: answers(port) and processes(tmp_path, "annotate.watching"))
-        [watcher] = processes(tmp_path, "annotate.watching")
+        until(lambda: answers(port) and processes(tmp_path, "annotate.job_watcher"))
+        [watcher] = processes(tmp_path, "annotate.job_watcher")
         os.kill(watcher, signal.SIGKILL)
-        until(lambda: set(processes(tmp_path, "annotate.watching")) - {watcher})
+        until(lambda: set(processes(tmp_path, "annotate.job_watcher")) - {watcher})
 
         workers = set(processes(tmp_path, "gunicorn")) - {began[0].pid}
         began[0].kill()

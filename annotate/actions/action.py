@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from django.core.serializers.json import DjangoJSONEncoder
 
 from annotate.core.option import Option, OptionError, flag, share, whole_number
 from annotate.core.refusals import Refusal
@@ -119,6 +120,13 @@ def action(
 ) -> Callable[[Callable[[dict[str, Any], Progress], Outcome]], Action]:
     """Makes an Action of the function below it."""
     return lambda run: Action(name, does, options, run, refuses, asks, on_files)
+
+
+class Encoder(DjangoJSONEncoder):
+    """Times and fractions as Django writes them, and paths as they are spelled."""
+
+    def default(self, o: Any) -> Any:
+        return str(o) if isinstance(o, Path) else super().default(o)
 
 
 def task_named(name: str) -> Task:

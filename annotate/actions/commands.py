@@ -10,17 +10,15 @@ import sys
 from argparse import ArgumentParser, _ArgumentGroup
 from collections.abc import Collection, Mapping, Sequence
 from difflib import get_close_matches
-from pathlib import Path
 from typing import Any, NoReturn
 
 from django.conf import settings
 from django.core import management
 from django.core.management import get_commands, load_command_class
 from django.core.management.base import BaseCommand, CommandError, CommandParser, OutputWrapper
-from django.core.serializers.json import DjangoJSONEncoder
 from tqdm import tqdm
 
-from annotate.actions.action import Action, ActionError, Progress
+from annotate.actions.action import Action, ActionError, Encoder, Progress
 from annotate.actions.database import prepare_new
 from annotate.actions.registry import MODULES, action_named
 from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, whole_number, words
@@ -177,7 +175,7 @@ class ActionCommand(Command):
         for sentence in outcome.warned:
             self.stderr.write(sentence)
         if as_json:
-            self.stdout.write(json.dumps(outcome.data, indent=2, ensure_ascii=False, cls=_Encoder))
+            self.stdout.write(json.dumps(outcome.data, indent=2, ensure_ascii=False, cls=Encoder))
         for sentence in () if as_json else outcome.said:
             self.stdout.write(sentence)
         if outcome.status:
@@ -222,13 +220,6 @@ def _new() -> str:
     if corpora_on_disk():
         return f"The database was empty, and has no task: what {settings.DATA_DIR} holds stays as it is."
     return f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on."
-
-
-class _Encoder(DjangoJSONEncoder):
-    """Times and fractions as Django writes them, and paths as they are spelled."""
-
-    def default(self, o: Any) -> Any:
-        return str(o) if isinstance(o, Path) else super().default(o)
 
 
 def value_of(option: Option) -> str:

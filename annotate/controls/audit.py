@@ -27,7 +27,7 @@ from annotate.quality.audits import (
     unread,
     waiting,
 )
-from annotate.work import jobs
+from annotate.work import job_store
 from annotate.work.closure import check_languages, locked_open, units_of, where
 from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
@@ -60,7 +60,7 @@ def _contest_after_answer(task: Task, label: str) -> None:
     if task.units.filter(stage=stages.AGREED, agreed_label=label).count() <= AT_ONCE:
         contest(task, label)
     elif not Job.objects.contesting(task).exists():
-        jobs.begin("audit", {"task": task.name, "contest": True}, corpus=task.draw.corpus.name)
+        job_store.begin("audit", {"task": task.name, "contest": True}, corpus=task.draw.corpus.name)
 
 
 @prepared

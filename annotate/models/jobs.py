@@ -22,7 +22,7 @@ class Jobs(models.QuerySet):
 
 
 class Job(models.Model):
-    """An action that was asked for, and is done beside the server. How far it is stands in files: work/jobs.py."""
+    """An action that was asked for, and is done beside the server. How far it is stands in files: work/job_store.py."""
 
     WAITING, RUNNING, DONE, FAILED, CANCELLED = "waiting", "running", "done", "failed", "cancelled"
     STATES = (WAITING, RUNNING, DONE, FAILED, CANCELLED)

@@ -26,7 +26,7 @@ from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag, whole_number, written
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Job, Task
-from annotate.work import jobs
+from annotate.work import job_store
 from annotate.work.accounts import is_manager
 from corpora.models import Corpus, Vocabulary
 from corpora.storage.inventory import POSTS, corpora_there, predictors_there
@@ -263,9 +263,12 @@ def gold_sets() -> Choices:
     """The folders that jobs have exported or imported, the newest first."""
     done = Job.objects.filter(action__in=SETS, state=Job.DONE)
     return [
-        (str(jobs.folder(job) / "out"), f"{job.given.get('task') or job.given.get('name') or job.corpus}, job {job.pk}")
+        (
+            str(job_store.folder(job) / "out"),
+            f"{job.given.get('task') or job.given.get('name') or job.corpus}, job {job.pk}",
+        )
         for job in done
-        if (jobs.folder(job) / "out").is_dir()
+        if (job_store.folder(job) / "out").is_dir()
     ]
 
 

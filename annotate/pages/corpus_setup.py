@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotate.actions import working
+from annotate.actions import job_worker
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
@@ -141,7 +141,7 @@ def new_corpus(request, _):
         if not name:
             raise InvalidAnswer("Choose a file of the inbox, or upload one.")
         given = _given(request.POST, action_forms.named(name))
-        return redirect("manage-job", working.ask("import_corpus", given, by=request.user).pk)
+        return redirect("manage-job", job_worker.ask("import_corpus", given, by=request.user).pk)
     except ActionError as error:
         refusal, status = action_forms.in_words_of_page(str(error), by_name()["import_corpus"]), 400
     except Refusal as error:

@@ -17,10 +17,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotate.actions import working
+from annotate.actions import job_worker
 from annotate.actions.action import ActionError
+from annotate.actions.job_worker import is_watched
 from annotate.actions.registry import by_name
-from annotate.actions.server_presence import is_watched
 from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import action_forms
@@ -28,7 +28,7 @@ from annotate.pages.access import with_right
 from annotate.pages.dashboard import manage_page
 from annotate.reports import writing
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
-from annotate.work import jobs as work
+from annotate.work import job_store as work
 
 # --- Jobs in words and in a table
 
@@ -81,7 +81,7 @@ def duration(seconds: float) -> str:
 
 
 def progress(of: Mapping[str, Any]) -> dict[str, Any]:
-    """of: as work/jobs.py has it. {"done", "total" (as for a bar; None if it is not known), "words", "said"}."""
+    """of: as work/job_store.py has it. {"done", "total" (as for a bar; None if it is not known), "words", "said"}."""
     done, total, unit = of["done"], of["total"], of["unit"]
     size, name = UNITS.get(unit, (1, f"{unit}s"))
     passed = of["at"] - of["began"]
@@ -127,7 +127,7 @@ def _told(job: Job) -> dict[str, Any]:
     return {
         "job": job,
         "title": title(job, action_forms.title_of(job)),
-        "command": working.command_of(action, job.given),
+        "command": job_worker.command_of(action, job.given),
         "progress": progress(work.progress(job)) if job.state == Job.RUNNING else None,
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
         "unwatched": not job.has_ended and not is_watched(),
@@ -182,7 +182,7 @@ def again(request, _, number):
     """Begin once more what has ended. Field: for_good, where it only said what it would do."""
     found = get_object_or_404(Job, pk=number)
     given = {name: value for name, value in found.given.items() if name != "dry_run" or "for_good" not in request.POST}
-    return redirect("manage-job", working.ask(found.action, given, by=request.user).pk)
+    return redirect("manage-job", job_worker.ask(found.action, given, by=request.user).pk)
 
 
 @require_POST
@@ -234,7 +234,7 @@ def do(request, _, action):
         given = action_forms.given_by(action, posted)
         if found.asks and "sure" not in posted:
             return _form(request, action, given, foretold=found.foretell(given))
-        return redirect("manage-job", working.ask(action, given, by=request.user).pk)
+        return redirect("manage-job", job_worker.ask(action, given, by=request.user).pk)
     except ActionError as error:
         refusal = action_forms.in_words_of_page(str(error), found)
         return _form(request, action, given or posted.dict(), refusal=refusal, status=400)

@@ -14,7 +14,7 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
-from annotate.actions import working
+from annotate.actions import job_worker
 from annotate.actions.action import ActionError
 from annotate.actions.audit import TOLD
 from annotate.actions.registry import by_name
@@ -103,7 +103,7 @@ def extend(request, _, task):
         try:
             # A box without a tick says nothing, as at a shell.
             kept = {name: value for name, value in given.items() if value is not False}
-            return redirect("manage-job", working.ask("open_task", kept, by=request.user).pk)
+            return redirect("manage-job", job_worker.ask("open_task", kept, by=request.user).pk)
         except ActionError as error:
             refusal, status = action_forms.in_words_of_page(str(error), by_name()["open_task"]), 400
     each = "in each language" if DESIGNS[draw.design].asks_each else "in all"

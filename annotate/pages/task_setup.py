@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.utils.safestring import mark_safe
 from django.views.decorators.http import require_GET, require_http_methods
 
-from annotate.actions import working
+from annotate.actions import job_worker
 from annotate.actions.action import ActionError
 from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
 from annotate.actions.registry import by_name
@@ -163,7 +163,7 @@ def new_task(request, _):
     try:
         action_forms.check_size(request)
         given = action_forms.given_by("open_task", action_forms.with_uploads(request))
-        return redirect("manage-job", working.ask("open_task", given, by=request.user).pk)
+        return redirect("manage-job", job_worker.ask("open_task", given, by=request.user).pk)
     except ActionError as error:
         refusal = action_forms.in_words_of_page(str(error), by_name()["open_task"])
         return _form(request, given or request.POST.dict(), lacking, refusal=refusal, status=400, **context)

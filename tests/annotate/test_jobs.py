@@ -11,14 +11,14 @@ from django.conf import settings as django_settings
 from django.db import IntegrityError, transaction
 from django.utils import timezone
 
-from annotate.actions import working
+from annotate.actions import job_worker
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
 from annotate.controls import audit as contesting
 from annotate.core import stages
 from annotate.core.refusals import WrongStage
 from annotate.models import Job
-from annotate.work import jobs
+from annotate.work import job_store
 from corpora.storage.layout import manifest_of
 from tests.annotate.acts import say, settle
 from tests.annotate.conftest import AGREED
@@ -37,12 +37,12 @@ def installed(transactional_db, data_dir, monkeypatch):
 
 
 def importing(corpus="july", **given):
-    return working.ask("import_corpus", {"corpus": corpus, "files": [str(POSTS)], "licence": "CC-BY-4.0", **given})
+    return job_worker.ask("import_corpus", {"corpus": corpus, "files": [str(POSTS)], "licence": "CC-BY-4.0", **given})
 
 
 def worker():
     return subprocess.Popen(
-        working.ourselves("work", "--until-done"), env=working.environment(), stdin=subprocess.DEVNULL
+        job_worker.ourselves("work", "--until-done"), env=job_worker.environment(), stdin=subprocess.DEVNULL
     )
 
 
@@ -62,7 +62,7 @@ def long_file(folder, rows=150_000):
 
 
 def progress_of(job):
-    return jobs.progress(job)["done"]
+    return job_store.progress(job)["done"]
 
 
 @pytest.fixture
@@ -71,7 +71,7 @@ def running(installed, tmp_path):
     job = importing(files=[str(long_file(tmp_path))])
     ours = worker()
     until(lambda: progress_of(job) > 0)
-    theirs = int((jobs.folder(job) / "pid").read_text())
+    theirs = int((job_store.folder(job) / "pid").read_text())
     yield job, ours, theirs
     for process in (ours.pid, theirs):
         with suppress(ProcessLookupError):
@@ -90,7 +90,7 @@ def test_an_impossible_option_is_refused_before_anything_waits(installed):
 def begun_again(job):
     """The same file with fewer rows, so that it does not last."""
     long_file(Path(job.given["files"][0]).parent, rows=10)
-    again = working.ask(job.action, job.given)
+    again = job_worker.ask(job.action, job.given)
     assert worker().wait(HANGS) == 0
     return state(again), again.data["accepted"]
 
@@ -109,13 +109,13 @@ def test_jobs_are_done_beside_in_the_order_in_which_they_were_asked_for_and_say_
 
 def test_two_jobs_of_one_corpus_wait_for_each_other_and_another_corpus_does_not_wait(installed):
     first, second, other = importing("one"), importing("one"), importing("two")
-    found, lock = jobs.claim()
+    found, lock = job_store.claim()
     with lock:
         assert found == first
-        also, other_lock = jobs.claim()
+        also, other_lock = job_store.claim()
         with other_lock:
             assert also == other
-            assert jobs.claim() is None
+            assert job_store.claim() is None
     assert state(second) == Job.WAITING
 
 
@@ -145,32 +145,32 @@ def test_the_database_refuses_two_running_jobs_of_one_corpus_and_impossible_time
 
 def test_a_waiting_job_is_cancelled_at_once(installed):
     job = importing()
-    jobs.cancel(job)
+    job_store.cancel(job)
     assert (state(job), job.began_at) == (Job.CANCELLED, None)
-    assert jobs.claim() is None
+    assert job_store.claim() is None
 
 
 def test_a_running_job_is_cancelled_as_a_command_is_stopped_and_can_be_begun_again(running):
     job, ours, _ = running
-    jobs.cancel(job)
+    job_store.cancel(job)
     assert ours.wait(HANGS) == 0
     assert state(job) == Job.CANCELLED
-    assert job.warned == [jobs.STOPPED]
-    assert not (jobs.folder(job).parents[1] / "corpora" / "july").exists()
+    assert job.warned == [job_store.STOPPED]
+    assert not (job_store.folder(job).parents[1] / "corpora" / "july").exists()
     assert begun_again(job) == (Job.DONE, 10)
 
 
 def test_what_has_ended_is_not_cancelled_and_what_has_not_is_not_removed(db, data_dir):
     job = importing()
     with pytest.raises(WrongStage, match="has not ended"):
-        jobs.remove(job)
+        job_store.remove(job)
     now = timezone.now()
     Job.objects.update(state=Job.DONE, began_at=now, ended_at=now)
     job.refresh_from_db()
     with pytest.raises(WrongStage, match="has ended already"):
-        jobs.cancel(job)
-    jobs.remove(job)
-    assert (list(Job.objects.all()), jobs.folder(job).exists()) == ([], False)
+        job_store.cancel(job)
+    job_store.remove(job)
+    assert (list(Job.objects.all()), job_store.folder(job).exists()) == ([], False)
 
 
 def test_where_the_process_of_a_job_is_killed_it_stands_as_failed_and_the_next_one_is_done(running):
@@ -178,7 +178,7 @@ def test_where_the_process_of_a_job_is_killed_it_stands_as_failed_and_the_next_o
     other = importing("other")
     os.kill(theirs, signal.SIGKILL)
     assert ours.wait(HANGS) == 0
-    assert (state(job), job.warned) == (Job.FAILED, [jobs.KILLED])
+    assert (state(job), job.warned) == (Job.FAILED, [job_store.KILLED])
     assert state(other) == Job.DONE
 
 
@@ -197,7 +197,7 @@ def test_where_both_are_killed_the_next_worker_says_so_and_nothing_is_half_made(
     ours.kill()
     ours.wait()
     assert begun_again(job) == (Job.DONE, 10)
-    assert (state(job), job.warned) == (Job.FAILED, [jobs.KILLED])
+    assert (state(job), job.warned) == (Job.FAILED, [job_store.KILLED])
     assert manifest_of("july").rows == 10
 
 
@@ -227,7 +227,7 @@ def test_a_worker_that_is_stopped_stops_its_job_and_says_so(running):
     ],
 )
 def test_a_job_has_the_command_that_does_the_same(name, given, command):
-    assert working.command_of(by_name()[name], given) == command
+    assert job_worker.command_of(by_name()[name], given) == command
 
 
 # --- what an answer begins

@@ -21,7 +21,7 @@ from annotate.kinds import Answer
 from annotate.management.commands import serve
 from annotate.models import Job, Pause, Task
 from annotate.reports.terminal import wrapped
-from annotate.work import jobs
+from annotate.work import job_store
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus
@@ -202,7 +202,7 @@ def test_a_task_says_what_its_manager_should_do_next(make_task, person):
 
 def test_a_task_is_not_said_to_be_done_while_a_job_is_about_to_contest_a_language(make_task):
     task = make_task([AGREED])
-    jobs.begin("audit", {"task": task.name, "contest": True}, corpus="corpus")
+    job_store.begin("audit", {"task": task.name, "contest": True}, corpus="corpus")
     [job] = Job.objects.all()
     assert next_of("task").startswith(f"An audit has failed, and job {job.pk} sends what the detectors agreed on there")
 

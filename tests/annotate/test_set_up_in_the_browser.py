@@ -11,7 +11,7 @@ from datasets import load_dataset
 from django.conf import settings as django_settings
 from django.urls import reverse
 
-from annotate.actions import working
+from annotate.actions import job_worker
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task
@@ -30,7 +30,9 @@ def at_work(transactional_db, data_dir, monkeypatch):
     """Somebody does the jobs, as beside `assay serve`."""
     monkeypatch.setenv("DATABASE_URL", database_url())
     (data_dir / "jobs").mkdir()
-    with subprocess.Popen(working.watch("alone"), env=working.environment(), stdin=subprocess.DEVNULL) as watching:
+    with subprocess.Popen(
+        job_worker.watch("alone"), env=job_worker.environment(), stdin=subprocess.DEVNULL
+    ) as watching:
         yield
         watching.terminate()
 

@@ -13,7 +13,7 @@ from django.test import Client
 from django.urls import reverse
 
 from annotate import endings
-from annotate.actions import working
+from annotate.actions import job_worker
 from annotate.models import Judgment
 from corpora.system import is_storage_fault
 from deploy.sqlite import base
@@ -132,20 +132,20 @@ def test_a_database_file_that_is_away_for_a_moment_is_not_made_anew_and_is_used_
 
 def test_working_off_jobs_ends_where_the_database_stays_away(ann, served, tmp_path, monkeypatch, capsys):
     path = str(django_settings.DATABASES["default"]["NAME"])
-    monkeypatch.setattr(working, "AWAY", 0.01)
-    working.work_off()
+    monkeypatch.setattr(job_worker, "AWAY", 0.01)
+    job_worker.work_off()
     connections["default"].close()
     os.rename(path, tmp_path / "away")
     try:
         with pytest.raises(OperationalError):
-            working.work_off()
+            job_worker.work_off()
     finally:
         connections["default"].close()
         os.rename(tmp_path / "away", path)
     told = capsys.readouterr().err
     assert told.count("The database is away") == 1
     assert "waiting up to 0.04 s for it." in told
-    working.work_off()
+    job_worker.work_off()
 
 
 def test_a_connection_to_a_file_that_was_replaced_is_not_used_again(ann, served, tmp_path):

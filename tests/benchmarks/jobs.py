@@ -80,7 +80,7 @@ class Running:
         for path in Path("/proc").iterdir():
             with suppress(OSError):
                 said = [(path / name).read_bytes().decode(errors="replace") for name in ("cmdline", "environ")]
-                is_asked = words in said[0].replace("\0", " ") and not (words and "annotate.watching" in said[0])
+                is_asked = words in said[0].replace("\0", " ") and not (words and "annotate.job_watcher" in said[0])
                 if is_asked and str(self.place.folder) in said[1]:
                     found.append(int(path.name))
         return sorted(found)

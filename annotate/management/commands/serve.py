@@ -10,7 +10,7 @@ from django.conf import settings
 from django.core.management.base import CommandError
 from django.db import connection
 
-from annotate.actions import commands, server_presence
+from annotate.actions import commands, job_worker
 from annotate.actions.commands import PROGRAM
 from annotate.actions.database import harmful_settings, prepare
 from annotate.management import demo
@@ -84,7 +84,7 @@ class Command(commands.Command):
             try:
                 return self.check_place(host, port)
             except CommandError:
-                if time.monotonic() > until or not server_presence.is_ending():
+                if time.monotonic() > until or not job_worker.is_ending():
                     raise
             time.sleep(0.1)
 
@@ -131,9 +131,9 @@ def serve(host: str, port: int, workers: int | None, threads: int) -> None:
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"
-    _, pipe = server_presence.start_watcher()
+    _, pipe = job_worker.start_watcher()
     os.set_inheritable(pipe, True)  # the watcher ends with the last process of the server
-    os.environ[server_presence.BESIDE] = "1"
+    os.environ[job_worker.BESIDE] = "1"
     os.chdir(settings.BASE_DIR)
     command = [
         "gunicorn",

@@ -1,12 +1,10 @@
 import os
 from argparse import SUPPRESS
-from pathlib import Path
 
 from django.conf import settings
 
-from annotate.actions import commands, working
+from annotate.actions import commands, job_worker
 from annotate.actions.database import prepare
-from corpora.system import FOLDER
 
 
 class Command(commands.Command):
@@ -21,13 +19,12 @@ class Command(commands.Command):
 
     def handle(self, **options):
         if options["job"] is not None:
-            working.do(options["job"])
+            job_worker.do(options["job"])
         elif options["until_done"]:
-            working.work_off()
+            job_worker.work_off()
         else:
             prepare()
-            (Path(settings.DATA_DIR) / "jobs").mkdir(FOLDER, parents=True, exist_ok=True)
             self.stdout.write(f"Doing the jobs of {settings.DATA_DIR}; Ctrl-C ends it.")
             self.stdout.flush()
-            program, *words = working.watch("alone")
-            os.execve(program, [program, *words], working.environment())  # noqa: S606 - becomes the one who watches
+            program, *words = job_worker.watch("alone")
+            os.execve(program, [program, *words], job_worker.environment())  # noqa: S606 - becomes the one who watches

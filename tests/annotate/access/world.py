@@ -19,7 +19,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
 from annotate.pages import action_forms
 from annotate.quality.qualification import next_question
-from annotate.work import accounts, flags, jobs, notes
+from annotate.work import accounts, flags, job_store, notes
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle
 from annotate.work.interventions import pause
@@ -192,9 +192,9 @@ class World:
         path = action_forms.folder() / "posts.csv"
         path.write_text("id,text\n1,Guten Morgen\n2,\n")
         call_command("import_corpus", "july", path, licence="CC0-1.0", max_rejects="1", verbosity=0)
-        done, waits = (jobs.begin("close", {"task": "task"}, corpus="", by=manager) for _ in range(2))
-        (jobs.folder(done) / "out").mkdir(parents=True)
-        (jobs.folder(done) / "out" / "card.md").write_text("# A card")
+        done, waits = (job_store.begin("close", {"task": "task"}, corpus="", by=manager) for _ in range(2))
+        (job_store.folder(done) / "out").mkdir(parents=True)
+        (job_store.folder(done) / "out" / "card.md").write_text("# A card")
         now = timezone.now()
         Job.objects.filter(pk=done.pk).update(state=Job.DONE, began_at=now, ended_at=now)
         return done, waits

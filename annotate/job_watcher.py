@@ -1,5 +1,5 @@
-"""Has jobs done as soon as there are any: `python -m annotate.watching FOLDER COMMAND...` runs the command whenever the
-bell in the folder jobs of the data folder is rung, and once at the start.
+"""Starts a worker when there are jobs: `python -m annotate.job_watcher FOLDER COMMAND...` runs the command once at the
+start, and whenever the bell in the folder `jobs` of the data folder is rung.
 
 It stays small, since it has nothing else to do: Django, and what a job needs, are in memory only while there are jobs.
 `assay serve` starts it beside the server, with whom it ends; `assay work` is it alone.

@@ -1,9 +1,9 @@
-"""Who does jobs: each in a process of its own, so that whatever ends it ends nothing else, and memory is free again.
-
-What a job is, and how it ended, is written down by work/jobs.py. A process of a job only does the action, and leaves in
-the job's folder how far it is and what came of it: the database may be away, or locked by the action itself.
+"""The worker of jobs. Each job has a process of its own, so that whatever ends it ends nothing else, and its memory is
+freed. The process runs the action and leaves progress and outcome in the job's folder, since the database may be away,
+or locked by the action itself; work/job_store.py takes the outcome from there.
 """
 
+import fcntl
 import json
 import os
 import shlex
@@ -19,14 +19,13 @@ from typing import Any, TextIO
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.core.serializers.json import DjangoJSONEncoder
 from django.db import InterfaceError, OperationalError, close_old_connections
 
-from annotate.actions.action import Action, ActionError, Outcome, Progress, Values
+from annotate.actions.action import Action, ActionError, Encoder, Outcome, Progress, Values
 from annotate.actions.registry import by_name
 from annotate.core.option import Option, flag
 from annotate.models import Job, Task
-from annotate.work import jobs
+from annotate.work import job_store
 
 PROGRAM = "from annotate.program import main; main()"
 LOOK = 0.2  # seconds between two looks at a process, or for another job
@@ -58,7 +57,7 @@ def ask(name: str, given: Values, by: User | None = None) -> Job:
     # A form sends its empty fields too, where a shell says nothing.
     named = {option: value for option, value in given.items() if value not in (None, "", [], ())}
     values = by_name()[name].read(_with_out(name, named, Path("out")))
-    return jobs.begin(name, named, corpus=_corpus_of(values), by=by)
+    return job_store.begin(name, named, corpus=_corpus_of(values), by=by)
 
 
 def _with_out(name: str, given: Values, folder: Path) -> dict[str, Any]:
@@ -108,9 +107,9 @@ def work_off() -> None:
     while True:
         try:
             close_old_connections()
-            jobs.settle()
-            claimed = jobs.claim()
-            if claimed is None and not jobs.is_left():
+            job_store.settle()
+            claimed = job_store.claim()
+            if claimed is None and not job_store.is_left():
                 return
         except (OperationalError, InterfaceError) as error:
             failed += 1
@@ -130,7 +129,7 @@ def work_off() -> None:
 
 def _have_done(job: Job, lock: TextIO) -> None:
     """Have a process of its own do it, which holds the lock from now on; if we are ended, it is ended too."""
-    with lock, (jobs.folder(job) / "log").open("wb") as log:
+    with lock, (job_store.folder(job) / "log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - the program is this one
             ourselves("work", "--job", str(job.pk)),
             env=environment(),
@@ -146,14 +145,14 @@ def _have_done(job: Job, lock: TextIO) -> None:
         with suppress(ProcessLookupError):
             process.terminate()
         process.wait()
-        jobs.settle()
+        job_store.settle()
         raise
 
 
 def do(number: int) -> None:
     """Do the job of this number, in this process. The caller holds its lock."""
     job = Job.objects.get(pk=number)
-    where = jobs.folder(job)
+    where = job_store.folder(job)
     (where / "pid").write_text(str(os.getpid()))
     threading.Thread(target=_end_where_cancelled, args=[where / "cancel"], daemon=True).start()
     try:
@@ -204,16 +203,11 @@ class Telling(Progress):
             _write(self._file, self._told | {"at": time.time()})
 
 
-class _Encoder(DjangoJSONEncoder):
-    def default(self, o: Any) -> Any:
-        return str(o) if isinstance(o, Path) else super().default(o)
-
-
 def _write(path: Path, told: Mapping[str, Any]) -> None:
     """Whole or not at all, for whoever reads it meanwhile."""
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
-        json.dump(told, file, cls=_Encoder, ensure_ascii=False)
+        json.dump(told, file, cls=Encoder, ensure_ascii=False)
         file.flush()
         os.fsync(file.fileno())
     draft.rename(path)
@@ -221,5 +215,101 @@ def _write(path: Path, told: Mapping[str, Any]) -> None:
 
 def watch(how: str) -> list[str]:
     """The command that watches for jobs; how: "alone", or "beside" what has the other end of its standard input."""
-    folder = Path(settings.DATA_DIR) / "jobs"
-    return [sys.executable, "-P", "-m", "annotate.watching", str(folder), how, *ourselves("work", "--until-done")]
+    folder = job_store.jobs_folder()
+    return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), how, *ourselves("work", "--until-done")]
+
+
+# --- Servers on this data folder, and the watcher of jobs beside them (annotate/job_watcher.py). Each process of a
+# server holds a lock as long as it lives, whatever becomes of its master.
+
+BESIDE = "SERVES_JOBS"  # in the environment of a server that has jobs done
+CHECK_EVERY = 5.0  # seconds between two looks at the watcher
+
+
+def hold() -> TextIO | None:
+    """What a process of a server keeps open. None if the disk takes no file."""
+    with suppress(OSError):
+        lock = (job_store.jobs_folder() / "serving").open("a+")
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        lock.truncate(0)
+        lock.write(str(os.getppid()))
+        lock.flush()
+        return lock
+    return None
+
+
+def is_ending() -> bool:
+    """Whether processes of a server are left whose master is no more. They end by themselves within seconds."""
+    if not (Path(settings.DATA_DIR) / "jobs" / "serving").exists():
+        return False
+    with (job_store.jobs_folder() / "serving").open("a+") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            lock.seek(0)
+            master = lock.read()
+            return master.isdigit() and not _lives(int(master))
+    return False
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's
+    return True
+
+
+def start_watcher() -> tuple[subprocess.Popen, int]:
+    """The watcher, and the end of the pipe with which it ends."""
+    theirs, ours = os.pipe()
+    watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - ours
+    os.close(theirs)
+    return watcher, ours
+
+
+def is_watched() -> bool:
+    """Whether anybody does jobs: whoever watches for them holds a lock."""
+    try:
+        with (Path(settings.DATA_DIR) / "jobs" / "watching").open("a") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except FileNotFoundError:
+        return False
+    except BlockingIOError:
+        return True
+    return False
+
+
+class Keeper:
+    """Starts the watcher again where it was killed. Every process of a server has one, and one of them does it."""
+
+    def __init__(self) -> None:
+        self._due = time.monotonic() + CHECK_EVERY
+        self._lock: TextIO | None = None
+        self._watcher: subprocess.Popen | None = None
+        self._pipe: int | None = None
+
+    def look(self) -> None:
+        now = time.monotonic()
+        if BESIDE not in os.environ or now < self._due:
+            return
+        self._due = now + CHECK_EVERY
+        with suppress(OSError):  # a full disk takes no lock; the next look may
+            self._start_if_missing()
+
+    def _start_if_missing(self) -> None:
+        if (self._watcher and self._watcher.poll() is None) or is_watched():
+            return
+        if self._lock is None:
+            lock = (job_store.jobs_folder() / "keeper").open("a+")
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                lock.close()
+                return
+            self._lock = lock
+        if self._pipe is not None:
+            os.close(self._pipe)
+        self._watcher, self._pipe = start_watcher()

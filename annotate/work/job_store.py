@@ -1,6 +1,7 @@
-"""Jobs: what a manager, or the program, wants done beside the server; who does them is in actions/working.py.
+"""Jobs: actions that a manager, or the program, has done in the background; actions/job_worker.py does them. Django's
+own tasks would bring neither progress nor an end for a job whose worker was killed.
 
-    DATA_DIR/jobs/bell               rung when there is something to do; annotate/watching.py hears it
+    DATA_DIR/jobs/bell               rung when there is something to do; annotate/job_watcher.py hears it
                   NUMBER/lock        held for as long as the job's process lives
                          cancel      it is to end
                          pid         the number of its process
@@ -39,6 +40,12 @@ STOPPED = "It was stopped. What was finished is kept, and the rest is undone."
 MOST_OF_LOG = 4_000  # characters at its end
 
 
+def jobs_folder() -> Path:
+    made = Path(settings.DATA_DIR) / "jobs"
+    made.mkdir(FOLDER, parents=True, exist_ok=True)
+    return made
+
+
 def folder(job: Job) -> Path:
     return Path(settings.DATA_DIR) / "jobs" / str(job.pk)
 
@@ -52,8 +59,7 @@ def begin(action: str, given: Mapping[str, Any], *, corpus: str = "", by: User |
 
 def ring() -> None:
     """Wake whoever watches for something to do."""
-    bell = Path(settings.DATA_DIR) / "jobs" / "bell"
-    bell.parent.mkdir(FOLDER, parents=True, exist_ok=True)
+    bell = jobs_folder() / "bell"
     bell.touch()
     os.utime(bell)
 
