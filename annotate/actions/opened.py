@@ -9,7 +9,7 @@ from annotate.actions.action import Outcome
 from annotate.core import pause_rule, stages
 from annotate.core.aggregation import at_first
 from annotate.core.false_yes import ASSUMED, AskedSet
-from annotate.figures import forecast_report, plan_report
+from annotate.figures import plan_report, progress_report
 from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import expected, forecast_of
 from annotate.figures.interval_width import Expected
@@ -93,8 +93,8 @@ def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[st
     if not work["queues"]:
         return plan_report.work_words(work)
     table = plan_report.work_table(work, tested=bool(task.test_items))
-    dates = as_lines(forecast_report.terminal_table(when))
-    return [as_lines(table), "", *plan_report.work_words(work), "", dates, "", *forecast_report.words(when)]
+    dates = as_lines(progress_report.terminal_table(when))
+    return [as_lines(table), "", *plan_report.work_words(work), "", dates, "", *progress_report.forecast_words(when)]
 
 
 def _widths(task: Task) -> dict[str, Any] | None:

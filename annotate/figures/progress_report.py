@@ -4,7 +4,8 @@ The rows are those of task_statistics.py and queue_states.py. address: of the pa
 person, by their key.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -20,7 +21,9 @@ from annotate.reports.tables import (
     Cell,
     Column,
     Table,
+    are,
     language,
+    many,
     numbered,
     numbers,
     person,
@@ -47,24 +50,24 @@ DONE = Column("done", "done", NUMBER, lambda row: ratio(row["done"], row["units"
 
 
 def tasks_table(rows: Iterable[dict], address: Callable[[str], str], asked: str) -> Table:
+    def task(row: dict) -> Cell:
+        note = row["name"] if row["is_open"] else f"{row['name']}, closed"
+        return Cell(row["title"], row["title"], address(row["name"]), note)
+
+    def paused(row: dict) -> Cell:
+        note = f"{row['newly_paused']:,} new" if row["newly_paused"] else ""
+        return Cell(count(row["paused"]), row["paused"], note=note)
+
     heads = (
-        Column("task", "task", says=lambda row: Cell(row["title"], row["title"], address(row["name"]), _closed(row))),
+        Column("task", "task", says=task),
         Column("kind", "type"),
         DONE,
         *numbers({"units": "of units", "queued": "waiting", "adjudication": "with an adjudicator"}),
         numbered("answers_today", "answers in 24 hours"),
-        Column("paused", "paused", NUMBER, lambda row: Cell(count(row["paused"]), row["paused"], note=_new(row))),
+        Column("paused", "paused", NUMBER, paused),
         numbered("stuck", "queues that stand still"),
     )
     return table("All tasks", heads, rows, slug="tasks", asked=asked)
-
-
-def _closed(row: dict) -> str:
-    return row["name"] if row["is_open"] else f"{row['name']}, closed"
-
-
-def _new(row: dict) -> str:
-    return f"{row['newly_paused']:,} new" if row["newly_paused"] else ""
 
 
 # --- one task by language
@@ -104,9 +107,13 @@ def progress_plot(progress: dict) -> SafeString:
 
 def queues_table(states: dict, asked: str, *, tested: bool) -> Table:
     """tested: whether people who may work have passed a test."""
+
+    def state(row: dict) -> Cell:
+        return Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else "")
+
     heads = (
         Column("queue", "queue", says=lambda row: language(row["queue"])),
-        Column("said", "how it stands", SENTENCE, _standing),
+        Column("said", "how it stands", SENTENCE, state),
         *numbers({"waiting": "waiting", "missing": "answers missing", "leased": "open now", "readers": "readers"}),
         *numbers({"passed": "passed"} if tested else {}),
         numbered("able", "may work"),
@@ -115,22 +122,17 @@ def queues_table(states: dict, asked: str, *, tested: bool) -> Table:
     return table("Queues", heads, states["queues"], slug="queues", asked=asked)
 
 
-def _standing(row: dict) -> Cell:
-    return Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else "")
-
-
 def idle_table(states: dict, address: Callable[[int], str], asked: str) -> Table:
+    def last(row: dict) -> Cell:
+        return Cell(when(row["last"]).shown, row["last"], note="within the last hour" if row["at_work"] else "")
+
     heads = (
         person(address),
         Column("queues", "languages", says=lambda row: Cell(", ".join(row["queues"]), row["queues"])),
-        Column("last", "last judged", SHORT, _last),
+        Column("last", "last judged", SHORT, last),
         Column("said", "why", SENTENCE),
     )
     return table("Annotators without work", heads, states["idle"], slug="idle", asked=asked)
-
-
-def _last(row: dict) -> Cell:
-    return Cell(when(row["last"]).shown, row["last"], note="within the last hour" if row["at_work"] else "")
 
 
 # --- over time
@@ -182,18 +184,18 @@ def _code_and_name(row: dict, names: dict[int, str]) -> tuple[str, str]:
 
 def routes_table(routes: Iterable[Any], address: Callable[[str], str], asked: str = "") -> Table:
     """address: of the page on which the route of a language is changed; empty where it may not be."""
+
+    def code(route: Any) -> Cell:
+        name = LANGUAGES[route.language].name if route.language in LANGUAGES else "no language seen"
+        return Cell(route.language, route.language, url=address(route.language), note=name)
+
     columns = (
-        Column("language", "language", SHORT, lambda route: _route_language(route.language, address(route.language))),
+        Column("language", "language", SHORT, code),
         Column("queue", "waits in the queue", SHORT, lambda route: route.queue),
         Column("extra", "tried after it", SENTENCE, lambda route: " ".join(route.extra_candidates)),
         Column("never", "the detectors’ agreement", SHORT, lambda route: "never counts" if route.never_agree else ""),
     )
     return table("Routes", columns, routes, slug="routes", asked=asked)
-
-
-def _route_language(code: str, url: str) -> Cell:
-    name = LANGUAGES[code].name if code in LANGUAGES else "no language seen"
-    return Cell(code, code, url=url, note=name)
 
 
 def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
@@ -212,3 +214,161 @@ def _readers(row: Any) -> Cell:
     one = row.lacking == 1
     lack = f"{row.lacking:,} lack{'s' if one else ''} readers: invite some, or reroute {'it' if one else 'them'}"
     return Cell(", ".join(row.readers) or "nobody", note=lack if row.lacking else "")
+
+
+# --- when the work will be done, as in finish_forecast.py
+
+
+Told = Mapping[str, Any]
+BEYOND = "two years"  # figures/finish_simulation.py's horizon
+NEVER = "not foreseeable"
+
+
+def forecast_table(told: Told, asked: str = "") -> Table:
+    """A row a queue, the last to be done first."""
+
+    def done(row: Told, end: str) -> Cell:
+        days = row["days"][end]
+        return Cell(_date(told, days) if days is not None else "–", days)
+
+    heads = (
+        Column("language", "language", SHORT, lambda row: language(row["queue"])),
+        Column("middle", "done about", SHORT, lambda row: done(row, "middle")),
+        Column("low", "no earlier than", SHORT, lambda row: done(row, "low")),
+        Column("high", "no later than", SHORT, lambda row: done(row, "high")),
+        Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(told, row), _sooner(row))),
+        *numbers({"answers": "answers missing", "readers": "readers"}),
+    )
+    return table("When it will be done", heads, told["queues"], slug="forecast", asked=asked)
+
+
+def drawn_table(told: Told) -> Table:
+    """Of a draw that nobody has made yet: what becomes of its posts, by language; the most reading first."""
+    heads = {"posts": "posts", "agreed": "agreed on", "people": "to people", "audits": "of these audits"}
+    heads |= {"checks": "checks", "readers": "readers"}
+    rows = [{name: round(of) if isinstance(of, float) else of for name, of in row.items()} for row in told["drawn"]]
+    total = {name: sum(row[name] for row in rows) for name in heads if name != "readers"}
+    of = Column(
+        "language", "language", SHORT, lambda row: language(row["language"]) if row["language"] else Cell("all")
+    )
+    return table(
+        "What such a draw gives", (of, *numbers(heads)), rows, total=[{"language": "", "readers": None, **total}]
+    )
+
+
+def terminal_table(told: Told) -> Table:
+    """The same without what a terminal has no room for: names of languages, and what further readers would change."""
+
+    def done(row: Told, end: str) -> Cell:
+        days = row["days"][end]
+        return Cell("–" if days is None else _day(told, days).date().isoformat(), days)
+
+    ends = {"low": "earliest", "middle": "about", "high": "latest"}
+    heads = (
+        Column("queue", "queue"),
+        *numbers({"answers": "answers", "readers": "readers"}),
+        *(Column(end, words, NUMBER, lambda row, end=end: done(row, end)) for end, words in ends.items()),
+    )
+    return table("Expected to be done", heads, told["queues"])
+
+
+def finish_words(told: Told) -> str:
+    """When all is done that somebody reads, in a few words."""
+    return span(told, told["all"]) if told["all"] and any(row["readers"] for row in told["queues"]) else NEVER
+
+
+def span(told: Told, days: Told) -> str:
+    """about 3 Mar, 24 Feb to 20 Mar."""
+    if days["middle"] is None:
+        return NEVER
+    low = _date(told, days["low"])
+    range_ = f"not before {low}" if days["high"] is None else f"{low} to {_date(told, days['high'])}"
+    return f"about {_date(told, days['middle'])}, {range_}"
+
+
+def forecast_words(told: Told) -> list[str]:
+    read = [row for row in told["queues"] if row["readers"]]
+    words = [_in_all(told, served=read)] if read and told["all"] is not None else []
+    if risky := [row["queue"] for row in read if row["days"]["high"] is None]:
+        words.append(
+            f"There is no latest date for {' '.join(risky)}: in more than one of twenty futures so many of the few who "
+            f"read it stop or never begin that it is not done within {BEYOND}."
+        )
+    decide = told["adjudication"]
+    last = max((row["days"]["middle"] or 0 for row in told["queues"]), default=0)
+    if not decide["adjudicators"] and (decide["waiting"] or decide["chosen"]):
+        words.append("Nobody adjudicates, so what comes to adjudicators is not done; it is left out of the dates.")
+    elif decide["adjudicators"] and (decide["days"]["middle"] is None or decide["days"]["middle"] > last):
+        people = are(decide["adjudicators"], "person", "people")
+        takes = span(told, decide["days"])
+        words.append(f"By itself, what comes to adjudicators ({people}) takes longest: {takes}.")
+    if told["assumed"]:
+        words.append(
+            f"These dates suppose {told['assumed']['seconds']:g} seconds an answer and {told['assumed']['weekly']:g} "
+            "hours a week of each reader, about which the range supposes doubt; once people answer, their own pace "
+            "takes the place of that."
+        )
+    else:
+        worked = are(told["measured"], "person has", "people have")
+        words.append(f"They rest on how fast, and on which days, {worked} worked.")
+    if told["supposed"]:
+        words.append("Everybody who reads a language is taken to pass its test.")
+    sooner = ((row, _sooner(row)) for row in read)
+    if better := next(((row, days) for row, days in sooner if days and days >= 1), None):
+        row, days = better
+        words.append(f"Two more readers of {label_name(row['queue'])}: {many(round(days), 'day')} earlier.")
+    return words
+
+
+def _in_all(told: Told, served: list[Told]) -> str:
+    days = told["all"]
+    if days["middle"] is None:
+        return f"When all is done cannot be foretold: in most futures that are simulated not within {BEYOND}."
+    what = "All" if len(served) == len(told["queues"]) else "The work that has readers"
+    low = _date(told, days["low"])
+    latest = f"between {low} and {_date(told, days['high'])}" if days["high"] is not None else ""
+    range_ = latest or f"not before {low}, and with no latest date"
+    return f"{what} is expected to be done about {_date(told, days['middle'])}; in nine of ten cases {range_}."
+
+
+def _more(told: Told, row: Told) -> str:
+    if not row["more"]:
+        return ""
+    days, sooner = row["more"]["days"], row["more"]["sooner"]
+    if days["middle"] is None:
+        return NEVER
+    if sooner is None:
+        return f"about {_date(told, days['middle'])}"
+    return f"{many(round(sooner), 'day')} earlier" if sooner >= 1 else "less than a day earlier"
+
+
+def _sooner(row: Told) -> float | None:
+    return row["more"] and row["more"]["sooner"]
+
+
+def _day(told: Told, days: float) -> datetime:
+    return datetime.fromisoformat(told["from"]) + timedelta(days=days)
+
+
+def _date(told: Told, days: float) -> str:
+    """3 Mar, with the year where it is another one."""
+    day = _day(told, days)
+    year = "" if day.year == datetime.fromisoformat(told["from"]).year else f" {day.year}"
+    return f"{day.day} {day:%b}{year}"
+
+
+def dates_table(told: Iterable[tuple[Any, Told]], address: Callable[[str], str], asked: str) -> Table:
+    """Of each task the queues that are done last, as far as two more readers of them were thought of."""
+    rows = [{"task": task, "told": of, **row} for task, of in told for row in of["queues"] if row["more"]]
+    heads = (
+        Column("task", "task", says=lambda row: _task(row, address)),
+        Column("language", "language", SHORT, lambda row: language(row["queue"])),
+        Column("middle", "done", SENTENCE, lambda row: Cell(span(row["told"], row["days"]), row["days"]["middle"])),
+        Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(row["told"], row), _sooner(row))),
+        *numbers({"answers": "answers missing", "readers": "readers"}),
+    )
+    return table("When they will be done", heads, rows, slug="dates", asked=asked)
+
+
+def _task(row: Told, address: Callable[[str], str]) -> Cell:
+    return Cell(row["task"].title, row["task"].title, f"{address(row['task'].name)}#forecast", row["task"].name)

@@ -18,7 +18,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_GET
 
 from annotate.actions.registry import by_name
-from annotate.figures import annotator_statistics, forecast_report, progress_report, task_statistics
+from annotate.figures import annotator_statistics, progress_report, task_statistics
 from annotate.figures.figure_cache import BeingCountedError, figures, foretold
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
@@ -198,7 +198,7 @@ def dates(request):
     return manage_page(
         request,
         "dates",
-        table=forecast_report.dates_table(told, _task_page, sort_of(request)),
+        table=progress_report.dates_table(told, _task_page, sort_of(request)),
         untold=len(open_tasks) - FORETOLD,
         counted_at=counted_at,
     )

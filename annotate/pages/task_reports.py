@@ -20,7 +20,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import (
     annotator_statistics,
-    forecast_report,
     overview_report,
     people_report,
     plan_report,
@@ -176,9 +175,9 @@ def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
     if told is None:
         return {}
     return {
-        "finish": forecast_report.whole(told),
-        "finish_words": forecast_report.words(told),
-        "finish_table": forecast_report.forecast_table(told, sort),
+        "finish": progress_report.finish_words(told),
+        "finish_words": progress_report.forecast_words(told),
+        "finish_table": progress_report.forecast_table(told, sort),
     }
 
 

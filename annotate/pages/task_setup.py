@@ -19,7 +19,7 @@ from annotate.actions.action import ActionError
 from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
 from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.figures import forecast_report, plan_report
+from annotate.figures import plan_report, progress_report
 from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import forecast_before
 from annotate.figures.interval_width import Expected
@@ -243,9 +243,9 @@ def forecast(request, _):
     wide = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
     context = {
-        "drawn": forecast_report.drawn_table(told),
-        "dates": forecast_report.forecast_table(told),
-        "words": [*_all_of_it(size, stream.posts), *forecast_report.words(told)],
+        "drawn": progress_report.drawn_table(told),
+        "dates": progress_report.forecast_table(told),
+        "words": [*_all_of_it(size, stream.posts), *progress_report.forecast_words(told)],
         "widths": plan_report.language_table(wide),
         "width_words": plan_report.width_words(wide),
         "curve": plan_report.curve_table(wide),
