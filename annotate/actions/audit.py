@@ -2,17 +2,20 @@
 contest agreement that failed, and how to have more of it read.
 """
 
+from typing import Any
+
 from django.db import transaction
 
 from annotate.actions.action import TASK, Action, ActionError, Outcome, Values, task_named
 from annotate.actions.opened import NOT_KEPT, lacking
 from annotate.controls.audit import add_audits, contest_all
-from annotate.controls.rechecks import add_checks
+from annotate.controls.rechecks import Checks, add_checks
 from annotate.core.option import Option, codes, flag, points, whole_number
 from annotate.figures import plan_report
 from annotate.figures.further_work import further_work, measures_accuracy
+from annotate.kinds.control import panels
 from annotate.models import Task
-from annotate.quality import audit_report, audits, checks, declared_audits, decoys, filter_audits
+from annotate.quality import audit_report
 from annotate.reports.terminal import as_lines, wrapped
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
@@ -41,9 +44,10 @@ DRY_RUN = Option("dry_run", flag, False, help="with --add: only say how many it 
 
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
-    audited = "audit" in task.kind.controls
+    controls = task.kind.quality_controls
+    audited = task.kind.audits_agreement
     _check(values)
-    if values["add"] and values["checks"] and "checks" not in task.kind.controls:
+    if values["add"] and values["checks"] and not any(isinstance(control, Checks) for control in controls):
         raise ActionError(f"{task.name} has no checks to add to: its kind of question asks several people.")
     if values["add"] and not (audited or values["checks"]):
         raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
@@ -56,12 +60,9 @@ def run(values, progress) -> Outcome:
         return Outcome([audit_report.contested(sent)], data={"task": task.name, "contested": sent})
     if values["width"] and not measures_accuracy(task):
         raise ActionError(f"Task {task.name} measures no accuracy of a stream of posts. Leave out --width.")
-    tell = next((tell for name, tell in TOLD.items() if name in task.kind.controls), None)
-    if tell is None:
+    told_of = _told(task)
+    if told_of is None:
         return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
-    told_of = tell(task)
-    if "checks" in task.kind.controls:
-        told_of = _with_checks(task, told_of)
     return _with_further_work(task, told_of, values["width"] and values["width"] / 100)
 
 
@@ -87,58 +88,16 @@ def _add(task: Task, values: Values) -> Outcome:
     return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
-def _audited(task: Task) -> Outcome:
-    audit = audits.report(task)
-    words = audit_report.audit_words(audit)
-    if not words:
-        nothing = f"Task {task.name}: no post on which the detectors agree was chosen for people to check."
-        return Outcome([nothing], data={"task": task.name, **audit})
-    ends = audit_report.limit_words(audit, task.name)
-    return Outcome([as_lines(audit_report.audit_table(audit)), "", *words, *ends], data={"task": task.name, **audit})
-
-
-def _decoys(task: Task) -> Outcome:
-    report = decoys.report(task)
-    words = audit_report.decoy_words(report)
-    if not words:
-        return Outcome([f"Task {task.name}: no decoys are hidden in it."], data={"task": task.name, **report})
-    return Outcome([as_lines(audit_report.decoy_table(report)), "", *words], data={"task": task.name, **report})
-
-
-def _declared(task: Task) -> Outcome:
-    audit = declared_audits.report(task)
-    if audit is None:
-        return Outcome([f"Task {task.name}: {audit_report.NONE_CHOSEN}"], data={"task": task.name, "declared": None})
-    tables = (audit_report.class_table, audit_report.language_table, audit_report.found_table)
-    said = [line for made in tables for line in (as_lines(made(audit)), "")]
-    return Outcome([*said, *audit_report.declared_words(audit)], data={"task": task.name, "declared": audit})
-
-
-def _filter(task: Task) -> Outcome:
-    audit = filter_audits.report(task)
-    if audit is None:
-        return Outcome([f"Task {task.name}: {filter_audits.NOT_DRAWN}"], data={"task": task.name, "filter": None})
-    said = [as_lines(filter_audits.figures_table(audit)), "", *filter_audits.filter_words(audit)]
-    return Outcome(said, data={"task": task.name, "filter": audit})
-
-
-# The protections that this tells of.
-TOLD = {"audit": _audited, "audit of a filter": _filter, "audit of declared labels": _declared, "decoys": _decoys}
-
-
-def _with_checks(task: Task, outcome: Outcome) -> Outcome:
-    """What is told of the audit or the decoys, and below it what came of people who decide alone."""
-    report = checks.report(task)
-    table = audit_report.check_table(report)
-    said = [
-        *outcome.said,
-        "",
-        *([as_lines(table), ""] if table.rows else []),
-        *audit_report.reader_words(report),
-        *audit_report.adjudicator_words(report),
-        *([audit_report.NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []),
-    ]
-    return Outcome(said, outcome.warned, {**outcome.data, "checks": report})
+def _told(task: Task) -> Outcome | None:
+    """What the controls of a task have found; None if none of them tells of anything."""
+    said: list[str] = []
+    data: dict[str, Any] = {"task": task.name}
+    for panel in panels(task):
+        tables = [line for table in panel.tables if table.rows for line in (as_lines(table), "")]
+        found = [*tables, *panel.words, *panel.advice] if panel.words else [f"Task {task.name}: {panel.empty}"]
+        said += ["", *found] if said else found
+        data |= {panel.key: panel.data} if panel.key else panel.data or {}
+    return Outcome(said, data=data) if said else None
 
 
 def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Outcome:

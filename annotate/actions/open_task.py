@@ -313,6 +313,7 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
 
 def not_had(kind: Kind, design: Design) -> set[str]:
     """The names of the options that neither the kind nor the design has."""
+    inputs = {name for control in kind.quality_controls for name in control.inputs}
     has = {
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},
@@ -320,10 +321,8 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         "languages": "languages" in design.options and (design.asks_each or not kind.routing.is_routed),
         "labels": kind.routing.is_routed and not design.asks_each,
         "size": not design.sets_sizes,
-        "gold": "gold answers" in kind.controls,
-        "gold_column": "gold answers" in kind.controls,
-        "reuse": design.asks_each or kind.thesaurus is not None,
-        "suggest_from": kind.thesaurus is not None,
+        "reuse": design.asks_each or "reuse" in inputs,
+        **{name: name in inputs for name in ("gold", "gold_column", "suggest_from")},
     }
     return {name for name, is_had in has.items() if not is_had}
 

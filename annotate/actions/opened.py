@@ -1,25 +1,25 @@
 """What is said of a task that was opened or enlarged: what became of its units, and what needs attention."""
 
-from collections.abc import Callable, Iterator, Sized
+from collections.abc import Sized
 from typing import Any
 
 from django.db.models import Count
 
 from annotate.actions.action import Outcome
+from annotate.controls.audit import copies
 from annotate.core import pause_rule, stages
 from annotate.core.aggregation import at_first
-from annotate.core.false_yes import ASSUMED, AskedSet
 from annotate.figures import plan_report, progress_report
 from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import expected, forecast_of
+from annotate.figures.further_work import measures_accuracy
 from annotate.figures.interval_width import Expected
 from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states, queue_table
 from annotate.kinds import concepts
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
-from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Task
-from annotate.quality import audit_report, decoys, honeypots
+from annotate.quality import honeypots
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.quality.classes import remarks, standing
 from annotate.reports.tables import are, many
@@ -31,15 +31,13 @@ from corpora.storage.inventory import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
 ROUNDED = 0.03  # 0.33 is one of three
-SHOWN = 5  # languages whose expected width is shown
 
 
 def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> Outcome:
     """size: the number that was asked for, if any. dry_run: nothing is kept, and the expected work is told."""
     task = opened.task
-    of_protection = (tell for protection, tell in BY_PROTECTION.items() if protection in task.kind.controls)
     design = DESIGNS[task.draw.design]
-    tell = _compared if design.compares else _balanced if design.names_answers else next(of_protection, _declared)
+    tell = _compared if design.compares else _balanced if design.names_answers else _by_controls
     outcome = tell(opened, size, extended)
     work = expected(task)
     if dry_run:
@@ -55,6 +53,14 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
     closed = [reason] if extended and not task.is_open else []
     # The table of a dry run says who lacks readers.
     return Outcome(said, [*([] if dry_run else lacking(task)), *outcome.warned, *closed], data)
+
+
+def _by_controls(opened: Opened, size: int | None, extended: bool) -> Outcome:
+    """What a control of the task says of it, if one does."""
+    for control in opened.task.kind.quality_controls:
+        if found := control.opened(opened, size, extended=extended):
+            return Outcome(*found)
+    return _declared(opened, size, extended)
 
 
 def together(outcomes: list[Outcome]) -> Outcome:
@@ -98,7 +104,7 @@ def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[st
 
 
 def _widths(task: Task) -> dict[str, Any] | None:
-    if "audit" not in task.kind.controls or not DESIGNS[task.draw.design].of_stream:
+    if not measures_accuracy(task):
         return None
     return widths(task, stream_of(task.draw.corpus.name, task), task.draw.size, Expected(), task.kind.seconds)
 
@@ -149,47 +155,6 @@ def _contrasted(opened: Opened) -> str:
     return (
         f"{' and '.join(first[SYSTEMS])} differ on {there[DIFFER]:,} of {many(there.total(), noun)}; "
         f"{drawn[DIFFER]:,} of these are drawn, and {drawn[AGREE]:,} of the others."
-    )
-
-
-def _copies(opened: Opened, *, extended: bool = False) -> str:
-    """extended: how many of the added ones wait is not told."""
-    copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
-    waiting = 0 if extended else opened.task.units.waiting_copies().count()
-    return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
-
-
-def _audited(opened: Opened, size: int | None, extended: bool) -> Outcome:
-    counts, total = opened.stages, opened.stages.total()
-    warned = []
-    if size and total < size and not extended:
-        warned.append(f"Note: the corpus holds only {many(total, 'post')}, and the task has all there are.")
-    if extended and opened.samples[0].size < opened.samples[0].asked:
-        warned.append(
-            f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was drawn."
-        )
-    if DESIGNS[opened.task.draw.design].asks_all:
-        asked = f"{counts[stages.QUEUED]:,} queued for readers, {_copies(opened)}"
-        return Outcome([f"Task {opened.task.name}: {many(total, 'post')} drawn; {asked}."], warned)
-    audited = opened.task.units.filter(audited=True).count()
-    said = [
-        f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "
-        f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
-        f"{_copies(opened, extended=extended)}; {are(audited, 'post audits', 'posts audit')} the agreement."
-    ]
-    if counting := opened.task.units.exclude(agreed_label="").count():
-        said.append(_agreement(opened.task, counting, audited))
-    if opened.contested:
-        said.append(f"Over the audit's limit. {audit_report.contested(opened.contested)}")
-    return Outcome(said, warned)
-
-
-def _agreement(task: Task, counting: int, audited: int) -> str:
-    """How the detectors' agreement, as prelabel counts it, becomes that of the task. counting, audited: posts."""
-    read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
-    return (
-        f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
-        f"{many(LEAST_LETTERS, 'letter')}, nor in languages whose route says so.{read}"
     )
 
 
@@ -260,71 +225,6 @@ NEVER_DRAWN = {
 }
 
 
-def _with_decoys(opened: Opened, size: int | None, extended: bool) -> Outcome:
-    drawn = sum(len(sample.rows) for sample in opened.samples)
-    said = (
-        f"Task {opened.task.name}: {many(drawn, 'post')} drawn for {' '.join(opened.task.labels)}; "
-        f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them decoys; "
-        f"{_copies(opened)}, {many(opened.reused.total(), 'label')} reused."
-    )
-    return Outcome([said, *_expected_width(opened)], [*_short(opened), *_bare(opened)])
-
-
-def _expected_width(opened: Opened) -> Iterator[str]:
-    """How wide the interval of a language's figure will be with these decoys, for the languages with the most posts."""
-    seen = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
-    if not seen or DESIGNS[opened.task.draw.design].of_uniform:
-        return
-    expected = decoys.asked_set(opened.task)
-    most = sorted(seen, key=lambda code: (-seen[code], code))[:SHOWN]
-    widths = ", ".join(f"{code} {_points(expected, seen[code], opened.decoys[code])}" for code in most)
-    yield (
-        f"Expected width of the 95% interval of {'recall' if expected.by_author else 'precision'}, in points: {widths}"
-        f"{' …' if len(seen) > SHOWN else ''}. This takes it to be {expected.accuracy:.0%}"
-        + (f", and {expected.others:.0%} of the posts to be in another language." if expected.by_author else ".")
-    )
-
-
-def _points(expected: AskedSet, posts: int, hidden: int) -> str:
-    found = expected.estimate(posts, hidden)
-    unbounded = "" if hidden else " if no reader says Yes by mistake"
-    return f"{100 * (found.high - found.low):.1f}{unbounded}" if found.has_interval else "no interval"
-
-
-def _short(opened: Opened) -> list[str]:
-    """Notes on languages for which there is less than was asked for."""
-    short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
-    notes = []
-    if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
-        notes.append(f"Note: the design finds fewer than {many(short[0].asked, 'post')} for: {some}.")
-    if none := " ".join(sample.language for sample in short if not sample.rows):
-        notes.append(f"Note: the design finds no post for: {none}.")
-    return notes
-
-
-def _bare(opened: Opened) -> Iterator[str]:
-    """Notes on languages with too few decoys. If every label is reused, nobody is asked, and no decoy is needed."""
-    queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
-    asked = set(queued.values_list("asked", flat=True).distinct())
-    short = [code for code in opened.task.labels if code in asked and opened.decoys[code] < opened.wanted[code]]
-    if opened.task.decoy_share == 0 and asked:
-        yield (
-            "Note: --decoy-share 0 leaves unknown how often readers say Yes by mistake; `evaluate` will show what "
-            f"{' and '.join(f'{share:.0%}' for share in ASSUMED)} of such posts would do to its figures."
-        )
-    if bare := [code for code in short if not opened.decoys[code]]:
-        yield (
-            f"Note: no decoys for {' '.join(bare)}, so false Yes stays unknown there: nobody has found posts of the "
-            "corpus that resemble the language not to be in it. Label a uniform task of the corpus first."
-        )
-    if few := [code for code in short if opened.decoys[code]]:
-        numbers = ", ".join(f"{code} {opened.decoys[code]:,} of {opened.wanted[code]:,}" for code in few)
-        yield (
-            f"Note: fewer decoys than wanted, as people have found too few such posts: {numbers}. That "
-            "widens the intervals there; label more of a uniform task of the corpus first."
-        )
-
-
 def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     task = opened.task
     drawn = ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in opened.samples)
@@ -333,7 +233,7 @@ def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     stand = f"{opened.stages[stages.AGREED]:,} keep the labels that were declared; " if task.keep_declared else ""
     said = (
         f"Task {task.name}: {many(opened.stages[stages.QUEUED], task.kind.noun)} queued ({drawn}), each for "
-        f"{are(task.redundancy, 'person', 'people')}; {stand}{_copies(opened)}; gold answers: "
+        f"{are(task.redundancy, 'person', 'people')}; {stand}{copies(opened)}; gold answers: "
         f"{golds or 'none'}."
     )
     return Outcome([said], [*_not_kept(task), *_hidden(task)])
@@ -349,7 +249,7 @@ def _compared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     said = [
         f"Task {task.name}: {many(sum(drawn.values()), 'message')} drawn ({told_drawn}), and {' and '.join(systems)} "
         f"compared on each; {many(counts[stages.QUEUED], task.kind.noun)} queued, each for "
-        f"{are(task.redundancy, 'person', 'people')}, {_copies(opened)}, and "
+        f"{are(task.redundancy, 'person', 'people')}, {copies(opened)}, and "
         f"{are(counts[stages.AGREED], 'is a tie', 'are ties')}, since both suggest the same."
     ]
     warned = [
@@ -424,10 +324,3 @@ def _hidden(task: Task) -> list[str]:
             "there, and from then on nothing watches them. Add some with the purpose queue, or set --gold-share lower."
         )
     return notes
-
-
-BY_PROTECTION: dict[str, Callable[[Opened, int | None, bool], Outcome]] = {
-    "audit": _audited,
-    "decoys": _with_decoys,
-    "gold answers": _declared,
-}

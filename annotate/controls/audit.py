@@ -13,8 +13,22 @@ from django.db.models import QuerySet, Subquery
 
 from annotate.core import stages
 from annotate.core.refusals import WrongStage
-from annotate.kinds.control import QualityControl, register
+from annotate.figures.finish_forecast import audit_expected
+from annotate.kinds.control import Panel, QualityControl, register
+from annotate.kinds.designs import DESIGNS
+from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Job, Task, Unit
+from annotate.quality import audit_report, declared_audits, filter_audits
+from annotate.quality.audit_report import (
+    audit_plot,
+    audit_table,
+    audit_words,
+    class_table,
+    declared_words,
+    found_table,
+    language_table,
+    limit_words,
+)
 from annotate.quality.audits import (
     audits,
     choose_audits,
@@ -24,14 +38,17 @@ from annotate.quality.audits import (
     left,
     of_audit,
     over_limit,
+    report,
     unread,
     waiting,
 )
+from annotate.reports.tables import are, many
 from annotate.work import job_store
 from annotate.work.closure import check_languages, locked_open, units_of, where
 from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
+from annotate.work.task_opening import Opened
 from corpora.database.bulk_rows import listed
 from corpora.database.statements import prepared
 
@@ -151,11 +168,60 @@ def _send(task: Task, chosen: Sequence[int], first: int) -> int:
     return sent
 
 
+def copies(opened: Opened, *, extended: bool = False) -> str:
+    """extended: how many of the added ones wait is not told."""
+    copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
+    waiting = 0 if extended else opened.task.units.waiting_copies().count()
+    return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
+
+
+def _said_of(opened: Opened, size: int | None, extended: bool) -> tuple[list[str], list[str]]:
+    counts, total = opened.stages, opened.stages.total()
+    warned = []
+    if size and total < size and not extended:
+        warned.append(f"Note: the corpus holds only {many(total, 'post')}, and the task has all there are.")
+    if extended and opened.samples[0].size < opened.samples[0].asked:
+        warned.append(
+            f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was drawn."
+        )
+    if DESIGNS[opened.task.draw.design].asks_all:
+        asked = f"{counts[stages.QUEUED]:,} queued for readers, {copies(opened)}"
+        return [f"Task {opened.task.name}: {many(total, 'post')} drawn; {asked}."], warned
+    audited = opened.task.units.filter(audited=True).count()
+    said = [
+        f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "
+        f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
+        f"{copies(opened, extended=extended)}; {are(audited, 'post audits', 'posts audit')} the agreement."
+    ]
+    if counting := opened.task.units.exclude(agreed_label="").count():
+        said.append(_agreement(opened.task, counting, audited))
+    if opened.contested:
+        said.append(f"Over the audit's limit. {audit_report.contested(opened.contested)}")
+    return said, warned
+
+
+def _agreement(task: Task, counting: int, audited: int) -> str:
+    """How the detectors' agreement, as prelabel counts it, becomes that of the task. counting, audited: posts."""
+    read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
+    return (
+        f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
+        f"{many(LEAST_LETTERS, 'letter')}, nor in languages whose route says so.{read}"
+    )
+
+
 class AuditOfDeclaredLabels(QualityControl):
     """Of documents whose class is declared a share is read by people all the same."""
 
     name = "audit of declared labels"
     look_at = "audit"
+
+    def panel(self, task: Task) -> Panel:
+        found = declared_audits.report(task)
+        heading, empty = "The audit of declared labels", audit_report.NONE_CHOSEN
+        if found is None:
+            return Panel(heading, data={"declared": None}, empty=empty)
+        tables = [made(found) for made in (class_table, language_table, found_table)]
+        return Panel(heading, declared_words(found), tables, found, "declared", page="how-to/balanced-sets")
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
         return _send(task, choose_audits(task, first), first)
@@ -169,6 +235,27 @@ class AuditOfAgreement(AuditOfDeclaredLabels):
     """Of posts on which the detectors agree people read a share, and an adjudicator a share of what they confirm."""
 
     name = "audit"
+    of_agreement = True
+
+    def panel(self, task: Task) -> Panel:
+        found = report(task)
+        return Panel(
+            "The audit of agreement",
+            audit_words(found),
+            [audit_table(found)],
+            found,
+            empty="Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened.",
+            plot=audit_plot(found),
+            over_limit=sorted(row["language"] for row in found["languages"] if row["over_limit"]),
+            advice=limit_words(found, task.name),
+            page="explanation/audit",
+        )
+
+    def expected(self, task: Task) -> Mapping[str, Any]:
+        return {"audit": audit_expected(task)}
+
+    def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
+        return _said_of(opened, size, extended)
 
     def enlarged(self, task: Task) -> Mapping[str, int]:
         return contest_all(task)
@@ -188,6 +275,13 @@ class AuditOfFilter(QualityControl):
 
     name = "audit of a filter"
     look_at = "audit"
+
+    def panel(self, task: Task) -> Panel:
+        found = filter_audits.report(task)
+        if found is None:
+            return Panel("The audit of the filter", data={"filter": None}, empty=filter_audits.NOT_DRAWN)
+        words, tables = filter_audits.filter_words(found), [filter_audits.figures_table(found)]
+        return Panel("The audit of the filter", words, tables, found, "filter", page="how-to/audit-a-filter")
 
 
 register(AuditOfAgreement())

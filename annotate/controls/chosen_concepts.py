@@ -28,6 +28,7 @@ def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
 
 class Concepts(QualityControl):
     name = "concepts"
+    inputs = ("suggest_from", "reuse")
 
     def applies(self, task: Task) -> bool:
         return task.vocabulary_id is not None

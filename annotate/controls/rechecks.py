@@ -1,15 +1,17 @@
 """Checks of people who decide alone: an adjudicator decides a share of their units again, blind (quality/checks.py)."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import transaction
 
 from annotate.core import stages
 from annotate.core.refusals import WrongStage
-from annotate.kinds.control import QualityControl, register
+from annotate.figures.finish_forecast import checks_expected
+from annotate.kinds.control import Panel, QualityControl, register
 from annotate.models import Task, Unit
 from annotate.quality import checks
+from annotate.quality.audit_report import NO_SECOND, adjudicator_words, check_table, reader_words
 from annotate.work.closure import check_languages, locked_open, units_of, where
 from annotate.work.moves import PLAIN, moved, save_all
 from annotate.work.routing import is_audit
@@ -47,6 +49,16 @@ class Checks(QualityControl):
     """Of units that one reader decides a share is decided again by an adjudicator who does not see the answer."""
 
     name = "checks"
+
+    def panel(self, task: Task) -> Panel:
+        found = checks.report(task)
+        alone = [NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []
+        words = [*reader_words(found), *adjudicator_words(found), *alone]
+        heading = "Checks of people who decide alone"
+        return Panel(heading, words, [check_table(found)], found, "checks", page="explanation/checks")
+
+    def expected(self, task: Task) -> Mapping[str, Any]:
+        return {"checks": checks_expected(task)}
 
     def before_units(self, task: Task) -> Any:
         return checks.check_counts(task) if checks.has_checks(task) else {}

@@ -62,7 +62,7 @@ class Pace(NamedTuple):
 
 def usual_task(**options: Any) -> Task:
     """A task as it is opened with these options, of the first kind whose agreement is audited."""
-    return imagined_task(next(kind for kind in KINDS.values() if "audit" in kind.controls), (), options)
+    return imagined_task(next(kind for kind in KINDS.values() if kind.audits_agreement), (), options)
 
 
 def stream_of(corpus_name: str, task: Task) -> Stream:

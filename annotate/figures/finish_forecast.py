@@ -73,8 +73,9 @@ def expected(task: Task) -> dict[str, Any]:
         "answers": sum(row["answers"] for row in rows),
         "unread": [row["queue"] for row in rows if not row["readers"]],
         "adjudicators": checks.adjudicators().count(),
-        "audit": _audit(task),
-        "checks": _checks(task) if "checks" in task.kind.controls else None,
+        "audit": None,
+        "checks": None,
+        **{key: work for control in task.kind.quality_controls for key, work in control.expected(task).items()},
     }
 
 
@@ -104,8 +105,9 @@ def _waiting(task: Task) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["units"], row["queue"]))
 
 
-def _audit(task: Task) -> dict[str, Any] | None:
-    found = audit_counts(task) if "audit" in task.kind.controls else {}
+def audit_expected(task: Task) -> dict[str, Any] | None:
+    """Of `expected`, what the audit of the detectors' agreement makes."""
+    found = audit_counts(task)
     if not found:
         return None
     chosen = sum(chosen for _, chosen in found.values())
@@ -132,7 +134,8 @@ def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
     }
 
 
-def _checks(task: Task) -> dict[str, Any]:
+def checks_expected(task: Task) -> dict[str, Any]:
+    """Of `expected`, what the checks of people who decide alone make."""
     found, able = checks.check_counts(task), checks.adjudicators().count()
     rechecked = task.units.filter(recheck=True).values_list("item__key", flat=True) if able > 1 else ()
     return {

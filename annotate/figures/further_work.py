@@ -123,7 +123,7 @@ def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | No
 
 def measures_accuracy(task: Task) -> bool:
     """Whether it measures the accuracy of a predictor in the stream from which its posts come."""
-    return "audit" in task.kind.controls and DESIGNS[task.draw.design].of_stream
+    return task.kind.audits_agreement and DESIGNS[task.draw.design].of_stream
 
 
 def measured(task: Task) -> Measured:

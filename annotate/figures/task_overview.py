@@ -132,10 +132,8 @@ def _publish(task: Task, *, is_read: bool) -> str:
 
 def _look_at(task: Task) -> str:
     """The command that reports how far a task's labels can be trusted; empty if none does."""
-    if task.kind.form.SIDED:
-        return "preferences"
-    if {"audit", "audit of a filter", "decoys"} & set(task.kind.controls):
-        return "audit"
+    if look := next((control.look_at for control in task.controls if control.look_at), ""):
+        return look
     return "agreement" if task.redundancy > 1 or task.overlap_share or not task.kind.answered_here else ""
 
 

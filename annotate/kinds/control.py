@@ -21,18 +21,32 @@ Task = Unit = Annotator = Judgment = Permit = Entry = Answer = Table = Any
 class Panel:
     """What a control has found in a task, as a page and a command show it.
 
-    heading: of the section. tables: the main one first; words: sentences below them. data: the same in JSON's terms.
-    key: under which `data` stands in what a command returns; empty: its items stand there by themselves. empty: what is
-    said instead where nothing was found. page: of the documentation.
+    heading: of the section. words: sentences; none: what `empty` says is said. tables: the main one first. data: the
+    same in JSON's terms; key: under which it stands in what a command returns, empty for its items by themselves.
+    plot: a picture. over_limit: languages of which people should read the rest. advice: sentences that name commands,
+    for a terminal. page: of the documentation.
     """
 
     heading: str
-    tables: Sequence[Table] = ()
     words: Sequence[str] = ()
+    tables: Sequence[Table] = ()
     data: Mapping[str, Any] | None = None
     key: str = ""
     empty: str = ""
+    plot: str = ""
+    over_limit: Sequence[str] = ()
+    advice: Sequence[str] = ()
     page: str = ""
+
+    FEW = 30  # rows up to which the picture is shown at once
+
+    @property
+    def table(self) -> Table | None:
+        return self.tables[0] if self.tables else None
+
+    @property
+    def is_short(self) -> bool:
+        return self.table is None or len(self.table.rows) <= self.FEW
 
 
 class Place(NamedTuple):
@@ -47,8 +61,9 @@ class QualityControl:
 
     name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs: of
     open_task, the options that only tasks with this control take. hides: whether it hides items among what is
-    drawn. look_at: the command that reports on it. tabs: address and name of each page of a task that it adds to the
-    manager's pages.
+    drawn. look_at: the command that reports on it.
+    of_agreement: whether it measures what the agreement of machines on a stream of posts is worth. tabs: address and
+    name of each page of a task that it adds to the manager's pages.
     """
 
     name: str = ""
@@ -56,6 +71,7 @@ class QualityControl:
     inputs: Sequence[str] = ()
     hides: bool = False
     look_at: str = ""
+    of_agreement: bool = False
     tabs: Sequence[tuple[str, str]] = ()
 
     def applies(self, task: Task) -> bool:
@@ -151,8 +167,15 @@ class QualityControl:
         """Unit -> why it is left out of a set, of those whose label somebody could know."""
         return {}
 
-    def expected(self, task: Task) -> Any:
+    def expected(self, task: Task) -> Mapping[str, Any]:
         """The work that it will make, before anybody has begun."""
+        return {}
+
+    def opened(self, opened: Any, size: int | None, *, extended: bool) -> tuple[list[str], list[str]] | None:
+        """What is said of a task that was opened or enlarged, and what needs attention; None for what is said of any.
+
+        size: the number of units that was asked for.
+        """
         return None
 
 
@@ -166,6 +189,12 @@ def register(control: QualityControl) -> QualityControl:
     CONTROLS[control.name] = control
     OPTIONS.update({option.name: option for option in control.options})
     return control
+
+
+def panels(task: Task) -> list[Panel]:
+    """What the controls of a task have found. Checks, which others build upon, act first and are told of last."""
+    found = (control.panel(task) for control in reversed(task.kind.quality_controls))
+    return [panel for panel in found if panel]
 
 
 def controls_of(names: Iterable[str]) -> tuple[QualityControl, ...]:

@@ -363,6 +363,10 @@ class Kind:
         return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
 
     @property
+    def audits_agreement(self) -> bool:
+        return any(control.of_agreement for control in self.quality_controls)
+
+    @property
     def answered_here(self) -> bool:
         """Whether people answer it here; if not, answers given elsewhere are imported."""
         return bool(self.pages.question)

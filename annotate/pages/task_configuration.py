@@ -16,7 +16,6 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.actions import job_worker
 from annotate.actions.action import ActionError
-from annotate.actions.audit import TOLD
 from annotate.actions.registry import by_name
 from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, whole_number, written
@@ -164,7 +163,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     listed = [("export_gold", "Export the gold set", "as files that datasets.load_dataset reads")]
     if task.kind.answered_here and not DESIGNS[task.draw.design].not_extended:
         listed.append(("extend", "Extend", "draw more of the same corpus, by the same seed"))
-    if TOLD.keys() & set(task.kind.controls):
+    if any(control.look_at == "audit" for control in task.kind.quality_controls):
         listed.append(("audit", "Audit", "what audit, decoys and checks found; contest agreement, or audit more"))
     if not task.kind.routing.waits:
         listed.append(("reroute", "Reroute", "send on units of queues that have too few readers"))

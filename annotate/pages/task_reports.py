@@ -4,8 +4,7 @@ The figures are those of figures/ and quality/agreement.py; decisions are made b
 shown of all tasks together is in dashboard.py.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -14,7 +13,6 @@ from django.core.cache import cache
 from django.db.models import Count, Max
 from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
-from django.utils.safestring import SafeString
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer
@@ -31,6 +29,7 @@ from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
 from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
+from annotate.kinds.control import panels
 from annotate.models import Annotator, Judgment, Pause, Task
 from annotate.pages.access import may, status_of, with_task
 from annotate.pages.action_forms import address
@@ -38,91 +37,15 @@ from annotate.pages.dashboard import manage_page, shows_figures, sort_of
 from annotate.quality import agreement as agreeing
 from annotate.quality import (
     agreement_report,
-    audit_report,
-    audits,
-    checks,
-    declared_audits,
-    decoys,
-    filter_audits,
     honeypots,
     preference_report,
 )
 from annotate.quality import preferences as preferring
 from annotate.quality.classes import standing, standing_table
 from annotate.quality.pauses import rule as rule_of
-from annotate.reports.tables import Cell, Table
+from annotate.reports.tables import Cell
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
-
-# --- What a task's first page shows of its quality controls
-
-FEW = 30  # languages up to which the picture is shown at once
-
-
-@dataclass(frozen=True)
-class Findings:
-    """A section on what a quality control found. empty: shown if it found nothing yet; page: of the documentation."""
-
-    heading: str
-    words: list[str]
-    table: Table
-    empty: str = ""
-    page: str = ""
-    plot: SafeString = audit_report.NONE
-    over_limit: Sequence[str] = ()
-
-    @property
-    def unfold(self) -> bool:
-        return len(self.table.rows) <= FEW
-
-
-def _audit(task: Task) -> Findings:
-    found = audits.report(task)
-    empty = "Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened."
-    table, plot = audit_report.audit_table(found), audit_report.audit_plot(found)
-    over = sorted(row["language"] for row in found["languages"] if row["over_limit"])
-    words = audit_report.audit_words(found)
-    return Findings("The audit of agreement", words, table, empty, "explanation/audit", plot, over)
-
-
-def _decoys(task: Task) -> Findings:
-    found = decoys.report(task)
-    empty = "No decoys are hidden among its posts: when the task was opened, no labelled post could be one."
-    table, plot = audit_report.decoy_table(found), audit_report.decoy_plot(found)
-    return Findings("Decoys", audit_report.decoy_words(found), table, empty, plot=plot)
-
-
-def _checks(task: Task) -> Findings:
-    found = checks.report(task)
-    alone = [audit_report.NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []
-    words = [*audit_report.reader_words(found), *audit_report.adjudicator_words(found), *alone]
-    table = audit_report.check_table(found)
-    return Findings("Checks of people who decide alone", words, table, page="explanation/checks")
-
-
-def _declared(task: Task) -> Findings:
-    found = declared_audits.report(task)
-    words = audit_report.declared_words(found) if found else []
-    table = audit_report.class_table(found) if found else audit_report.EMPTY
-    return Findings("The audit of declared labels", words, table, audit_report.NONE_CHOSEN, "how-to/balanced-sets")
-
-
-def _filter(task: Task) -> Findings:
-    found = filter_audits.report(task)
-    words = filter_audits.filter_words(found) if found else []
-    table = filter_audits.figures_table(found) if found else audit_report.EMPTY
-    return Findings("The audit of the filter", words, table, filter_audits.NOT_DRAWN, "how-to/audit-a-filter")
-
-
-# Controls without a section here have their own pages.
-FINDINGS = {
-    "audit": _audit,
-    "audit of declared labels": _declared,
-    "audit of a filter": _filter,
-    "decoys": _decoys,
-    "checks": _checks,
-}
-
 
 # Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
 REPLICATES = 200
@@ -159,7 +82,7 @@ def task(request, _, task):
         since_plot=progress_report.since_plot(pace),
         times=times["all"],
         times_plot=progress_report.times_plot(times["languages"], "Seconds an answer, by language", {}),
-        findings=found["findings"],
+        panels=found["panels"],
         stuck=found["stuck"],
         decides=may(request.user, "decide"),
         **_further(task, found["further_work"], decides=may(request.user, "decide")),
@@ -216,7 +139,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
         "states": states,
         "forecast": foretold(task, states),
         "pauses": annotator_statistics.pauses(task),
-        "findings": [find(task) for name, find in FINDINGS.items() if name in task.kind.controls],
+        "panels": panels(task),
         "stuck": overview_report.undecidable(task_overview.undecidable(task)),
         "further_work": further_work(task) if task.is_open else None,
         "classes": standing(task),

@@ -225,7 +225,7 @@ def forecast(request, _):
     for it again where something is changed.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
-    if not (design in DESIGNS and DESIGNS[design].of_stream and "audit" in kind.controls):
+    if not (design in DESIGNS and DESIGNS[design].of_stream and kind.audits_agreement):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
         # What it will be called changes nothing.

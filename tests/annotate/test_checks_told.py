@@ -220,7 +220,7 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
     discard(ada, second.pk, "nobody can tell")
     call_command("audit", "task")
     told = capsys.readouterr().out
-    assert "no decoys are hidden" in told
+    assert "No decoys are hidden" in told
     assert "Of 2 more posts, chosen by lot" in told
     assert "* de: discarded, and so not counted: 1\n" in told
 

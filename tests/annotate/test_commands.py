@@ -151,7 +151,7 @@ def test_audit_contests_what_is_over_the_limit_once(audited, capsys):
 def test_audit_says_where_nothing_was_chosen_and_contests_nothing_there(make_task, capsys):
     task = make_task([AGREED])
     call_command("audit", "task")
-    nothing = "Task task: no post on which the detectors agree was chosen for people to check.\n"
+    nothing = "Task task: Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened.\n"
     assert capsys.readouterr().out.startswith(nothing)
     call_command("audit", "task", "--contest")
     assert "nothing was sent to people" in capsys.readouterr().out
@@ -173,7 +173,7 @@ def test_audit_of_a_verification_prints_how_often_readers_said_yes_to_decoys(mak
         call_command("audit", "task", "--contest")
     make_task([DISPUTED], name="bare", asked="de")
     call_command("audit", "bare")
-    assert capsys.readouterr().out.startswith("Task bare: no decoys are hidden in it.\n")
+    assert capsys.readouterr().out.startswith("Task bare: No decoys are hidden among its posts")
 
 
 def test_audit_names_a_task_that_is_not_there(db):
