@@ -209,6 +209,9 @@ def _agreement(task: Task, counting: int, audited: int) -> str:
     )
 
 
+NO_AUDIT = "Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened."
+
+
 class AuditOfDeclaredLabels(QualityControl):
     """Of documents whose class is declared a share is read by people all the same."""
 
@@ -244,7 +247,7 @@ class AuditOfAgreement(AuditOfDeclaredLabels):
             audit_words(found),
             [audit_table(found)],
             found,
-            empty="Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened.",
+            empty=NO_AUDIT,
             plot=audit_plot(found),
             over_limit=sorted(row["language"] for row in found["languages"] if row["over_limit"]),
             advice=limit_words(found, task.name),

@@ -61,9 +61,8 @@ class QualityControl:
 
     name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs: of
     open_task, the options that only tasks with this control take. hides: whether it hides items among what is
-    drawn. look_at: the command that reports on it.
-    of_agreement: whether it measures what the agreement of machines on a stream of posts is worth. tabs: address and
-    name of each page of a task that it adds to the manager's pages.
+    drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement of machines on
+    a stream of posts is worth. tabs: address and name of each page of a task that it adds to the manager's pages.
     """
 
     name: str = ""

@@ -18,7 +18,7 @@ from annotate.work.adjudication import discard, settle, to_adjudicate
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from annotate.work.unit_entry import add_units
-from tests.annotate.admin.desk import address, page
+from tests.annotate.admin.desk import page
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import NAME
 from tests.annotate.exporting.acts import with_manifest
@@ -245,7 +245,7 @@ def test_second_opinions_are_told_with_how_many_differed(make_task, person, ada,
 
 def test_the_tasks_page_shows_the_checks_beside_the_audit(client, manager, checked):
     client.force_login(manager)
-    shown = page(client, address(Task, "change", checked.pk))
+    shown = page(client, f"/manage/tasks/{checked.name}/")
     assert shown.forbidden == []
     assert "The audit of agreement" in shown.text
     assert "Checks of people who decide alone" in shown.text
