@@ -373,8 +373,8 @@ def _errors(
 
 
 class Reading(NamedTuple):
-    """How many posts people read: those on which the detectors do not agree, and the audits; how many of these an
-    adjudicator decides again; and how many of those decisions another adjudicator makes too."""
+    """Posts that people read: disputed ones and audits; checks: how many of these an adjudicator decides again;
+    seconds: how many of those decisions another adjudicator makes too."""
 
     disputed: float
     audits: float
@@ -383,7 +383,6 @@ class Reading(NamedTuple):
 
     @property
     def all(self) -> float:
-        """Of what readers read."""
         return self.disputed + self.audits
 
     @property
@@ -394,8 +393,7 @@ class Reading(NamedTuple):
 
 def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
     """labels: in which languages; all by default."""
-    part = draw.size / stream.posts
-    disputed = part * sum(posts for label, posts in stream.disputed.items() if labels(label))
+    disputed = draw.size / stream.posts * sum(posts for label, posts in stream.disputed.items() if labels(label))
     audits = sum(number for label, number in stream.audits(draw).items() if labels(label))
     checks = sum(number for label, number in stream.checks(draw).items() if labels(label))
     checks += draw.checks.recheck * audits

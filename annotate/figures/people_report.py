@@ -5,7 +5,6 @@ The rows are those of annotator_statistics.py and task_statistics.py. address: o
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
-from datetime import date
 from typing import Any
 
 from django.utils.safestring import SafeString
@@ -257,17 +256,13 @@ def timesheet_csv(rows: Iterable[dict[str, Any]]) -> str:
         (
             [
                 *(row[key] for key in ("name", "username")),
-                _day(row["day"]),
+                row["day"].isoformat(),
                 *(row[key] for key in ("task", "answers", "skips", "decisions")),
                 f"{row['hours']:.2f}",
             ]
             for row in rows
         ),
     )
-
-
-def _day(day: date) -> str:
-    return day.isoformat()
 
 
 # --- tests and gold answers

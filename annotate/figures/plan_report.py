@@ -54,7 +54,8 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
             instead = f"Build {measure}-oriented sets of {many(alone, 'post')} and {many(decoys, 'decoy')} each."
         labels = " ".join(row["language"] or "all" for row in rows)
         yield f"No uniform draw suits {labels}: {because}. {instead}"
-    dear = [row["language"] for row in _of(plan, measure) if row["needs"] and _is_dear(row)]
+    both = [row for row in _of(plan, measure) if row["needs"] and row["alone"] is not None]
+    dear = [row["language"] for row in both if row["needs"]["reading"] >= 10 * (row["alone"] + row["decoys"])]
     if dear:
         yield f"For {' '.join(dear)}, a {measure}-oriented set takes a tenth of that reading or less."
 
@@ -71,10 +72,6 @@ def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:
             "A corpus has no decoys until people have found posts not to be in a language. Without decoys false Yes is "
             f"unknown, and these sets' intervals are this wide for the share in brackets: {widths}."
         )
-
-
-def _is_dear(row: Mapping[str, Any]) -> bool:
-    return row["alone"] is not None and row["needs"]["reading"] >= 10 * (row["alone"] + row["decoys"])
 
 
 def called(measure: str) -> str:
@@ -113,11 +110,8 @@ def draw_words(plan: Mapping[str, Any], corpus: str, wished: float) -> Iterator[
             "language each (`assay open_task … --design recall` or `precision`), or take a larger corpus."
         )
         return
-    more = (
-        f"{rounded(draw['contested'])} more on average where the audit fails by chance, "
-        if draw["contested"] >= 1
-        else ""
-    )
+    contested = rounded(draw["contested"]) if draw["contested"] >= 1 else ""
+    more = f"{contested} more on average where the audit fails by chance, " if contested else ""
     yield (
         f"The draw that suits most: {many(draw['size'], 'post')}. People read {rounded(draw['disputed'])} disputed "
         f"posts and {rounded(draw['audits'])} audits, {more}and an adjudicator {rounded(draw['checks'])} checks. "

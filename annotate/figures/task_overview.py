@@ -17,7 +17,7 @@ from annotate.kinds.labels import label_name
 from annotate.models import Job, Judgment, Task, Unit
 from annotate.quality import checks
 from annotate.quality.audits import contested_waiting
-from annotate.reports.tables import many
+from annotate.reports.tables import are, many
 from annotate.work.closure import how_to_go_on
 from corpora.models import Draw
 
@@ -96,7 +96,8 @@ def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
     if not left:
         return _publish(task, is_read=row["read"])
     if row["newly_paused"]:
-        return f"{_people(row['newly_paused'])} paused, and no manager has looked at it: see the task's page People."
+        paused = are(row["newly_paused"], "person was", "people were")
+        return f"{paused} paused, and no manager has looked at it: see the task's page People."
     if not task.is_open:
         return _closed(task, left)
     if row["stuck"]:
@@ -109,7 +110,7 @@ def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
 
 
 def _missing(number: int) -> str:
-    return f"People may go on: {'1 answer is' if number == 1 else f'{number:,} answers are'} missing."
+    return f"People may go on: {are(number, 'answer is', 'answers are')} missing."
 
 
 def _nothing_to_publish(task: Task, units: int) -> str:
@@ -119,7 +120,7 @@ def _nothing_to_publish(task: Task, units: int) -> str:
             "task that draws from a larger corpus or for other languages."
         )
     again = f" {how_to_go_on(task)}" if not task.is_open and task.kind.answered_here else ""
-    return f"None of its {_units(units)} has a label, so a gold set would be empty.{again}"
+    return f"None of its {many(units, 'unit')} has a label, so a gold set would be empty.{again}"
 
 
 def _publish(task: Task, *, is_read: bool) -> str:
@@ -144,9 +145,11 @@ def _read_by_people() -> QuerySet[Task]:
 
 def _closed(task: Task, left: int) -> str:
     if not task.kind.answered_here:
-        return f"Judgments of {_units(left)} are missing, and made elsewhere: import more, or publish what there is."
+        return (
+            f"Judgments of {many(left, 'unit')} are missing, and made elsewhere: import more, or publish what there is."
+        )
     return (
-        f"{_units(left)} without a label, and the task is closed. {how_to_go_on(task)} "
+        f"{many(left, 'unit')} without a label, and the task is closed. {how_to_go_on(task)} "
         f"{overview_report.leave_out(task.name)}"
     )
 
@@ -163,16 +166,8 @@ def _stuck(task: Task, stuck: list[dict]) -> str:
     return f"{told}, since nobody reads them: {invite}, or send them on with `assay reroute {task.name}`."
 
 
-def _units(number: int) -> str:
-    return many(number, "unit")
-
-
 def _wait(number: int) -> str:
-    return f"{_units(number)} {'waits' if number == 1 else 'wait'}"
-
-
-def _people(number: int) -> str:
-    return "1 person was" if number == 1 else f"{number:,} people were"
+    return are(number, "unit waits", "units wait")
 
 
 # --- draws
