@@ -22,6 +22,7 @@ LEAST_COUNT = 5
 LEAST_KNOWN = 1
 # Effective counts are found by bisection, so one that should be 1 may be 0.9999997.
 PRECISION = 1e-6  # relative
+ENOUGH = 1 - 10 * PRECISION  # of the posts that an estimate must know, what its effective count has at least
 SLACK = 1e-9  # two floats that differ by less are the same: sums in another order do
 Z = 1.959964  # the 97.5% quantile of the normal distribution
 # What an interval's width comes from.
@@ -123,10 +124,6 @@ class Stratum:
     hits: float
     guess: Guess | None = None
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.hits <= self.domain <= self.read <= self.drawn:
-            raise ValueError(f"{self} cannot be: hits are of the domain, the domain of the read, these of the drawn.")
-
 
 @dataclass
 class Unread:
@@ -212,7 +209,7 @@ def stratified(
 
     strata: of the whole draw, in any order; those known to lie outside the domain may stay away. further: source ->
     posts that turn besides, although they were read. UNKNOWN if nothing of the domain was read, or where a stratum
-    without a guess was not read at all and no other such in part.
+    without a guess was not read at all and no other such in part. ValueError for a stratum that cannot be.
 
     The share is that in the stream from which the posts come, however few more of them the corpus has: of how a
     predictor does on posts like these, twenty tell no more for being all there are (Deming 1953, On the Distinction
@@ -234,7 +231,11 @@ def stratified(
 
     Where it covers, and how widely, is in docs/explanation/measuring.md, from tests/benchmarks/measuring.py.
     """
-    given = [stratum for stratum in strata if stratum.drawn]
+    given = []
+    for stratum in strata:
+        if not 0 <= stratum.hits <= stratum.domain <= stratum.read <= stratum.drawn:
+            raise ValueError(f"{stratum} cannot be: hits are of the domain, this of the read, these of the drawn.")
+        given += [stratum] if stratum.drawn else []
     partly = [stratum for stratum in given if stratum.read < stratum.drawn]
     plain = [stratum for stratum in partly if stratum.guess is None]
     if not any(stratum.domain for stratum in given) or (plain and not any(stratum.read for stratum in plain)):
@@ -363,15 +364,9 @@ def with_interval(value: float, low: float, high: float, most: float) -> Estimat
             count, most = (middle, most) if end - start > width else (count, middle)
     elif widest > width:
         count = most
-    if not is_known_enough(count):
+    if count < LEAST_KNOWN * ENOUGH:
         return Estimate(value, 0.0, 1.0, value * count, count)
     return Estimate(value, low, high, value * count, count)
-
-
-def is_known_enough(count: float, least: int = LEAST_KNOWN) -> bool:
-    """Whether an estimate with this effective count has an interval although it is partly guessed. least: plain posts
-    that know as much."""
-    return count >= least * (1 - 10 * PRECISION)
 
 
 def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:

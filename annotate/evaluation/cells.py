@@ -12,9 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from annotate.core.audits import without_slips
-from annotate.core.estimation import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
-from annotate.core.word_of_one import Errors, of_adjudicators, part_of, turned
+from annotate.core.estimation import CHECKS, RECHECKS, Estimate, Turned, Way
+from annotate.core.word_of_one import Errors, turned
 
 # A label that no post is given by anybody: what a post truly is where it is none of those that count.
 ANOTHER = "?"
@@ -43,6 +42,11 @@ class Cell(NamedTuple):
     chance: float = 1.0
 
     @property
+    def pool(self) -> str:
+        """Whose word the label is now: an adjudicator's, where a reader's was checked."""
+        return ADJUDICATED if self.first else self.word
+
+    @property
     def of_other(self) -> "Cell":
         """The same as it tells of the other of two predictors."""
         return self._replace(said=self.other, other=self.said)
@@ -58,49 +62,11 @@ ADJUDICATED = "adjudicated"
 ASSUMED = 0.01  # what a report says would follow if so many of the labels were wrong, where nothing was checked
 
 
-def errors(cells: Cells, weight: Callable[[Cell], float], slips: Estimate | None) -> dict[str, Errors]:
-    """Pool -> how often its labels are wrong; without pools of which nothing was checked.
-
-    weight: how many posts one of a cell stands for. slips: how often adjudicators slip. What they find in checks by
-    mistake is no error of readers. Such a mistake counts as `gained` or `gone` only where the predictor says otherwise
-    than the reader.
-    """
-    groups = {pool: (Unread(), Unread(), Unread()) for pool in OF_READERS}
-    for cell, posts in cells.items():
-        if not cell.first:
-            continue
-        # Each stands for as many as its chance says, itself among them: one more than Unread counts.
-        represented = 1 + 1 / cell.chance
-        agrees, wrong = cell.said == cell.first, cell.truth != cell.first
-        lost, gained, gone = groups[cell.word]
-        lost.add(represented, 0, posts * agrees, posts * (agrees and wrong))
-        gained.add(represented, 0, posts, posts * (not agrees and cell.truth == cell.said))
-        gone.add(represented, 0, posts, posts * (not agrees and wrong))
-    known: dict[str, Errors] = {}
-    for pool, (lost, gained, gone) in groups.items():
-        if gained.seen:
-            otherwise = slips and part_of(slips, 1 - lost.seen / gained.seen)
-            known[pool] = Errors(
-                without_slips(lost.rate(), slips),
-                *(without_slips(group.rate(), otherwise) for group in (gained, gone)),
-            )
-    if slips is None:
-        return known
-    decided = {cell: posts * weight(cell) for cell, posts in cells.items() if _pool(cell) == ADJUDICATED}
-    hits = sum(posts for cell, posts in decided.items() if cell.said == cell.truth)
-    return known | {ADJUDICATED: of_adjudicators(slips, hits / sum(decided.values()) if hits else 0.0)}
-
-
-def _pool(cell: Cell) -> str:
-    """Whose word the label is now: an adjudicator's, where a reader's was checked."""
-    return ADJUDICATED if cell.first else cell.word
-
-
 def turns(
-    cells: Cells, weight: Callable[[Cell], float], found: Mapping[str, Errors], domain: Of, right: Of
+    cells: Cells, weights: Mapping[Cell, float], found: Mapping[str, Errors], domain: Of, right: Of
 ) -> dict[str, list[tuple[Way, Turned]]]:
     """By source, what the errors of one person make of a share: how many posts of its domain turn since their label is
-    wrong, and in which way each does. weight: how many posts one of a cell stands for."""
+    wrong, and in which way each does. weights: how many posts each of a cell stands for."""
 
     def way(cell: Cell, truth: str) -> Way:
         in_truth = cell._replace(truth=truth)
@@ -109,7 +75,7 @@ def turns(
 
     found_turned: dict[str, list[tuple[Way, Turned]]] = {}
     for pool, rates in found.items():
-        own = {cell: posts * weight(cell) for cell, posts in cells.items() if _pool(cell) == pool}
+        own = {cell: posts * weights[cell] for cell, posts in cells.items() if cell.pool == pool}
         missed = sum(posts for cell, posts in own.items() if cell.said != cell.truth)
         per_miss = sum(own.values()) / missed if missed else 0.0
         turning: defaultdict[tuple[Way, Estimate, float], float] = defaultdict(float)
@@ -125,10 +91,3 @@ def turns(
             turned(of, posts, rate, per) for (of, rate, per), posts in turning.items() if any(of)
         )
     return found_turned
-
-
-def unchecked(cells: Cells) -> dict[str, int]:
-    """Pool -> how many labels one reader gave, where no check tells anything of them; pools of which there are some."""
-    told = {cell.word for cell in cells if cell.first}
-    found = {pool: sum(posts for cell, posts in cells.items() if cell.word == pool) for pool in OF_READERS}
-    return {pool: posts for pool, posts in found.items() if posts and pool not in told}

@@ -20,7 +20,7 @@ from annotate.evaluation.matching import Joined, join
 from annotate.evaluation.measures import POSTS, WITH_UND, bounded
 from annotate.evaluation.uniform import Uniform, bounds_of, counted, share, within, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import TRIGGERS
 from corpora.core.languages import UND
 
 
@@ -29,7 +29,7 @@ def comparison(
 ) -> dict[str, Any]:
     """The part of a report about two predictors, and the classes of labels that are taken together in it. Sets that
     one of the two drew say nothing here and are left out. rates: as in `join`."""
-    read = [(gold, rows) for gold, rows in left if not DESIGNS[gold.design].by_trigger]
+    read = [(gold, rows) for gold, rows in left if gold.population != TRIGGERS]
     # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
     sides = [join(subject, read, [first.mapping, second.mapping], rates) for subject in (first, second)]
     both = _both(*sides)
@@ -46,7 +46,6 @@ def comparison(
     fold = sides[0].fold
     together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
     return {
-        "other": second.described(any(second.voted_in(gold) for gold, _ in read)),
         "rows": list(found.values()),
         "together": together,
     }
@@ -61,8 +60,10 @@ def _both(first: Joined, second: Joined) -> Uniform | None:
 
 
 def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
-    said = {label for cell in both.cells if cell.read for label in (cell.said, cell.other)} if both else set()
-    return metrics.und_last({*metrics.labels_read("truth", both, sets), *said})
+    said = (
+        {label for cell in both.cells if cell.read for label in (cell.truth, cell.said, cell.other)} if both else set()
+    )
+    return metrics.und_last({*sets, *said})
 
 
 # --- the differences
@@ -209,7 +210,7 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
     of_draw = _Moments()
     of_reading: dict[str, _Moments] = {}
     for cell, posts in both.cells.items():
-        if not (weight := both.weight(cell)):
+        if not (weight := both.weights[cell]):
             continue
         true = residuals(cell)
         of_draw.add(posts * weight, *true)
@@ -228,7 +229,7 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
 
 def _observed(uniform: Uniform, domain: Of, right: Of) -> float:
     """The share of right posts in a domain among the posts that were read, each by its weight; 0 without such posts."""
-    weights = {cell: posts * uniform.weight(cell) for cell, posts in uniform.cells.items() if domain(cell)}
+    weights = {cell: posts * uniform.weights[cell] for cell, posts in uniform.cells.items() if domain(cell)}
     total = fsum(weights.values())
     return fsum(weight for cell, weight in weights.items() if right(cell)) / total if total else 0.0
 

@@ -5,6 +5,7 @@ Every way takes a path or a predictor's name, and the folders of the sets; the r
 
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from math import inf
 from pathlib import Path
 from typing import Any
@@ -63,6 +64,8 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     "split": (RANKED, UNITS),
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
+# Options that are not for a judge's certificate, and why.
+NOT_FOR_JUDGE = {"split": ", which needs all units of the draw", "missing_rate": ""}
 
 
 def evaluate(
@@ -81,31 +84,30 @@ def evaluate(
 
     EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
     """
-    absent: tuple[Any, ...] = (None, "", (), [])
-    options = {name: value for name, value in options.items() if value is not False and value not in absent}
-    predictions = _system(predictions, judge, against, options)
-    what = kind_of(gold[0], predictions)
+    options = {name: each for name, each in options.items() if each is not False and each not in (None, "", (), [])}
+    measured = predictions or judge
+    what = kind_of(gold[0], measured)
     for other in gold[1:]:
-        if kind_of(other, predictions) != what:
+        if kind_of(other, measured) != what:
             raise EvaluationError(
                 f"{gold[0]} and {other} are sets of different kinds, whose predictions are not one file; measure on "
                 "each by itself."
             )
-    _check_meant(what, gold[0], options, judge=judge, sequential=sequential)
+    _check(what, gold[0], predictions, judge, against, sequential, options)
     if judge:
         options["judge"] = True
     if sequential and what == UNITS:
         options["sequential"] = True
-    report = _report(what, predictions, gold, against, options)
+    made = evaluate_posts if what == POSTS else partial(_report, what)
+    report = made(measured, gold, against=against, **options)
     compared = report.get("comparison") or {}
     for part, name in ((report, "rows"), (compared, "rows"), (compared, "other_rows")):
         if name in part:
             rows = (_widened(row) if sequential else row for row in part[name])
             part[name] = [{key: value for key, value in row.items() if key != "extremes"} for row in rows]
     report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
-    files = dict(_digests(report["predictor"]["spelled"], predictions))
-    files |= dict(_digests(report["comparison"]["other"]["spelled"], against)) if against else {}
-    return {"kind": KIND} | report | {"files": files}
+    others = _digests(compared["other"]["spelled"], against) if against else ()
+    return {"kind": KIND} | report | {"files": dict([*_digests(report["predictor"]["spelled"], measured), *others])}
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -134,10 +136,8 @@ def _with_bounds(row: Mapping[str, Any], least: float, most: float) -> dict[str,
     return found | ({"bounds": wide} if "bounds" in row else {})
 
 
-def _report(what: str, predictions: str, gold: Sequence[Path], against: str, options: dict[str, Any]) -> dict[str, Any]:
-    """The report of sets and predictions of this kind, one of the four."""
-    if what == POSTS:
-        return evaluate_posts(predictions, gold, against=against, **options)
+def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **options: Any) -> dict[str, Any]:
+    """The report of sets of another kind than posts, and predictions for them."""
     sets = [] if what == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
     if len(gold) > 1 and not (sets and sets[0].format in OF_SEVERAL):
         raise EvaluationError(
@@ -161,59 +161,45 @@ def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
             yield "/".join([name, *file.relative_to(path).parts]), digest_of(file)
 
 
-def _system(predictions: str, judge: str, against: str, options: Mapping[str, Any]) -> str:
-    """The predictions that are measured, those of a judge if there is one. EvaluationError where they and what else was
-    asked for do not go together."""
-    if bool(predictions) == bool(judge):
-        raise EvaluationError(
-            "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; one "
-            "of the two."
-        )
-    if not judge and (alone := [name for name in ("half_width", "epsilon") if name in options]):
-        raise EvaluationError(f"--{alone[0].replace('_', '-')} is for a machine judge; name its labels with --judge.")
-    if judge and "split" in options:
-        raise EvaluationError(
-            "--split is not for a judge's certificate, which needs all units of the draw; leave it out."
-        )
-    if judge and "missing_rate" in options:
-        raise EvaluationError("--missing-rate is not for a judge's certificate; leave it out.")
+def _check(
+    what: str, folder: Path, predictions: str, judge: str, against: str, sequential: bool, options: Mapping[str, Any]
+) -> None:
+    """EvaluationError where the predictions and what else was asked for do not go together, or an option is not for
+    what is measured on the set."""
     measured = predictions or judge
-    if against and (against == measured or Path(against).resolve() == Path(measured).resolve()):
-        raise EvaluationError(f"{measured} cannot be compared with itself; name other predictions with --against.")
     are_files = [is_file(each) for each in (measured, against) if each]
-    read_so = [f"--{name.replace('_', '-')}" for name in ("map", "column", "file_format") if name in options]
-    if read_so and not any(are_files):
-        raise EvaluationError(
-            f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
-            "labels mean was said with import_predictions."
-        )
-    if "corpus" in options and all(are_files) and not judge:
-        raise EvaluationError(
-            f"--corpus says where an imported predictor or a machine judge is from, and {measured} is a file; leave it "
-            "out."
-        )
-    return measured
-
-
-def _check_meant(what: str, folder: Path, options: Mapping[str, Any], *, judge: str, sequential: bool) -> None:
-    """EvaluationError for an option that is not for what is measured on the set."""
-    if judge and sequential:
-        raise EvaluationError(
-            "--sequential is not for a judge's certificate, whose test and further answers are for one look; "
-            f"leave it out, or name {judge} without --judge."
-        )
-    if judge and what not in (POSTS, UNITS):
-        raise EvaluationError(
-            f"--judge is for {POSTS} and {UNITS}, and {folder} is measured by {what}; name {judge} without it."
-        )
-    for name in options:
-        if what not in MEANT_FOR.get(name, (what,)):
-            raise EvaluationError(
-                f"--{name.replace('_', '-')} is for {' and '.join(MEANT_FOR[name])}, and {folder} is measured by "
-                f"{what}; leave it out."
-            )
-    if sequential and what == POSTS and "unfinished" in options:
-        raise EvaluationError(UNFAIR_LOOK)
+    spelled = {name: f"--{name.replace('_', '-')}" for name in options}
+    of_judge = [spelled[name] for name in ("half_width", "epsilon") if name in options]
+    read_so = [spelled[name] for name in ("map", "column", "file_format") if name in options]
+    unmeant = [name for name in options if what not in MEANT_FOR.get(name, (what,))]
+    wrong = ""
+    if bool(predictions) == bool(judge):
+        wrong = "Name the predictions that are measured, or a machine judge's labels of the whole corpus with --judge; "
+        wrong += "one of the two."
+    elif of_judge and not judge:
+        wrong = f"{of_judge[0]} is for a machine judge; name its labels with --judge."
+    elif judge and (unfit := [name for name in NOT_FOR_JUDGE if name in options]):
+        wrong = f"{spelled[unfit[0]]} is not for a judge's certificate{NOT_FOR_JUDGE[unfit[0]]}; leave it out."
+    elif against and (against == measured or Path(against).resolve() == Path(measured).resolve()):
+        wrong = f"{measured} cannot be compared with itself; name other predictions with --against."
+    elif read_so and not any(are_files):
+        wrong = f"{' and '.join(read_so)}: for files of predictions, and none is given; what an imported predictor's "
+        wrong += "labels mean was said with import_predictions."
+    elif "corpus" in options and all(are_files) and not judge:
+        wrong = f"--corpus says where an imported predictor or a machine judge is from, and {measured} is a file; "
+        wrong += "leave it out."
+    elif judge and sequential:
+        wrong = "--sequential is not for a judge's certificate, whose test and further answers are for one look; "
+        wrong += f"leave it out, or name {judge} without --judge."
+    elif judge and what not in (POSTS, UNITS):
+        wrong = f"--judge is for {POSTS} and {UNITS}, and {folder} is measured by {what}; name {judge} without it."
+    elif unmeant:
+        wrong = f"{spelled[unmeant[0]]} is for {' and '.join(MEANT_FOR[unmeant[0]])}, and {folder} is measured by "
+        wrong += f"{what}; leave it out."
+    elif sequential and what == POSTS and "unfinished" in options:
+        wrong = UNFAIR_LOOK
+    if wrong:
+        raise EvaluationError(wrong)
 
 
 def kind_of(folder: Path, predictions: str) -> str:

@@ -8,11 +8,10 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from annotate.goldsets.reading import GoldSet, read_gold_set
-from annotate.kinds.designs import DESIGNS
-from annotate.kinds.labels import negative
+from annotate.kinds.designs import STREAM
+from annotate.kinds.labels import NOT
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions
@@ -52,16 +51,6 @@ class Subject:
     def spelled(self) -> str:
         return f"{self.name}@{self.version}" if self.version else self.name
 
-    def described(self, voted: bool) -> dict[str, Any]:
-        """What a report says of it. voted: whether its answers are among the labels of the sets."""
-        return {
-            "name": self.name,
-            "version": self.version,
-            "spelled": self.spelled,
-            "voted": voted,
-            "mapping": {coarse: list(labels) for coarse, labels in self.mapping.items()},
-        }
-
     def is_same(self, other: "Subject") -> bool:
         """Whether it is the very predictor that the other one is."""
         return bool(self.predictor or self.file) and (self.predictor, self.file) == (other.predictor, other.file)
@@ -69,7 +58,7 @@ class Subject:
     def voted_in(self, gold: GoldSet) -> bool:
         """Whether its own answers are among the set's labels, as they are where detectors agreed; sets that ask about
         one language have none but people's. A file may bear the name of a detector, and be another one's."""
-        return self.predictor is not None and DESIGNS[gold.design].of_stream and self.name in gold.voted
+        return self.predictor is not None and gold.population == STREAM and self.name in gold.voted
 
     def drew(self, spelled: str) -> bool:
         """Whether a gold set names it as the predictor by which its posts were drawn."""
@@ -96,7 +85,7 @@ def of_file(
 
     The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
     ar-Latn there. CorpusError if the file has no right predictions."""
-    own = {row.label.removeprefix(negative("")) for gold in sets for row in gold.rows}
+    own = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
     own = {label for label in own if label not in LANGUAGES}
     spelled = {label: label for label in own}
     for label in own:
@@ -189,7 +178,7 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
             )
         sets.append(gold)
     for gold in sets:
-        if gold.of and not any(DESIGNS[other.design].of_stream and other.name == gold.of for other in sets):
+        if gold.of and not any(other.population == STREAM and other.name == gold.of for other in sets):
             raise EvaluationError(
                 f"{gold.folder} holds the posts of the uniform set {gold.of} that a predictor labels otherwise than "
                 "the detectors, and by themselves they tell nothing of any stream; give that set too, with --gold."
@@ -200,7 +189,7 @@ def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool
 def _check_pair(other: GoldSet, gold: GoldSet) -> None:
     if other.folder.resolve() == gold.folder.resolve() or (other.digest, other.design) == (gold.digest, gold.design):
         raise EvaluationError(f"{other.folder} and {gold.folder} are the same gold set; name it once.")
-    if DESIGNS[other.design].of_stream and DESIGNS[gold.design].of_stream:
+    if other.population == STREAM and gold.population == STREAM:
         raise EvaluationError(
             f"{other.folder} and {gold.folder} are both uniform sets, and an evaluation takes one; extend the task "
             "instead (open_task --extend), so that one draw has all the posts."
@@ -210,17 +199,6 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
             f"{other.folder} is from corpus {other.corpus} and {gold.folder} from corpus {gold.corpus}; evaluate on "
             "each corpus by itself."
         )
-
-
-def left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> dict[str, dict[str, Any]]:
-    """Posts that no measure counts: why -> how many, each post counted once, and by label. A post may have the label
-    `de` in one set and `not-en` in another. vanished: ids of posts that are gone from their source."""
-    rows = {(row.id, row.label) for gold in sets for row in gold.rows if row.id in vanished}
-    erased = sum((gold.erased for gold in sets), Counter[str]())
-    return {
-        "vanished": {"posts": len({key for key, _ in rows}), "by_label": Counter(label for _, label in rows)},
-        "erased": {"posts": erased.total(), "by_label": erased},
-    }
 
 
 # --- classes

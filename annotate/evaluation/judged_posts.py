@@ -4,9 +4,8 @@ People read what the detectors dispute and audit what they agree on. An agreed l
 answer, so it does not count; the posts that were read stand for the others of their stratum.
 """
 
-import json
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 
@@ -17,8 +16,8 @@ from annotate.evaluation.judge import Judged, check_complete, corpus_drawn_from,
 from annotate.evaluation.matching import join, too_little_read
 from annotate.evaluation.metrics import und_last
 from annotate.evaluation.units import answers_of
-from annotate.goldsets.reading import GoldSet
-from annotate.kinds.designs import DESIGNS
+from annotate.goldsets.reading import GoldSet, objects_in
+from annotate.kinds.designs import STREAM
 from corpora.predictions.prediction_rows import EVERY_LABEL
 
 
@@ -26,7 +25,7 @@ def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
     """The ids of the posts from which the set was drawn, EVERY_LABEL where its corpus is not in this installation.
     EvaluationError where no judge can be certified on these sets."""
     gold = sets[0]
-    if len(sets) > 1 or not DESIGNS[gold.design].of_stream:
+    if len(sets) > 1 or gold.population != STREAM:
         raise EvaluationError(
             "A judge's certificate takes one uniform set of posts, as only that is a sample of the whole corpus; name "
             "one with --gold, and measure the judge on other sets without --judge."
@@ -71,14 +70,11 @@ def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
         np.array([place[cell.truth] if cell.read else -1 for cell in labelled.posts.values()], dtype=np.int64),
         np.array([strata[cell.stratum] for cell in labelled.posts.values()], dtype=np.int64),
     )
-    answers = [(key, person, fold.get(label, label)) for key, person, label in _answers(gold) if key in read]
+    answers = [
+        (row["id"], person, fold.get(label, label))
+        for _, row in objects_in(gold.jsonl)
+        if row["id"] in read
+        for person, label in answers_of(row).items()
+    ]
     said = [joined.said[key] for key in read]
     return Judged(labels, list(read), said, answers, draw, 0, gold.frame_size, int(gold.digest[:8], 16))
-
-
-def _answers(gold: GoldSet) -> Iterator[tuple[str, str, str]]:
-    """People's single answers: id, person, label."""
-    with (gold.folder / ("gold.jsonl" if gold.finished else "gold.unfinished.jsonl")).open("rb") as lines:
-        for line in lines:
-            row = json.loads(line)
-            yield from ((row["id"], person, label) for person, label in answers_of(row).items())

@@ -4,16 +4,17 @@ What is given is read in given.py; what is computed of it is in measures.py.
 """
 
 import json
+from collections import Counter
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from annotate.core.false_yes import false_among
-from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell, unchecked
+from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell
 from annotate.evaluation.given import NAMED, EvaluationError, Subject, asked_together
 from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import AUTHORS, STREAM, TRIGGERS
 from annotate.kinds.labels import is_negative, negative
 from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
@@ -28,6 +29,24 @@ LEAST_READ, LEAST_READ_IN_ALL = 5, 30
 EQUAL_RATES = (1.0, 1.0)  # missing at random
 # Pool of labels that one reader gave -> the option by which a share of them is decided again.
 CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
+NOT_CONFIRMED = (
+    "{labels:,} labels of the gold set {name} are not confirmed: one reader named another language than they were "
+    "asked for, and nobody else has read the post. They do not count as the truth, and notes say how far figures may "
+    "be off by that."
+)
+NAIVE = (
+    "Where the detectors agree, the labels of the gold set {name} are their own, and too few were read by people to "
+    "correct for their errors ({short}): {system} is measured against the detectors there. Figures of the uniform set "
+    "are naive, have names that say so, and are not in the summary."
+)
+NOT_TELLING = (
+    "The gold set {name} does not tell which of its labels are detectors’ agreement and which people’s; all are taken "
+    "for people’s. A detector that voted there is measured against itself."
+)
+STRANGE = (
+    "Of the unread triggers that people verified {posts} cannot be found in the uniform set, which was exported before "
+    "they were drawn; export it again, so that they count."
+)
 
 
 @dataclass
@@ -35,9 +54,10 @@ class Joined:
     """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
 
     labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None if there
-    is none. recall, precision, reach, verified: see metrics.py. undecided: classes whose precision the sets cannot
-    tell. asked: coarse codes that people used, with the labels that are right on those posts; no other post is touched
-    by them.
+    is none; is_naive: whether the detectors' agreement counts as the truth there, since too little was read. recall,
+    precision, reach, verified: see metrics.py; confirmed: the labels that people confirmed on verified posts.
+    undecided: classes whose precision the sets cannot tell. asked: coarse codes that people used, with the labels that
+    are right on those posts; no other post is touched by them.
     """
 
     fold: dict[str, str]
@@ -45,6 +65,7 @@ class Joined:
     asked: dict[str, frozenset[str]] = field(default_factory=dict)
     labelled: Uniform | None = None
     uniform: Uniform | None = None
+    is_naive: bool = False
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
     reach: dict[str, set[str]] = field(default_factory=dict)
@@ -53,6 +74,7 @@ class Joined:
     # Languages of such sets of which no decoy was answered, so that nobody knows how often readers said Yes by mistake.
     unbounded: set[str] = field(default_factory=set)
     verified: dict[str, dict[str, str]] = field(default_factory=dict)
+    confirmed: set[str] = field(default_factory=set)
     own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
     # Language -> the other predictors by which its precision sets were drawn; "" for one that they do not name.
     strangers: dict[str, set[str]] = field(default_factory=dict)
@@ -60,20 +82,30 @@ class Joined:
     tells_read: bool = False  # whether the uniform set tells which of its posts people have read
     warnings: list[str] = field(default_factory=list)
 
-    @property
-    def is_naive(self) -> bool:
-        """Whether the detectors' agreement counts as the truth of the uniform set, since too little of it was read."""
-        return self.uniform is not self.labelled
+    def about(self, label: str = "") -> Uniform | None:
+        """The uniform set for a measure about one label, or about all: posts of which people verified that label count
+        as read. Of X's triggers on which the detectors agree otherwise, those that the audit had read stand for
+        themselves alone; of the others, which are a stratum of their own, those that were verified were taken by
+        chance."""
+        uniform, verified = self.uniform, self.verified
+        if label:
+            verified = {label: found} if (found := verified.get(label)) else {}
+        if not (uniform and verified):
+            return uniform
 
-    def about(self, label: str) -> Uniform | None:
-        """The uniform set for a measure about one label: posts of which people verified that label count as read."""
-        found = self.verified.get(label)
-        return self.uniform.with_verified({label: found}) if self.uniform and found else self.uniform
+        def is_apart(cell: Cell) -> bool:
+            return bool(cell.stratum and verified.get(cell.said) and cell.said != cell.agreed)
 
-    @property
-    def confirmed(self) -> set[str]:
-        """The labels that people confirmed on posts that they verified."""
-        return {label for label, found in self.verified.items() if label in found.values()}
+        def of(key: str, cell: Cell) -> Cell:
+            if not is_apart(cell):
+                return cell
+            if cell.read:
+                return cell._replace(stratum="")
+            label = verified[cell.said].get(key)
+            return cell._replace(stratum=f"said {cell.said}", read=label is not None, truth=label or cell.truth)
+
+        missing = {key: cell for key, cell in uniform.missing.items() if not is_apart(cell)}
+        return replace(uniform, posts={key: of(key, cell) for key, cell in uniform.posts.items()}, missing=missing)
 
     def within(self, said: str, code: str) -> str:
         """What the predictor says, where people used a code: the code, if that is a coarse one that has it."""
@@ -97,16 +129,15 @@ def join(
     unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
     said = {key: fold.get(label, label) for key, label in subject.labels(ids, unresolved).items()}
     joined = Joined(fold, said, asked)
-    precise = [gold for gold, _ in left if DESIGNS[gold.design].by_trigger and not gold.of]
+    precise = [gold for gold, _ in left if gold.population == TRIGGERS and not gold.of]
     joined.own = {language for gold in precise for language, by in gold.predictors.items() if subject.drew(by)}
     for gold, rows in left:
-        design = DESIGNS[gold.design]
-        if design.of_stream:
+        if gold.population == STREAM:
             _join_uniform(joined, gold, rows, subject, rates)
-        elif design.of_uniform:
+        elif gold.of:
             _join_triggers(joined, gold, rows, subject)
         else:
-            (_join_recall if design.by_author else _join_precision)(joined, gold, rows, subject)
+            (_join_recall if gold.population == AUTHORS else _join_precision)(joined, gold, rows, subject)
             _bound(joined, gold, rows)
     if joined.labelled:
         for gold in (gold for gold, _ in left if gold.frames):
@@ -114,19 +145,17 @@ def join(
     if joined.verified and joined.is_naive:
         joined.warnings.append("So the unread triggers that people verified do not count either.")
         joined.verified = {}
+    joined.confirmed = {label for label, found in joined.verified.items() if label in found.values()}
     if joined.labelled and (
         strange := {key for found in joined.verified.values() for key in found} - joined.labelled.posts.keys()
     ):
-        joined.warnings.append(
-            f"Of the unread triggers that people verified {many(len(strange), 'post')} cannot be found in the uniform "
-            "set, which was exported before they were drawn; export it again, so that they count."
-        )
+        joined.warnings.append(STRANGE.format(posts=many(len(strange), "post")))
     return joined
 
 
 def _bound(joined: Joined, gold: GoldSet, rows: list[GoldRow]) -> None:
     """How many of the posts of a set that asks about one language at a time may be false Yes."""
-    by_author = DESIGNS[gold.design].by_author
+    by_author = gold.population == AUTHORS
     labels = {row.label if by_author else _asked(row) for row in rows if row.label != UND}
     for language in sorted(label for label in labels if label and not is_negative(label)):
         label = joined.fold.get(language, language)
@@ -164,21 +193,17 @@ def _join_uniform(
             f"{gold.folder / 'manifest.json'} says that the {len(gold.rows):,} posts were drawn from "
             f"{gold.frame_size:,}, which cannot be; export the set again."
         )
-    missing = _missing(joined, gold, cells, rates)
+    missing = _missing(joined, gold, cells, rates) if gold.unresolved else {}
     if rates != EQUAL_RATES and not missing:
         raise EvaluationError(
             f"--missing-rate is for unresolved audits, and the gold set {gold.name} has none; leave it out."
         )
     if unconfirmed:
-        joined.warnings.append(
-            f"{len(unconfirmed):,} labels of the gold set {gold.name} are not confirmed: one reader named another "
-            "language than they were asked for, and nobody else has read the post. They do not count as the truth, and "
-            "notes say how far figures may be off by that."
-        )
+        joined.warnings.append(NOT_CONFIRMED.format(labels=len(unconfirmed), name=gold.name))
     joined.labelled = Uniform(cells, missing | unconfirmed, gold.slips, rates)
-    joined.warnings += _unchecked(gold, joined.labelled)
+    joined.warnings += unchecked(gold.name, joined.labelled)
     short = too_little_read(joined.labelled)
-    joined.uniform = joined.labelled.as_labelled() if short else joined.labelled
+    joined.uniform, joined.is_naive = joined.labelled.as_labelled() if short else joined.labelled, bool(short)
     if short and subject.voted_in(gold):
         raise EvaluationError(
             f"{subject.spelled} voted in the gold set {gold.name}, so where the detectors agree only posts that people "
@@ -187,17 +212,10 @@ def _join_uniform(
             "audit, or measure a predictor that did not vote."
         )
     if short:
-        joined.warnings.append(
-            f"Where the detectors agree, the labels of the gold set {gold.name} are their own, and too few were read "
-            f"by people to correct for their errors ({short}): {subject.spelled} is measured against the detectors "
-            "there. Figures of the uniform set are naive, have names that say so, and are not in the summary."
-        )
+        joined.warnings.append(NAIVE.format(name=gold.name, short=short, system=subject.spelled))
     joined.tells_read = any(row.stratum for row in gold.rows)
     if not joined.tells_read:
-        joined.warnings.append(
-            f"The gold set {gold.name} does not tell which of its labels are detectors’ agreement and which people’s; "
-            "all are taken for people’s. A detector that voted there is measured against itself."
-        )
+        joined.warnings.append(NOT_TELLING.format(name=gold.name))
 
 
 def _cell(joined: Joined, row: GoldRow) -> Cell:
@@ -228,8 +246,7 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tu
         # No post has an id with a line break.
         for key in [*named, *(f"{label}\n{number}" for number in range(len(named), posts))]:
             found[key] = Cell(label, agreed, False, agreed, joined.said.get(key, NOT_TOLD))
-    if any(gold.unresolved.values()):
-        joined.warnings.append(_without_label(gold, {cell.stratum for cell in found.values()}, rates))
+    joined.warnings.append(_without_label(gold, {cell.stratum for cell in found.values()}, rates))
     return found
 
 
@@ -262,22 +279,26 @@ def _named(labels: Collection[str]) -> str:
     return f"{', '.join([*labels][:NAMED])}{' and others' if len(labels) > NAMED else ''}"
 
 
-def _unchecked(gold: GoldSet, uniform: Uniform) -> list[str]:
-    """What is told where labels of one person stand for the truth and nothing says how often these are wrong."""
+def unchecked(name: str, uniform: Uniform) -> list[str]:
+    """What is reported of a gold set in which labels of one person stand for the truth and no check tells how often
+    these are wrong. name: that of the set."""
     told = []
-    if pools := unchecked(uniform.cells):
-        posts = sum(pools.values())
+    checked = {cell.word for cell in uniform.cells if cell.first}
+    pools = Counter[str]()
+    for cell, number in uniform.cells.items():
+        pools[cell.word] += number if cell.word in CHECKED_BY and cell.word not in checked else 0
+    if posts := pools.total():
         off = ASSUMED * posts / len(uniform.posts)
-        options = " and ".join(CHECKED_BY[pool] for pool in pools)
+        options = " and ".join(option for pool, option in CHECKED_BY.items() if pools[pool])
         told.append(
-            f"{posts:,} labels of the gold set {gold.name} are the word of one reader, and no check tells how often "
+            f"{posts:,} labels of the gold set {name} are the word of one reader, and no check tells how often "
             f"that is wrong (open_task {options}). If {ASSUMED:.0%} of them were, accuracy could be "
             f"{in_points(round(off, 4))} lower or higher than stated, and the figure of a language that rests on such "
             f"labels {in_points(ASSUMED)}."
         )
     if uniform.slips is None and any(cell.word == ADJUDICATED or cell.first for cell in uniform.cells):
         told.append(
-            f"How often the adjudicators of the gold set {gold.name} slip is not known, since no second one has "
+            f"How often the adjudicators of the gold set {name} slip is not known, since no second one has "
             "decided what the first had (open_task --check-share, and two adjudicators at least)."
         )
     return told

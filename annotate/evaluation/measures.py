@@ -3,21 +3,36 @@
 given.py reads what is given, matching.py joins it; metrics.py estimates the numbers.
 """
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from math import fsum, hypot, sqrt
 from typing import Any
 
+import numpy as np
+
 from annotate.core import classification as classes
 from annotate.core.comparing import Difference, difference, holm, visible
-from annotate.core.estimation import CHECKS, DRAW, RECHECKS, SECONDS, UNKNOWN, UNREAD, UNRESOLVED, Estimate
+from annotate.core.estimation import (
+    CHECKS,
+    DRAW,
+    RECHECKS,
+    SECONDS,
+    UNKNOWN,
+    UNREAD,
+    UNRESOLVED,
+    Estimate,
+    moved,
+    proportion,
+    with_interval,
+)
 from annotate.core.false_yes import ASSUMED
 from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.matching import Joined
-from annotate.evaluation.uniform import Measured, counted, lone_triggers
+from annotate.evaluation.uniform import Measured, bounds_of, lone_triggers
 from annotate.evaluation.unread_triggers import Left
+from annotate.goldsets.reading import objects_in
 from annotate.reports.numbers import percent
 from annotate.reports.tables import many
 from corpora.core.languages import UND
@@ -30,33 +45,22 @@ UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
 
 
 def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> Row:
-    note = "; ".join(filter(None, [*notes, bounded(found.bounds)]))
-    bounds: dict[str, Any] = {"bounds": [*found.bounds]} if found.bounds else {}
+    estimate, bounds = found.estimate, dict[str, Any]()
     if found.extremes:
-        bounds["extremes"] = [row(measure, of, each, found.posts) for each in found.extremes]
-    made = row(measure, of, found.estimate, found.posts, note or ("no post" if found.value is None else ""))
-    sources = found.estimate.sources
-    return made | bounds | ({"width_sources": sources} if len(sources) > 1 else {})
+        ends = bounds_of(found.extremes)
+        notes = *notes, bounded(ends)
+        extremes = [row(measure, of, each, found.posts) for each in found.extremes]
+        bounds = {"bounds": [*ends], "extremes": extremes}
+    note = "; ".join(filter(None, notes)) or ("no post" if estimate.value is None else "")
+    sources = estimate.sources if len(estimate.parts) > 1 else {}
+    made = row(measure, of, estimate, found.posts, note) | bounds
+    return made | ({"width_sources": sources} if len(sources) > 1 else {})
 
 
-def bounded(bounds: Collection[float] | None, *, signed: bool = False) -> str:
+def bounded(bounds: Collection[float], *, signed: bool = False) -> str:
     """What a row notes of missing posts. signed: of a difference."""
-    if bounds is None:
-        return ""
     low, high = (f"{each:+.1%}" if signed else percent(each) for each in bounds)
     return f"{low} to {high}, whatever the posts without a label are"
-
-
-def accuracy(joined: Joined) -> Iterator[Row]:
-    assert joined.uniform is not None
-    assert joined.labelled is not None
-    uniform = joined.uniform.with_verified(joined.verified)
-    for posts, with_und in POSTS.items():
-        yield _row("accuracy", {"posts": posts}, metrics.accuracy(uniform, with_und=with_und))
-        # With the detectors' labels taken for the truth, as they stand in the set.
-        cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
-        naive = counted(sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values()))
-        yield _row("naive_accuracy", {"posts": posts}, naive)
 
 
 # What narrows an interval, by the source of its width.
@@ -70,21 +74,32 @@ NARROWS = {
 }
 
 
-def width_sources(rows: Iterable[Row]) -> Iterator[Row]:
-    """What the width of accuracy comes from, with und. rows: those of accuracy."""
-    for each in rows:
-        if each["measure"] == "accuracy" and each["of"] == {"posts": WITH_UND}:
-            for source, share in each.get("width_sources", {}).items():
-                yield row("width_share", {"source": source}, share, None, f"narrower by {NARROWS[source]}")
+def accuracy(joined: Joined) -> Iterator[Row]:
+    """Accuracy and naive accuracy; and what the width of accuracy comes from, with und."""
+    assert joined.labelled is not None
+    uniform, sources = joined.about(), dict[str, float]()
+    assert uniform is not None
+    for posts, with_und in POSTS.items():
+        made = _row("accuracy", {"posts": posts}, metrics.accuracy(uniform, with_und=with_und))
+        if with_und:
+            sources = made.get("width_sources", {})
+        yield made
+        # With the detectors' labels taken for the truth, as they stand in the set.
+        cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
+        right, number = sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values())
+        yield row("naive_accuracy", {"posts": posts}, proportion(right, number), number, "" if number else "no post")
+    for source, part in sources.items():
+        yield row("width_share", {"source": source}, part, None, f"narrower by {NARROWS[source]}")
 
 
 def recall(joined: Joined) -> Iterator[Row]:
+    truths = {cell.truth for cell in joined.uniform.cells if cell.read} if joined.uniform else set()
     measured = {
         label: partial(metrics.recall, label, joined.about(label), joined.recall, joined.reach)
-        for label in metrics.labels_read("truth", joined.uniform, {*joined.recall, *joined.confirmed})
+        for label in metrics.und_last(truths | {*joined.recall, *joined.confirmed})
     }
     found = {label: of(joined.false_yes.get(label, 0.0)) for label, of in measured.items()}
-    twice = _counted_twice(found, joined)
+    twice, together = _classes(found, joined)
     once = {label: each for label, each in found.items() if label not in twice}
     well = {label for label, each in once.items() if each.posts >= WELL_MEASURED}
     # Und is a row like the others; without it there is no mean with und.
@@ -93,10 +108,10 @@ def recall(joined: Joined) -> Iterator[Row]:
         yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part}, joined)
     for label, each in found.items():
         if not joined.recall.get(label):
-            yield _row("recall", {"label": label}, each, _note(label, twice, joined))
+            yield _row("recall", {"label": label}, each, together[label])
             continue
         both = _frames(label, joined)
-        notes = _note(label, twice, joined), _of_authors(both, joined), _false_yes(label, joined)
+        notes = together[label], _of_authors(both, joined), _false_yes(label, joined)
         yield _row("recall", {"label": label}, each, *notes)
         if both:
             yield _row("reach", {"label": label}, both.part)
@@ -139,7 +154,7 @@ def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measure
     """Means over what was measured, where that is one language at least; und is a class of the mean with und alone.
     labels: what they are over, in words; figures: with and without und, by label."""
     for posts, of_labels in figures.items():
-        known = {label: each.estimate for label, each in of_labels.items() if each.value is not None}
+        known = {label: each.estimate for label, each in of_labels.items() if each.estimate.value is not None}
         if posts == WITHOUT_UND:
             known.pop(UND, None)
         if languages := known.keys() - {UND}:
@@ -167,7 +182,16 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
     found = Difference(value, max(0.0, value - down), min(1.0, value + up))
     if joined.uniform is None or known.keys() & {*joined.recall, *joined.precision}:
         return found
-    other = metrics.by_weight(joined.uniform, weighted, [*known], with_und=with_und)
+    # The mean of the posts that were read, each by its weight. Where the heavy ones happen to hold no error, the
+    # jackknife's interval is too narrow.
+    uniform = joined.uniform
+    cells = {cell: n for cell, n in uniform.cells.items() if cell.read and (with_und or cell.truth != UND)}
+    there = metrics.und_last({*known, *(label for cell in cells for label in (cell.truth, cell.said))})
+    sides = [cell.truth for cell in cells], [cell.said for cell in cells]
+    gold, said = (np.repeat(classes.places_of(side, there), [*cells.values()]) for side in sides)
+    weights = np.repeat([uniform.weights[cell] for cell in cells], [*cells.values()])
+    pairs = classes.Paired(gold, said, len(there), weights)
+    other = pairs.estimate(classes.macro(weighted, np.isin(there, [*known])))
     if other.value in (0.0, 1.0):  # nothing varies, so a jackknife knows nothing
         return found
     return Difference(found.value, min(found.low, other.low), max(found.high, other.high))
@@ -176,7 +200,8 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
 def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
     """F1 by label and its means, with und as a class, from the rows of recall and of precision. In the means F1 is 0
     where a predictor says a label that no post has, or never says one that posts have (Opitz and Burst 2019, Macro F1
-    and Macro F1)."""
+    and Macro F1). What is said of other labels' posts and what is not said of its own are different posts, so both
+    distances from the ends are squared and added up (MOVER)."""
     found: dict[str, dict[str, Estimate]] = {}
     posts: dict[str, float] = {}
     for each in rows:
@@ -185,9 +210,19 @@ def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
             low, high = (each["low"], each["high"]) if each["low"] is not None else (0.0, 1.0)
             found.setdefault(label, {})[each["measure"]] = Estimate(value, low, high, 0.0, count)
             posts[label] = max(posts.get(label, 0), each["units"])
-    for label in _counted_twice(found, joined):
+    for label in _classes(found, joined)[0]:
         del found[label]
-    made = {label: metrics.f1(of.get("precision", UNKNOWN), of.get("recall", UNKNOWN)) for label, of in found.items()}
+    made: dict[str, Estimate] = {}
+    for label, of in found.items():
+        precision, recall = of.get("precision", UNKNOWN), of.get("recall", UNKNOWN)
+        made[label] = UNKNOWN
+        if precision.value is not None and recall.value is not None:
+            by_precision = [(end, recall.value) for end in (precision.low, precision.high)]
+            by_recall = [(precision.value, end) for end in (recall.low, recall.high)]
+            pairs = [(precision.value, recall.value), *by_precision, *by_recall]
+            value, *ends = (2 * one * other / (one + other) if one + other else 0.0 for one, other in pairs)
+            low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
+            made[label] = with_interval(value, low, high, precision.count + recall.count)
     occurring = [label for label, of in found.items() if of.get("recall", UNKNOWN).value is not None]
     for label, estimate in made.items():
         yield row("f1", {"label": label}, estimate, posts[label], "" if estimate.has_interval else NO_F1)
@@ -220,24 +255,28 @@ def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
             yield each
 
 
-def _counted_twice(found: Collection[str], joined: Joined) -> set[str]:
-    """The coarse codes that stand beside their own labels: means leave them out."""
-    return {label for label in found if not joined.asked.get(label, frozenset()).isdisjoint(found)}
-
-
-def _note(label: str, twice: Collection[str], joined: Joined) -> str:
-    finer = sorted(finer for finer, coarse in joined.fold.items() if coarse == label)
-    if finer or label not in joined.asked:
-        return f"{', '.join(finer)} taken together" if finer else ""
-    finer = sorted(joined.asked[label])
-    apart = "; its labels have their own rows, so it is not in the mean" if label in twice else ""
-    return f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
+def _classes(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[str, str]]:
+    """The coarse codes that stand beside their own labels, which means leave out; and what the row of each label that
+    takes others together notes of them."""
+    twice = {label for label in labels if not joined.asked.get(label, frozenset()).isdisjoint(labels)}
+    notes = dict.fromkeys(labels, "")
+    for label in labels:
+        if finer := sorted(finer for finer, coarse in joined.fold.items() if coarse == label):
+            notes[label] = f"{', '.join(finer)} taken together"
+        elif label in joined.asked:
+            finer = sorted(joined.asked[label])
+            apart = "; its labels have their own rows, so it is not in the mean" if label in twice else ""
+            notes[label] = (
+                f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
+            )
+    return twice, notes
 
 
 def precision(joined: Joined) -> Iterator[Row]:
+    said = {cell.said for cell in joined.uniform.cells if cell.read} if joined.uniform else set()
     measured = {
         label: partial(metrics.precision, label, joined.about(label), joined.precision)
-        for label in metrics.labels_read("said", joined.uniform, {*joined.precision, *joined.verified})
+        for label in metrics.und_last(said | {*joined.precision, *joined.verified})
     }
     found = {
         label: {posts: of(with_und=und, false_yes=joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()}
@@ -246,7 +285,7 @@ def precision(joined: Joined) -> Iterator[Row]:
     # Otherwise the mean would include every code that a predictor ever says by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
     there = {UND, *joined.precision, *joined.confirmed, *truths}
-    twice = _counted_twice(found, joined)
+    twice, together = _classes(found, joined)
     averaged = [label for label in found if label in there and label not in twice]
     well = [label for label in averaged if found[label][WITH_UND].posts >= WELL_MEASURED]
     for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well)):
@@ -259,7 +298,7 @@ def precision(joined: Joined) -> Iterator[Row]:
             "precision",
             {"label": label},
             each[WITH_UND],
-            _note(label, twice, joined),
+            together[label],
             f"drawn by {others}; precision on other posts is unknown" if others else "",
             "" if label in there else "no post in it was found; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
@@ -283,7 +322,7 @@ def recall_check(joined: Joined) -> list[Row]:
         # Without the posts of the recall set, since the test needs independent samples.
         uniform = joined.about(label)
         assert uniform is not None
-        on_uniform = both.inside if both else metrics.recall_on(uniform, label, found)
+        on_uniform = both.inside if both else metrics.recall(label, uniform, {}, apart=found)
         if on_uniform.posts and found:
             pairs[label] = metrics.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
     estimates = [(first.estimate, second.estimate) for first, second in pairs.values()]
@@ -317,45 +356,35 @@ def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
     return sets
 
 
-def gone(missing: Mapping[str, Mapping[str, Any]]) -> Iterator[Row]:
-    """How many posts are left out, by label. missing: see given.left_out."""
-    for label in metrics.und_last({label for each in missing.values() for label in each["by_label"]}):
-        for measure, each in missing.items():
-            yield row(measure, {"label": label}, each["by_label"].get(label, 0), None)
-
-
-def confusion(joined: Joined) -> dict[str, Any] | None:
-    """Posts by gold label and predicted label: of the uniform set, weighted by stratum; without one, of the recall
-    sets."""
-    weights: dict[tuple[str, str], float] = {}
-    if uniform := joined.uniform:
-        for cell, posts in uniform.cells.items():
-            if cell.read:
-                pair = cell.truth, cell.said
-                weights[pair] = weights.get(pair, 0.0) + posts * uniform.weight(cell)
-    else:
-        for label, found in joined.recall.items():
-            for said, posts in Counter(found.values()).items():
-                weights[label, said] = float(posts)
-    if not weights:
-        return None
-    labels = metrics.und_last({label for pair in weights for label in pair})
-    return {"labels": labels, "cells": [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]}
-
-
-def errors(joined: Joined, left: Left) -> dict[str, Any]:
-    """The parts of the report on the posts that people read and where the predictor says otherwise, each once, with
-    their texts where the licence lets these leave."""
+def confused(joined: Joined, left: Left) -> dict[str, Any]:
+    """The parts of the report on gold and predicted labels: the confusion matrix of the uniform set, weighted by
+    stratum, or without one of the recall sets; and the posts that people read and where the predictor says otherwise,
+    each once, with their texts where the licence lets these leave."""
     posts = joined.labelled.posts if joined.labelled else {}
     read = {key: (cell.truth, cell.said) for key, cell in posts.items() if cell.read}
+    weights: defaultdict[tuple[str, str], float] = defaultdict(float)
+    if uniform := joined.uniform:
+        for cell, number in uniform.cells.items():
+            if cell.read:
+                weights[cell.truth, cell.said] += number * uniform.weights[cell]
     for label, found in joined.recall.items():
         read |= {key: (label, said) for key, said in found.items() if key not in read}
+        for said in () if uniform else found.values():
+            weights[label, said] += 1.0
     for label, shown in joined.precision.items():
         read |= {key: (truth, label) for key, truth in shown.items() if key not in read}
+    cells = [[*pair, round(weight, 6)] for pair, weight in sorted(weights.items())]
+    labels = metrics.und_last({label for pair in weights for label in pair})
     wrong = {key: pair for key, pair in read.items() if pair[0] != pair[1]}
-    texts = {row["id"]: row["text"] for gold, _ in left for row in gold.written(wrong) if row.get("text")}
-    rows = []
-    for key, (gold_label, said) in wrong.items():
-        fields = {"fields": {"text": texts[key]}} if key in texts else {}
-        rows.append({"id": key, "gold": gold_label, "predicted": said} | fields)
-    return {"errors": rows, "error_count": len(rows), "error_base": len(read)}
+    rows = (each for gold, _ in left if wrong for _, each in objects_in(gold.jsonl))
+    texts = {each["id"]: each["text"] for each in rows if each["id"] in wrong and each.get("text")}
+    errors = [
+        {"id": key, "gold": gold, "predicted": said} | ({"fields": {"text": texts[key]}} if key in texts else {})
+        for key, (gold, said) in wrong.items()
+    ]
+    return {
+        "confusion": {"labels": labels, "cells": cells} if cells else None,
+        "errors": errors,
+        "error_count": len(errors),
+        "error_base": len(read),
+    }

@@ -4,13 +4,9 @@ Labels that count as one class have been taken together (given.py). estimation.p
 decide which sets may be used for what.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-import numpy as np
-
-from annotate.core import classification as classes
-from annotate.core.classification import Measure, Paired, places_of
 from annotate.core.comparing import difference
 from annotate.core.estimation import UNKNOWN, Estimate, moved, reweighted_precision, with_interval
 from annotate.core.false_yes import in_precision, in_recall
@@ -37,10 +33,6 @@ def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
 
 
 # --- by language; und is one of the classes if a uniform set measures it
-
-
-def recall_on(uniform: Uniform, label: str, apart: Collection[str] = ()) -> Measured:
-    return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart, (label,))
 
 
 def recall_in(found: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
@@ -107,9 +99,15 @@ def _of_two_frames(part: Estimate, inside: Estimate, outside: Estimate) -> Estim
 
 
 def recall(
-    label: str, uniform: Uniform | None, sets: RecallSets, reach: Reach = NOWHERE, false_yes: float = 0.0
+    label: str,
+    uniform: Uniform | None,
+    sets: RecallSets,
+    reach: Reach = NOWHERE,
+    false_yes: float = 0.0,
+    apart: Collection[str] = (),
 ) -> Measured:
-    """Recall on both kinds of sets, as far as they are given. false_yes: as in `recall_in`.
+    """Recall on both kinds of sets, as far as they are given. false_yes: as in `recall_in`. apart: ids of posts of the
+    uniform set that do not count.
 
     Where both have posts in the language, and it is known which posts of the uniform set the recall-oriented draw
     could have taken: with a, the part of the language's posts that is within its reach, a times the recall there, by
@@ -119,8 +117,10 @@ def recall(
     two sets differ within that reach.
     """
     found = sets.get(label, {})
-    if not found or uniform is None:
-        return recall_on(uniform, label) if uniform else recall_in(found, label, false_yes)
+    if uniform and not found:
+        return share(uniform, lambda cell: cell.truth == label, lambda cell: cell.said == label, apart, (label,))
+    if uniform is None:
+        return recall_in(found, label, false_yes)
     here = recall_in(found, label, false_yes)
     if label not in reach:
         return here
@@ -143,22 +143,17 @@ def precision(
         plain = counted(sum(truth == label for truth in kept), len(kept))
         parts.append(Measured(in_precision(plain.estimate, false_yes), plain.posts))
     if uniform:
-        parts.append(
-            share(
-                uniform,
-                lambda cell: cell.said == label and (with_und or cell.truth != UND),
-                lambda cell: cell.truth == label,
-                shown,
-                (UND,),
-            )
+        on_uniform = share(
+            uniform,
+            lambda cell: cell.said == label and (with_und or cell.truth != UND),
+            lambda cell: cell.truth == label,
+            shown,
+            (UND,),
         )
+        if not parts:
+            return on_uniform
+        parts.append(on_uniform)
     return together(*parts)
-
-
-def labels_read(field: str, uniform: Uniform | None, sets: Collection[str]) -> list[str]:
-    """The labels of which these tell something; und comes last. field: `truth` for recall, `said` for precision. sets:
-    the labels of other sets."""
-    return und_last({*sets, *({getattr(cell, field) for cell in uniform.cells if cell.read} if uniform else ())})
 
 
 def und_last(labels: Iterable[str]) -> list[str]:
@@ -196,37 +191,5 @@ def natural_weights(uniform: Uniform) -> dict[str, float]:
     """Label -> how many posts of the draw have it, estimated by stratum."""
     weights: dict[str, float] = {}
     for cell, posts in uniform.cells.items():
-        weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weight(cell)
+        weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weights[cell]
     return weights
-
-
-# --- F1, and means over labels
-
-
-def f1(precision: Estimate, recall: Estimate) -> Estimate:
-    """The harmonic mean of the precision and the recall of a label. What is said of other labels' posts and what is not
-    said of its own are different posts, so both distances from the ends are squared and added up (MOVER)."""
-    if precision.value is None or recall.value is None:
-        return UNKNOWN
-
-    by_precision = [(end, recall.value) for end in (precision.low, precision.high)]
-    by_recall = [(precision.value, end) for end in (recall.low, recall.high)]
-    value, *ends = (
-        2 * one * other / (one + other) if one + other else 0.0
-        for one, other in [(precision.value, recall.value), *by_precision, *by_recall]
-    )
-    low, high = moved(value, [(ends[0], ends[1]), (ends[2], ends[3])])
-    return with_interval(value, low, high, precision.count + recall.count)
-
-
-def by_weight(uniform: Uniform, measure: Measure, labels: Sequence[str], *, with_und: bool) -> Estimate:
-    """The mean of a measure over labels, from the posts that were read, each by its weight, with a jackknife's
-    interval. Where the heavy posts that were read happen to hold no error, it is too narrow."""
-    cells = [(cell, posts) for cell, posts in uniform.cells.items() if cell.read and (with_und or cell.truth != UND)]
-    there = und_last({*labels, *(label for cell, _ in cells for label in (cell.truth, cell.said))})
-    times = [posts for _, posts in cells]
-    gold, said = (
-        np.repeat(places_of([getattr(cell, side) for cell, _ in cells], there), times) for side in ("truth", "said")
-    )
-    pairs = Paired(gold, said, len(there), np.repeat([uniform.weight(cell) for cell, _ in cells], times))
-    return pairs.estimate(classes.macro(measure, np.isin(there, labels)))

@@ -4,6 +4,7 @@ This module decides which sets a measure takes, what is refused, and what the re
 are in measures.py. reports/evaluation_report.py writes the report.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import inf
 from pathlib import Path
@@ -11,17 +12,18 @@ from typing import Any
 
 from annotate.core.alternative_annotator import EPSILON
 from annotate.core.estimation import LEAST_KNOWN
-from annotate.core.figure_rows import Row, of_compared
+from annotate.core.figure_rows import Row, of_compared, row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.given import EvaluationError, Subject, left_out, read_sets, subject_of
+from annotate.evaluation.given import EvaluationError, Subject, read_sets, subject_of
 from annotate.evaluation.judge import HALF_WIDTH, certificate, with_certificate
 from annotate.evaluation.judged_posts import frame_of_posts, judged_posts
 from annotate.evaluation.matching import EQUAL_RATES, Joined, join
+from annotate.evaluation.metrics import und_last
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldSet, read_ids
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
 from annotate.kinds.labels import label_name
 from annotate.reports.evaluation_report import section
 from annotate.reports.tables import many
@@ -31,7 +33,8 @@ MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measur
 # Measure -> the designs whose sets tell it; the one that samples all posts comes last.
 SOURCES = {
     measure: sorted(
-        (design for design in DESIGNS.values() if measure in design.sets.measures), key=lambda design: design.of_stream
+        (design for design in DESIGNS.values() if measure in design.sets.measures),
+        key=lambda design: design.population == STREAM,
     )
     for measure in MEASURES
 }
@@ -88,33 +91,33 @@ def evaluate(
     rates: tuple[float, float] = EQUAL_RATES,
 ) -> dict[str, Any]:
     """The report. measures: those that it must have, and no others; empty for all that the sets allow. balanced: also
-    precision on the recall sets, under a name that says what it is. rates: as in `join`. EvaluationError for what
-    cannot, or must not, be computed from these sets; CorpusError if the corpus lacks what it takes.
-    """
+    precision on the recall sets, under a name that says what it is. rates: as in `join`. EvaluationError for what must
+    not be computed from these sets; CorpusError if the corpus lacks what it takes."""
     wanted = _wanted(sets, measures, balanced, against)
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping], rates)
-    missing = left_out(sets, vanished)
+    missing, told = _left_out(sets, vanished)
     compared = _compared(subject, against, left, wanted, rates) if against else None
-    confusion = parts.confusion(joined)
+    confused = parts.confused(joined, left)
     figures = _figures(subject, joined, left, wanted, balanced=balanced)
-    rows = [*(row for _, added, _ in figures for row in added), *parts.gone(missing)]
-    words = {slug: [said for said in told if said] for slug, _, told in figures}
+    rows = [*(row for _, added, _ in figures for row in added), *missing]
+    # Accuracy, and the first mean of each measure.
+    first = {each["measure"]: each for each in reversed(rows) if each["measure"].startswith("mean_")}
+    heads = [each for each in rows if each["measure"] == "accuracy" or each is first.get(each["measure"])]
     labels = {row["of"]["label"] for row in (*rows, *(compared["rows"] if compared else ())) if "label" in row["of"]}
-    labels |= set(confusion["labels"] if confusion else ())
+    labels |= set(confused["confusion"]["labels"] if confused["confusion"] else ())
     return {
         "form": "posts",
         "unit": "post",
-        "head": _head(rows),
+        "head": [{"measure": each["measure"], "of": each["of"]} for each in heads],
         "sections": SECTIONS,
         "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
-        "words": words | ({"comparison": _of_comparison(compared)} if compared else {}),
+        "words": {slug: [*filter(None, told)] for slug, _, told in figures} | (compared or {}).pop("words", {}),
         "reading": READING,
-        **_about(subject, left, missing),
+        **_about(subject, left, told),
         "rows": rows,
-        "confusion": confusion,
         "comparison": compared,
-        **parts.errors(joined, left),
+        **confused,
         "warnings": list(_warnings(subject, against, sets, joined, wanted, is_all=not (measures or balanced))),
     }
 
@@ -126,23 +129,8 @@ def _compared(
     compared = comparison(subject, against, left, rates)
     theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
     others = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
-    return compared | {"other_rows": others}
-
-
-def _head(rows: Iterable[Row]) -> list[dict[str, Any]]:
-    """Accuracy, and the first mean of each measure."""
-    means: dict[str, Row] = {}
-    for each in rows:
-        if each["measure"].startswith("mean_"):
-            means.setdefault(each["measure"], each)
-    found = [*(each for each in rows if each["measure"] == "accuracy"), *means.values()]
-    return [{"measure": each["measure"], "of": each["of"]} for each in found]
-
-
-def _further_work(left: Left) -> str:
-    """What compares the kinds of work that narrow accuracy; nothing for a set whose task is not here."""
-    tasks = [gold.name for gold, _ in left if DESIGNS[gold.design].of_stream and gold.corpus]
-    return FURTHER_WORK.format(task=tasks[0]) if tasks else ""
+    words = {"comparison": _of_comparison(compared)}
+    return compared | {"other": _about(against, left, ())["predictor"], "other_rows": others, "words": words}
 
 
 def _figures(
@@ -151,9 +139,7 @@ def _figures(
     """(section, its rows, its words) of all sections that have figures; a section may have words alone."""
     found: list[tuple[str, list[Row], Sequence[str]]] = []
     if "accuracy" in wanted:
-        rows = list(parts.accuracy(joined))
-        found.append(("accuracy", rows, (NAIVE,)))
-        found.append(("width", list(parts.width_sources(rows)), (WIDTH, _further_work(left))))
+        found.append(("accuracy", list(parts.accuracy(joined)), (NAIVE,)))
     if "recall" in wanted:
         rows = list(parts.recall(joined))
         found.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
@@ -174,9 +160,14 @@ def _figures(
         found = [(slug, [*parts.naive(rows, joined)], told) for slug, rows, told in found]
     found = [each for each in found if each[1]]
     every = [row for _, rows, _ in found for row in rows]
+    measures = {row["measure"] for row in every}
+    if "width_share" in measures:
+        # A set whose task is not here has no further work.
+        tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
+        found.append(("width", [], (WIDTH, *(FURTHER_WORK.format(task=task) for task in tasks[:1]))))
     if any("false_yes" in row["of"] for row in every):
         found.append(("false_yes", [], (FALSE_YES,)))
-    if any(row["measure"] == "if_wrong" for row in every):
+    if "if_wrong" in measures:
         found.append(("lone", [], (LONE,)))
     return found
 
@@ -262,12 +253,12 @@ def _measured_on(measure: str, joined: Joined) -> str:
     """The kinds of sets that have posts for a measure."""
     found = []
     for design in SOURCES[measure]:
-        if design.of_stream:
+        if design.population == STREAM:
             has_posts = joined.uniform is not None
-        elif design.of_uniform:
-            has_posts = bool(joined.verified)
+        elif design.population == AUTHORS:
+            has_posts = bool(joined.recall)
         else:
-            has_posts = bool(joined.recall if design.by_author else joined.precision)
+            has_posts = bool(joined.verified if "of" in design.needs else joined.precision)
         found += [f"{design.name} set"] * has_posts
     return f"Measured on the {' and '.join(found)}{', a post of both counted once' if len(found) > 1 else ''}."
 
@@ -306,8 +297,24 @@ def _of_comparison(compared: Mapping[str, Any]) -> list[str]:
     return words
 
 
-def _about(subject: Subject, left: Left, missing: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """What the report says of the predictor and the sets."""
+def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[list[Row], list[str]]:
+    """Rows and a sentence on posts that no measure counts, vanished ones and erased ones. vanished: ids of posts that
+    are gone from their source. A post may have the label `de` in one set and `not-en` in another; the sentence counts
+    it once."""
+    gone = {(row.id, row.label) for gold in sets for row in gold.rows if row.id in vanished}
+    erased = sum((gold.erased for gold in sets), Counter[str]())
+    by_label = {"vanished": Counter(label for _, label in gone), "erased": erased}
+    labels = und_last({label for counts in by_label.values() for label in counts})
+    rows = [row(measure, {"label": label}, by_label[measure][label], None) for label in labels for measure in by_label]
+    told = (
+        f"Posts left out because they are listed as vanished: {len({key for key, _ in gone}):,}. Posts erased from the "
+        f"gold sets: {erased.total():,}. If they are unlike the others, every number here is off by that."
+    )
+    return rows, [told] if gone or erased.total() else []
+
+
+def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, Any]:
+    """What the report says of the predictor and the sets. missing: sentences on posts that are left out."""
     voted = any(subject.voted_in(gold) for gold, _ in left)
     told = []
     if subject.mapping:
@@ -315,16 +322,28 @@ def _about(subject: Subject, left: Left, missing: Mapping[str, Mapping[str, Any]
         told.append(f"It knows coarser labels: {pairs}. A coarse label is right where people gave any of those.")
     if voted:
         told.append("It voted on posts of a uniform set, so agreement there counts through audited posts alone.")
-    if any(each["posts"] for each in missing.values()):
-        told.append(
-            f"Posts left out because they are listed as vanished: {missing['vanished']['posts']:,}. Posts erased from "
-            f"the gold sets: {missing['erased']['posts']:,}. If they are unlike the others, every number here is off "
-            "by that."
-        )
     return {
-        "predictor": subject.described(voted),
-        "gold": [gold.described() | {"rows": len(rows)} for gold, rows in left],
-        "told": told,
+        "predictor": {
+            "name": subject.name,
+            "version": subject.version,
+            "spelled": subject.spelled,
+            "voted": voted,
+            "mapping": {coarse: list(labels) for coarse, labels in subject.mapping.items()},
+        },
+        "gold": [
+            {
+                "name": gold.name,
+                "design": gold.design,
+                "folder_name": gold.folder.resolve().name,
+                "rows": len(rows),
+                "frame": gold.frame_size,
+                "finished": gold.finished,
+                "predictor": ", ".join(sorted(set(gold.predictors.values()))),
+                "digest": gold.digest,
+            }
+            for gold, rows in left
+        ],
+        "told": [*told, *missing],
     }
 
 
@@ -341,7 +360,7 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
         raise EvaluationError(
             f"--missing-rate is {text!r}; write two numbers LOW:HIGH, as 1:3, with LOW above 0 and at most HIGH."
         )
-    if not any(DESIGNS[gold.design].of_stream for gold in sets):
+    if not any(gold.population == STREAM for gold in sets):
         raise EvaluationError("--missing-rate is for the audit of a uniform set, and none is given; leave it out.")
     return least, most
 
@@ -357,11 +376,11 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
     takes."""
     designs = [DESIGNS[gold.design] for gold in sets]
     told = {measure for design in designs for measure in design.sets.measures}
-    by_author = any(design.by_author for design in designs)
+    by_author = any(gold.population == AUTHORS for gold in sets)
     for measure in measures:
         if measure in told or (measure == "precision" and balanced):
             continue
-        takes = " or a ".join(design.spelled for design in SOURCES[measure] if not design.of_uniform)
+        takes = " or a ".join(design.spelled for design in SOURCES[measure] if "of" not in design.needs)
         refusal = f"{measure.capitalize()} takes a {takes} set, and none is given."
         if measure == "precision" and by_author:
             refusal += (
@@ -374,13 +393,13 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
     wanted = [measure for measure in measures or MEASURES if measure in told]
     for gold, design in zip(sets, designs, strict=True):
         # Sets of the stream give natural shares to the balanced precision, and the posts on which two are compared.
-        also = (balanced or against) and not design.by_trigger
+        also = (balanced or against) and gold.population != TRIGGERS
         if not (also or set(wanted) & set(design.sets.measures)):
             raise EvaluationError(
                 f"The gold set {gold.name} is {design.spelled}, and no measure that was asked for uses it; "
                 "leave it out, or ask for more with --measure."
             )
-    if against and all(design.by_trigger for design in designs):
+    if against and all(gold.population == TRIGGERS for gold in sets):
         raise EvaluationError(
             "Two predictors are compared on uniform and recall-oriented sets, and none is given; on a "
             "precision-oriented set, only posts that one predictor chose were read."
@@ -414,7 +433,6 @@ def _warnings(
     yield from joined.warnings
     if "precision" in wanted and (joined.strangers or joined.undecided):
         yield from unread_triggers.warnings(subject, joined)
-    designs = [DESIGNS[gold.design] for gold in sets]
-    told = any("precision" in design.sets.measures for design in designs)
-    if is_all and not told and any(design.by_author for design in designs):
+    told = any("precision" in DESIGNS[gold.design].sets.measures for gold in sets)
+    if is_all and not told and any(gold.population == AUTHORS for gold in sets):
         yield NO_PRECISION

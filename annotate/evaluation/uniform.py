@@ -6,10 +6,11 @@ how they are estimated, in core/estimation.py.
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import InitVar, dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple, TypeVar
 
+from annotate.core.audits import without_slips
 from annotate.core.comparing import Difference
 from annotate.core.estimation import (
     UNRESOLVED,
@@ -17,18 +18,15 @@ from annotate.core.estimation import (
     Guess,
     Stratum,
     Turn,
+    Unread,
     Way,
     pooled,
     proportion,
     stratified,
     united,
 )
-from annotate.core.word_of_one import Errors, with_slips
-from annotate.evaluation.cells import ANOTHER, NOT_TOLD, Cell, Of, errors, turns
-
-# Language -> id -> the label, X, not-X or und, of posts that the predictor labels X and the detectors otherwise, and
-# that nobody had read there.
-VerifiedSets = Mapping[str, Mapping[str, str]]
+from annotate.core.word_of_one import Errors, of_adjudicators, part_of, with_slips
+from annotate.evaluation.cells import ADJUDICATED, ANOTHER, NOT_TOLD, OF_READERS, Cell, Of, turns
 
 
 @dataclass(frozen=True)
@@ -37,35 +35,32 @@ class Uniform:
     could tell; they are not among the posts, and where the set does not name them, their ids are made up. slips: how
     often adjudicators slip, where two decided the same. rates: how many times as often the detectors are
     wrong in missing posts as in those of their stratum that were read; at least and at most. Where a rate would make
-    more of them wrong than there are, it stands for all of them being wrong.
+    more of them wrong than there are, it stands for all of them being wrong. counts: posts by cell, if they are counted
+    already, as there may be very many posts.
+
+    cells: posts by cell. drawn: posts by stratum. read: those of them that people have read. weights: how many posts of
+    the draw each of a cell stands for, 0 where it was not read.
     """
 
     posts: Mapping[str, Cell]
     missing: Mapping[str, Cell] = field(default_factory=dict)
     slips: Estimate | None = None
     rates: tuple[float, float] = (1.0, 1.0)
+    cells: Counter[Cell] = field(init=False, compare=False)
+    drawn: Counter[str] = field(init=False, compare=False)
+    read: Counter[str] = field(init=False, compare=False)
+    weights: dict[Cell, float] = field(init=False, compare=False)
+    _errors: dict[Estimate | None, dict[str, Errors]] = field(init=False, compare=False)
+    counts: InitVar[Mapping[Cell, float] | None] = None
 
-    @cached_property
-    def cells(self) -> Counter[Cell]:
-        return Counter(self.posts.values())
-
-    def without(self, apart: Collection[str]) -> Counter[Cell]:
-        """The cells of the posts that are not counted elsewhere. apart: ids, of posts of this set or of others."""
-        return self.cells - Counter(self.posts[key] for key in apart if key in self.posts) if apart else self.cells
-
-    @cached_property
-    def drawn(self) -> Counter[str]:
-        """Stratum -> its posts."""
-        return _by_stratum(self.cells)
-
-    @cached_property
-    def read(self) -> Counter[str]:
-        """Stratum -> those of its posts that people have read."""
-        return _by_stratum({cell: posts for cell, posts in self.cells.items() if cell.read})
-
-    def weight(self, cell: Cell) -> float:
-        """How many posts of the draw a post that was read stands for; 0 for a post that was not read."""
-        return self.drawn[cell.stratum] / self.read[cell.stratum] if cell.read else 0.0
+    def __post_init__(self, counts: Mapping[Cell, float] | None) -> None:
+        cells = Counter(self.posts.values()) if counts is None else Counter(counts)
+        drawn, read = Counter[str](), Counter[str]()
+        for cell, posts in cells.items():
+            drawn[cell.stratum] += posts
+            read[cell.stratum] += posts if cell.read else 0
+        weights = {cell: drawn[cell.stratum] / read[cell.stratum] if cell.read else 0.0 for cell in cells}
+        vars(self).update(cells=cells, drawn=drawn, read=read, weights=weights, _errors={})
 
     @cached_property
     def lone_right(self) -> float | None:
@@ -73,51 +68,52 @@ class Uniform:
         were read, in which it is right; None if there is none. Each counts as many as it stands for besides itself.
         """
         lone = {
-            cell: posts * (self.weight(cell) - 1)
+            cell: posts * (self.weights[cell] - 1)
             for cell, posts in self.cells.items()
             if cell.read and cell.stratum and cell.said != cell.agreed
         }
         total = sum(lone.values())
         return sum(posts for cell, posts in lone.items() if cell.said == cell.truth) / total if total else None
 
-    @cached_property
-    def _errors(self) -> dict[Estimate | None, dict[str, Errors]]:
-        return {}
-
     def errors(self, slips: Estimate | None) -> dict[str, Errors]:
-        """How often labels that one person gave are wrong, by the checks. slips: how often adjudicators slip."""
-        if slips not in self._errors:
-            self._errors[slips] = errors(self.cells, self.weight, slips)
-        return self._errors[slips]
+        """Pool -> how often its labels are wrong, by the checks; without pools of which nothing was checked.
 
-    def with_verified(self, verified: VerifiedSets) -> "Uniform":
-        """The same set in which posts count as read that people verified. Of X's triggers on which the detectors agree
-        otherwise, those that the audit had read stand for themselves alone; of the others, which are a stratum of their
-        own, those that were verified were taken by chance.
+        slips: how often adjudicators slip. What they find in checks by mistake is no error of readers. Such a mistake
+        counts as `gained` or `gone` only where the predictor says otherwise than the reader.
         """
-        if not verified:
-            return self
-
-        def is_apart(cell: Cell) -> bool:
-            return bool(cell.stratum and verified.get(cell.said) and cell.said != cell.agreed)
-
-        def of(key: str, cell: Cell) -> Cell:
-            if not is_apart(cell):
-                return cell
-            if cell.read:
-                return cell._replace(stratum="")
-            label = verified[cell.said].get(key)
-            return cell._replace(stratum=f"said {cell.said}", read=label is not None, truth=label or cell.truth)
-
-        missing = {key: cell for key, cell in self.missing.items() if not is_apart(cell)}
-        return replace(self, posts={key: of(key, cell) for key, cell in self.posts.items()}, missing=missing)
+        if slips in self._errors:
+            return self._errors[slips]
+        rates = self._errors[slips] = dict[str, Errors]()
+        groups = {pool: (Unread(), Unread(), Unread()) for pool in OF_READERS}
+        for cell, posts in self.cells.items():
+            if not cell.first:
+                continue
+            # Each stands for as many as its chance says, itself among them: one more than Unread counts.
+            represented = 1 + 1 / cell.chance
+            agrees, wrong = cell.said == cell.first, cell.truth != cell.first
+            lost, gained, gone = groups[cell.word]
+            lost.add(represented, 0, posts * agrees, posts * (agrees and wrong))
+            gained.add(represented, 0, posts, posts * (not agrees and cell.truth == cell.said))
+            gone.add(represented, 0, posts, posts * (not agrees and wrong))
+        for pool, (lost, gained, gone) in groups.items():
+            if gained.seen:
+                otherwise = slips and part_of(slips, 1 - lost.seen / gained.seen)
+                rates[pool] = Errors(
+                    without_slips(lost.rate(), slips),
+                    *(without_slips(group.rate(), otherwise) for group in (gained, gone)),
+                )
+        if slips is not None:
+            decided = {cell: n * self.weights[cell] for cell, n in self.cells.items() if cell.pool == ADJUDICATED}
+            hits = sum(posts for cell, posts in decided.items() if cell.said == cell.truth)
+            rates[ADJUDICATED] = of_adjudicators(slips, hits / sum(decided.values()) if hits else 0.0)
+        return rates
 
     @cached_property
     def of_other(self) -> "Uniform":
         """The same set as it tells of the other of two predictors, without the ids: two are compared on all posts."""
         cells = Counter({cell.of_other: posts for cell, posts in self.cells.items()})
         missing = {key: cell.of_other for key, cell in self.missing.items()}
-        return replace(self, posts={}, missing=missing)._with_cells(cells)
+        return replace(self, posts={}, missing=missing, counts=cells)
 
     def with_each(self, change: Callable[[str, Cell], Cell]) -> "Uniform":
         """The same set with other cells. change: what it makes of a cell, by the post's id."""
@@ -138,8 +134,9 @@ class Uniform:
         right posts count as unread, so that no more is known of the wrong ones than was read."""
         if rate == 1:
             return self
-        missing = _by_stratum(Counter(self.missing.values()))
-        wrong = _by_stratum({cell: n for cell, n in self.cells.items() if cell.read and cell.truth != cell.agreed})
+        missing, wrong = Counter(cell.stratum for cell in self.missing.values()), Counter[str]()
+        for cell, posts in self.cells.items():
+            wrong[cell.stratum] += posts if cell.read and cell.truth != cell.agreed else 0
         tilted: defaultdict[Cell, float] = defaultdict(float)
         for cell, posts in self.cells.items():
             lost, read, off = missing[cell.stratum], self.read[cell.stratum], wrong[cell.stratum]
@@ -156,12 +153,12 @@ class Uniform:
                 kept = max(0.0, read / max(1.0, times) - off * kept) / (read - off)
                 tilted[cell._replace(read=False, word="", first="")] += posts * max(0.0, 1 - kept)
             tilted[cell] += posts * kept
-        return self._with_cells(tilted)
+        return replace(self, counts=tilted)
 
     @cached_property
     def known(self) -> "Uniform":
         """The same set without the missing posts."""
-        return replace(self, missing={})._with_cells(self.cells)
+        return replace(self, missing={}, counts=self.cells)
 
     def extremes(self, worth: Callable[[Cell], int], truths: Collection[str]) -> tuple["Uniform", "Uniform"]:
         """The same set as if people had found of each missing post what is worth least of all that it may be, and what
@@ -183,7 +180,7 @@ class Uniform:
                 for truth in (cell.agreed, said, other, *truths, ANOTHER)
             )
             found[max(may_be, key=most)] += posts
-        return self.known._with_cells(found)
+        return replace(self, missing={}, counts=found)
 
     @cached_property
     def _said_in(self) -> dict[str, list[tuple[str, str]]]:
@@ -192,12 +189,6 @@ class Uniform:
         for cell, posts in self.cells.items():
             found.setdefault(cell.stratum, Counter())[cell.said, cell.other] += posts
         return {stratum: [said for said, _ in counted.most_common()] for stratum, counted in found.items()}
-
-    def _with_cells(self, cells: Mapping[Cell, float]) -> "Uniform":
-        """With cells that are counted already: there may be very many posts, and missing ones have no other place."""
-        found = replace(self)
-        vars(found)["cells"] = Counter(cells)
-        return found
 
     def as_labelled(self) -> "Uniform":
         """The same set as if all of its labels came from people."""
@@ -221,17 +212,6 @@ class Measured:
     def bounds(self) -> tuple[float, float] | None:
         """Between which the interval is, whatever the missing posts are; None where none is missing."""
         return bounds_of(self.extremes) if self.extremes else None
-
-    @property
-    def value(self) -> float | None:
-        return self.estimate.value
-
-
-def _by_stratum(cells: Mapping[Cell, int]) -> Counter[str]:
-    counted: Counter[str] = Counter()
-    for cell, posts in cells.items():
-        counted[cell.stratum] += posts
-    return counted
 
 
 def together(*parts: Measured) -> Measured:
@@ -268,14 +248,27 @@ def share(
     """
 
     def measured(each: Uniform) -> Measured:
-        return _measured(each, domain, right, apart, truths, normal=normal)
+        """Without regard to missing posts."""
+        cells = each.cells - Counter(each.posts[key] for key in apart if key in each.posts) if apart else each.cells
+        strata = strata_of(each, cells, domain, right, truths)
+        estimate = with_slips(
+            lambda slips: stratified(
+                strata,
+                further=turns(cells, each.weights, rates, domain, right) if (rates := each.errors(slips)) else {},
+                normal=normal,
+            ),
+            each.slips,
+        )
+        return Measured(estimate, round(sum(stratum.domain for stratum in strata)))
 
+    if not uniform.missing:
+        return measured(uniform)
     found, *others = map(measured, uniform.by_rate)
-    if found.value is None or not uniform.missing:
+    if found.estimate.value is None:
         return found
     at_random = found if uniform.by_rate[0] is uniform else measured(uniform)
     settled = map(measured, uniform.extremes(worth(domain, right), truths))
-    extremes = tuple(each.estimate for each in (at_random, *settled) if each.value is not None)
+    extremes = tuple(each.estimate for each in (at_random, *settled) if each.estimate.value is not None)
     by_rate = [within(bounds_of(extremes), each.estimate) for each in (found, *others)]
     return replace(found, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
 
@@ -291,29 +284,15 @@ def within(bounds: tuple[float, float], found: Interval) -> Interval:
     return replace(found, low=min(high, max(low, found.low)), high=max(low, min(high, found.high)))
 
 
-def _measured(
-    uniform: Uniform, domain: Of, right: Of, apart: Collection[str], truths: Collection[str], *, normal: bool
-) -> Measured:
-    """The share, without regard to missing posts."""
-    strata, cells = strata_of(uniform, domain, right, apart, truths), uniform.without(apart)
-
-    def of(slips: Estimate | None) -> Estimate:
-        further = turns(cells, uniform.weight, uniform.errors(slips), domain, right)
-        return stratified(strata, further=further, normal=normal)
-
-    return Measured(with_slips(of, uniform.slips), round(sum(stratum.domain for stratum in strata)))
-
-
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
     """What a post does to a share: 1 raises it, -1 lowers it."""
     return lambda cell: (1 if right(cell) else -1) if domain(cell) else 0
 
 
 def strata_of(
-    uniform: Uniform, domain: Of, right: Of, apart: Collection[str] = (), truths: Collection[str] = ()
+    uniform: Uniform, cells: Mapping[Cell, float], domain: Of, right: Of, truths: Collection[str] = ()
 ) -> list[Stratum]:
-    """The strata of a uniform set, with the posts of each in a domain and the right ones. apart: ids that are counted
-    elsewhere.
+    """The strata of a uniform set, with the posts of each in a domain and the right ones. cells: those that count here.
 
     For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
     labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
@@ -326,7 +305,7 @@ def strata_of(
         inside = domain(cell)
         return int(inside), int(inside and right(cell))
 
-    for cell, posts in uniform.without(apart).items():
+    for cell, posts in cells.items():
         tally, told = tallies[cell.stratum], (cell.said, cell.other)
         true = counted_as(cell.truth, *told)
         if cell.read:
@@ -365,7 +344,7 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
     if_wrong: list[Stratum] = []
     if_right: list[Stratum] = []
     unread = 0.0
-    for stratum in strata_of(uniform, is_said, is_right):
+    for stratum in strata_of(uniform, uniform.cells, is_said, is_right):
         guess = stratum.guess
         misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
         unread += sum(turn.posts - turn.read for turn in misses)
@@ -376,7 +355,8 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
                 strata.append(replace(stratum, guess=Guess(guess.domain, hits, others or (NEVER,))))
             else:
                 strata.append(stratum)
-    further = turns(uniform.cells, uniform.weight, uniform.errors(uniform.slips), is_said, is_right)
+    rates = uniform.errors(uniform.slips)
+    further = turns(uniform.cells, uniform.weights, rates, is_said, is_right) if rates else {}
     low, high = (stratified(strata, further=further).value for strata in (if_wrong, if_right))
     return (
         Lone(int(unread), (low, high)) if unread and low is not None and high is not None and high - low > FAR else None

@@ -12,7 +12,7 @@ from annotate.core.figure_rows import Row, row
 from annotate.evaluation.given import Subject, of_corpus
 from annotate.evaluation.matching import Joined
 from annotate.goldsets.reading import GoldRow, GoldSet
-from annotate.kinds.designs import DESIGNS
+from annotate.kinds.designs import STREAM
 from corpora.core import CorpusError
 from corpora.predictions.predictor_labels import find_predictor, labels_where, triggers
 
@@ -82,7 +82,7 @@ Counted = dict[str, tuple[int, int, int | None]]
 def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) -> Counted:
     assert joined.labelled is not None
     posts = joined.labelled.posts
-    shown = {row.id for gold, rows in left if not DESIGNS[gold.design].of_stream for row in rows}
+    shown = {row.id for gold, rows in left if gold.population != STREAM for row in rows}
     by_label: dict[str, list[str]] = {language: [] for language in foreign}
     for key, cell in posts.items():
         for language, keys in by_label.items():

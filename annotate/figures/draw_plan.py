@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from annotate.core.audits import contested
-from annotate.core.estimation import LEAST_COUNT, UNKNOWN, Estimate, is_known_enough
+from annotate.core.estimation import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
 from annotate.core.false_yes import AskedSet
 from annotate.figures.interval_width import (
     AUDITS,
@@ -152,7 +152,7 @@ def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
 
 def is_stated(estimate: Estimate) -> bool:
     """Whether the interval tells enough to plan for it."""
-    return estimate != UNKNOWN and is_known_enough(estimate.count, LEAST_COUNT)
+    return estimate != UNKNOWN and estimate.count >= LEAST_COUNT * ENOUGH
 
 
 def plan(

@@ -22,7 +22,7 @@ from annotate.goldsets.edits import digests_of, write_digests
 from annotate.goldsets.formats import twitter2015
 from annotate.goldsets.manifest import FORMAT, GoldSetError, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.kinds.labels import is_negative, negative
+from annotate.kinds.labels import NOT, is_negative, negative
 from annotate.reports.markdown import in_yaml
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, UND
@@ -228,7 +228,7 @@ def canonical(written: str) -> str:
 
 def asked(label: str, design: Design) -> str | None:
     """The X of "Is this X?", if the label tells it: X and not-X do, und and not-und (in some language) do not."""
-    language = label.removeprefix(negative(""))
+    language = label.removeprefix(NOT)
     return language if design.asks_each and language != UND else None
 
 
@@ -323,7 +323,7 @@ def unlisted(by_label: dict[str, int]) -> dict[str, int]:
     return {
         label: posts
         for label, posts in by_label.items()
-        if (code := label.removeprefix(negative(""))) not in LANGUAGES and code != UND
+        if (code := label.removeprefix(NOT)) not in LANGUAGES and code != UND
     }
 
 

@@ -4,7 +4,7 @@ import json
 import sys
 import unicodedata
 from collections import Counter
-from collections.abc import Container, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from annotate.core.audits import slips_of
 from annotate.core.estimation import Estimate
 from annotate.goldsets.edits import check_others, differing, gone_from
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
-from annotate.kinds.designs import DESIGNS, Design
+from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM
 
 UNCONFIRMED = "unconfirmed"
 # How a post of a uniform set came to its label -> whether the detectors agreed on one; None where either may be.
@@ -47,6 +47,7 @@ class GoldSet:
     folder: Path
     name: str
     design: str
+    population: str  # that of the design: what the set is a sample of
     finished: bool
     of: str  # the uniform task whose posts these are, which nobody had read; "" in sets of other designs
     predictors: dict[str, str]  # language -> the predictor its posts were drawn by; empty in uniform and imported sets
@@ -58,31 +59,11 @@ class GoldSet:
     unresolved_ids: dict[str, str]  # id -> that label, of those of these posts that the set names
     # Language -> answers to decoys, of which Yes; posts found to be in it, and not to be: empty where none were asked.
     decoys: dict[str, tuple[int, int, int, int]]
-    digest: str  # SHA-256 of gold.jsonl as it was written
+    jsonl: Path  # gold.jsonl or gold.unfinished.jsonl
+    digest: str  # SHA-256 of that file as it was written
     rows: list[GoldRow]
     erased: Counter[str]  # label -> rows that are gone since
     slips: Estimate | None = None  # how often adjudicators slip; None if that is not known
-
-    def written(self, ids: Container[str]) -> Iterator[dict[str, Any]]:
-        """The whole rows of some posts, read anew."""
-        with (self.folder / ("gold.jsonl" if self.finished else "gold.unfinished.jsonl")).open("rb") as lines:
-            for line in lines:
-                row = json.loads(line)
-                if row["id"] in ids:
-                    yield row
-
-    def described(self) -> dict[str, Any]:
-        """What a report says of it."""
-        return {
-            "name": self.name,
-            "design": self.design,
-            "folder_name": self.folder.resolve().name,
-            "rows": len(self.rows),
-            "frame": self.frame_size,
-            "finished": self.finished,
-            "predictor": ", ".join(sorted(set(self.predictors.values()))),
-            "digest": self.digest,
-        }
 
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
@@ -91,84 +72,85 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     GoldSetError if it is not one, or is not as it was written: a file that is changed or missing, counts that do not
     fit, and, unless they are allowed, erased rows.
     """
+    place = folder / "manifest.json"
     try:
-        return _read(folder, allow_erased)
+        manifest = manifest_of(folder)
+        drawn, finished = _drawn(place, manifest), get(place, manifest, "finished", bool)
+        files, imported = get(place, manifest, "files", dict), manifest.get("imported") is not None
+        jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
+        if jsonl.name not in files:
+            raise GoldSetError(f"{place} names no {jsonl.name} among its files. {RESTORE}")
+        rows, erased = _checked(jsonl, manifest, allow_erased)
+        unresolved = _unresolved(place, manifest) if manifest.get("audit") is not None else {}
+        corpus = None if imported or manifest.get("corpus") is None else get(place, manifest, "corpus", dict)
+        return GoldSet(
+            folder=folder,
+            name=get(place, get(place, manifest, "imported" if imported else "task", dict), "name", str),
+            finished=finished,
+            **drawn,
+            corpus=get(place, corpus, "name", str) if corpus is not None else "",
+            unresolved=unresolved,
+            unresolved_ids=dict(_unresolved_ids(jsonl)) if unresolved else {},
+            decoys=_decoys(place, manifest) if manifest.get("decoys") is not None else {},
+            jsonl=jsonl,
+            digest=files[jsonl.name],
+            rows=rows,
+            slips=_slips(place, manifest) if manifest.get("checks") is not None else None,
+            erased=erased,
+        )
     except OSError as error:
         raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
 
 
-def _read(folder: Path, allow_erased: bool) -> GoldSet:
-    manifest, place = manifest_of(folder), folder / "manifest.json"
-    design, finished = _design(place, manifest), get(place, manifest, "finished", bool)
-    files, draws = get(place, manifest, "files", dict), get(place, manifest, "draws", list)
-    jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
-    if jsonl.name not in files:
-        raise GoldSetError(f"{place} names no {jsonl.name} among its files. {RESTORE}")
-    rows, gone = _checked(jsonl, files, allow_erased)
-    imported = manifest.get("imported") is not None
-    unresolved = _unresolved(place, manifest) if manifest.get("audit") is not None else {}
-    corpus = None if imported or manifest.get("corpus") is None else get(place, manifest, "corpus", dict)
-    return GoldSet(
-        folder=folder,
-        name=get(place, get(place, manifest, "imported" if imported else "task", dict), "name", str),
-        design=design.name,
-        finished=finished,
-        predictors={
-            get(place, draw, "language", str): get(place, draw, "predictor", str) for draw in draws if design.asks_each
-        },
-        frames={
-            get(place, draw, "language", str): get(place, draw, "parameters", dict)
-            | {"frame_digest": get(place, draw, "frame_digest", str)}
-            for draw in draws
-            if design.by_author
-        },
-        of=_of(place, draws) if design.of_uniform else "",
-        voted=_voted(place, get(place, manifest, "detectors", list)),
-        corpus=get(place, corpus, "name", str) if corpus is not None else "",
-        frame_size=get(place, draws[0], "frame_size", int) if design.of_stream and len(draws) == 1 else None,
-        unresolved=unresolved,
-        unresolved_ids=dict(_unresolved_ids(jsonl)) if unresolved else {},
-        decoys=_decoys(place, manifest) if manifest.get("decoys") is not None else {},
-        digest=files[jsonl.name],
-        rows=rows,
-        slips=_slips(place, manifest) if manifest.get("checks") is not None else None,
-        erased=_erased(jsonl, get(place, get(place, manifest, "counts", dict), "by_label", dict), rows, gone),
-    )
+def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], Counter[str]]:
+    """The rows, and label -> rows that are gone since the set was written: those that the manifest counts but the file
+    does not have. GoldSetError if more was done to its files."""
+    place, files = jsonl.parent / "manifest.json", manifest["files"]
+    changed, missing = differing(jsonl.parent, files)
+    is_as_written = not changed and not missing
+    gone = 0 if is_as_written else gone_from(jsonl, files, changed, missing, allow_erased)
+    rows = [_row(where, raw) for where, raw in objects_in(jsonl)]
+    if not is_as_written:
+        check_others(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
+    by_label = get(place, get(place, manifest, "counts", dict), "by_label", dict)
+    counted = Counter({label: get(place, by_label, label, int) for label in by_label})
+    present = Counter(row.label for row in rows)
+    if present - counted or (counted - present).total() != gone:
+        raise GoldSetError(f"The counts by label in {place} are not those of {jsonl.name}. {RESTORE}")
+    return rows, counted - present
 
 
-def _design(place: Path, manifest: dict[str, Any]) -> Design:
+def _drawn(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a GoldSet on how its posts were drawn, and whose agreement is a label."""
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
         raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(OF_POSTS)}.")
-    if not DESIGNS[name].sets.measures:
+    if not (design := DESIGNS[name]).sets.measures:
         raise GoldSetError(
             f"{place.parent} is not a set of posts, and predictions of posts are measured on sets of posts alone; "
             "measure on it by itself."
         )
-    return DESIGNS[name]
-
-
-def _checked(jsonl: Path, files: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], int]:
-    """The rows, and how many are gone since the set was written. GoldSetError if more was done to its files."""
-    changed, missing = differing(jsonl.parent, files)
-    is_as_written = not changed and not missing
-    gone = 0 if is_as_written else gone_from(jsonl, files, changed, missing, allow_erased)
-    rows = [_row(place, raw) for place, raw in _objects(jsonl)]
-    if not is_as_written:
-        check_others(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
-    return rows, gone
-
-
-def _of(place: Path, draws: list[Any]) -> str:
-    first = draws[0] if draws else {}
-    return get(place, get(place, first, "parameters", dict), "of", str)
-
-
-def _voted(place: Path, detectors: list[Any]) -> frozenset[str]:
+    draws, detectors = get(place, manifest, "draws", list), get(place, manifest, "detectors", list)
     if not all(isinstance(versions, dict) for versions in detectors):
         raise GoldSetError(f"{place}: 'detectors' is not a list of objects. {RESTORE}")
     voted = {detector for versions in detectors for detector in versions}
-    return frozenset(voted | {"majority"} if voted else ())
+    predictors: dict[str, str] = {}
+    frames: dict[str, dict[str, Any]] = {}
+    for draw in draws if "languages" in design.needs else ():
+        predictors[get(place, draw, "language", str)] = get(place, draw, "predictor", str)
+    for draw in draws if design.population == AUTHORS else ():
+        frame = {"frame_digest": get(place, draw, "frame_digest", str)}
+        frames[get(place, draw, "language", str)] = get(place, draw, "parameters", dict) | frame
+    first = draws[0] if draws else {}
+    return {
+        "design": name,
+        "population": design.population,
+        "predictors": predictors,
+        "frames": frames,
+        "of": get(place, get(place, first, "parameters", dict), "of", str) if "of" in design.needs else "",
+        "voted": frozenset(voted | {"majority"} if voted else ()),
+        "frame_size": get(place, first, "frame_size", int) if design.population == STREAM and len(draws) == 1 else None,
+    }
 
 
 def _unresolved(place: Path, manifest: dict[str, Any]) -> dict[str, int]:
@@ -198,21 +180,10 @@ def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, 
     return found
 
 
-def _erased(jsonl: Path, by_label: dict[str, Any], rows: list[GoldRow], gone: int) -> Counter[str]:
-    """Label -> rows that are gone: those that the manifest counts but the file does not have."""
-    counted = Counter({label: get(jsonl.parent / "manifest.json", by_label, label, int) for label in by_label})
-    present = Counter(row.label for row in rows)
-    if present - counted or (counted - present).total() != gone:
-        raise GoldSetError(
-            f"The counts by label in {jsonl.parent / 'manifest.json'} are not those of {jsonl.name}. {RESTORE}"
-        )
-    return counted - present
-
-
 # --- rows and lists
 
 
-def _objects(jsonl: Path) -> Iterator[tuple[str, Any]]:
+def objects_in(jsonl: Path) -> Iterator[tuple[str, Any]]:
     """What stands on each line, and where that is."""
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
@@ -266,7 +237,7 @@ def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
     path = jsonl.with_name(jsonl.name.replace("gold", "left_out", 1))
     if not path.exists():
         return
-    for place, raw in _objects(path):
+    for place, raw in objects_in(path):
         if raw.get("stratum") == "audited":
             yield get(place, raw, "id", str), get(place, raw, "agreed", str)
 

@@ -7,7 +7,7 @@ from django.utils.translation import gettext_noop
 
 from corpora.core.languages import LANGUAGES, UND, finer
 
-_NOT = "not-"
+NOT = "not-"  # before a language, the label of a post that is not in it, as in the published files of 2015
 IN_ONE, IN_ONE_OF = (
     gettext_noop("Is this post in %(language)s?"),
     gettext_noop("Is this post in %(languages)s or %(last)s?"),
@@ -15,12 +15,12 @@ IN_ONE, IN_ONE_OF = (
 
 
 def negative(language: str) -> str:
-    """The label of a post that is not in a language, as the published files of 2015 write it."""
-    return _NOT + language
+    """The label of a post that is not in a language."""
+    return NOT + language
 
 
 def is_negative(label: str) -> bool:
-    return label.startswith(_NOT)
+    return label.startswith(NOT)
 
 
 def answer_about(asked: str, label: str) -> str | None:
@@ -44,8 +44,8 @@ def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
 
 def label_name(label: str) -> str:
     """In the language of the pages: German, Not German, Undefined; an unknown code stays as it is."""
-    if is_negative(label):
-        return _("Not %(language)s") % {"language": label_name(label.removeprefix(_NOT))}
+    if label.startswith(NOT):
+        return _("Not %(language)s") % {"language": label_name(label.removeprefix(NOT))}
     if label == UND:
         return _("Undefined")
     return _(LANGUAGES[label].name) if label in LANGUAGES else label

@@ -30,13 +30,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from annotate.core.figure_rows import LOSSES
 from annotate.reports.curves import Spot, curve
 from annotate.reports.heat_map import Cell as Confusion
 from annotate.reports.heat_map import heat_map
-from annotate.reports.measure_names import DIFFERENCE, DIMENSIONS, MEASURES, anchor, method
+from annotate.reports.measure_names import ANCHORS, DIFFERENCE, DIMENSIONS, MEASURES, method
 from annotate.reports.numbers import (
     NOT_MEASURED,
     coefficient,
@@ -74,17 +74,24 @@ def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None 
     return {"slug": slug, "title": title, "of": of.split(), "measures": listed} | more
 
 
-def title(report: dict) -> str:
-    subject = report["predictor"]["spelled"]
+class Contents(NamedTuple):
+    """What a report says, however it is written down."""
+
+    title: str
+    headlines: list[tuple[str, str, str]]
+    sections: list[Section]
+    how_to_read: tuple[str, ...]
+
+
+def contents(report: dict) -> Contents:
+    system = report["predictor"]["spelled"]
     if comparison := report.get("comparison"):
-        subject = f"{subject} against {comparison['other']['spelled']}"
+        system = f"{system} against {comparison['other']['spelled']}"
     names = ", ".join(gold["name"] for gold in report["gold"])
-    return f"{subject}, measured on {names if len(names) <= TITLE else many(len(report['gold']), 'gold set')}"
-
-
-def how_to_read(report: dict) -> tuple[str, ...]:
+    sets = names if len(names) <= TITLE else many(len(report["gold"]), "gold set")
     used = dict.fromkeys(row["measure"] for row in report["rows"])
-    return (*report["reading"], *(MEASURES[name].about for name in used if MEASURES[name].about))
+    reading = (*report["reading"], *(MEASURES[name].about for name in used if MEASURES[name].about))
+    return Contents(f"{system}, measured on {sets}", headlines(report), sections(report), reading)
 
 
 def methods(report: dict) -> list[tuple[str, str]]:
@@ -94,11 +101,7 @@ def methods(report: dict) -> list[tuple[str, str]]:
         measures.setdefault(method(row["measure"], report.get("form", "")), {})[MEASURES[row["measure"]].name] = None
     if report.get("comparison"):
         measures[DIFFERENCE] = {}
-    return [(anchor(row), f"{row}: {', '.join(names)}" if names else row) for row, names in measures.items()]
-
-
-def _method(report: dict, measure: str) -> str:
-    return anchor(method(measure, report.get("form", "")))
+    return [(ANCHORS[row], f"{row}: {', '.join(names)}" if names else row) for row, names in measures.items()]
 
 
 def headlines(report: dict) -> list[tuple[str, str, str]]:
@@ -204,7 +207,7 @@ ZERO_AT_BEST = ("refused", "ece", "aurc")  # shares that a plot of the others wo
 def _measure_column(report: dict) -> Column:
     def cell(row: Mapping[str, Any]) -> Cell:
         name = MEASURES[row["measure"]].name
-        return Cell(name, name, method=_method(report, row["measure"]))
+        return Cell(name, name, method=ANCHORS[method(row["measure"], report.get("form", ""))])
 
     return Column("measure", "measure", says=cell)
 
@@ -232,32 +235,38 @@ def _sliced(
     notes = {row["note"] for row in rows}
     if len(notes) == 1 and any(notes) and all(row["value"] is None for row in rows):
         return Section(part["slug"], part["title"], (f"{_capital(*notes)}.",))
-    of = tuple(part["of"])
     slices: dict[tuple[str, ...], dict[str, dict]] = {}
     for row in rows:
-        slices.setdefault(tuple(row["of"].get(name, "all") for name in of), {})[row["measure"]] = row
+        slices.setdefault(tuple(row["of"].get(name, "all") for name in part["of"]), {})[row["measure"]] = row
     measures = list(dict.fromkeys(row["measure"] for row in rows))
     # A table that all rests on the same units says it once.
-    units = {row["units"] for row in rows}
+    units, names = {row["units"] for row in rows}, report.get("names", {})
     common = many(*units, report["unit"]) if part.get("apart") and len(units) == 1 else ""
-    names = report.get("names", {})
     columns: list[Column] = []
-    for place, name in enumerate(of):
-        named = names or name in NAMED
+    for place, name in enumerate(part["of"]):
         columns.append(Column(f"of{place}", DIMENSIONS.get(name, name)))
-        columns += [Column(f"name{place}", "name", NAME)] if named else []
+        columns += [Column(f"name{place}", "name", NAME)] if names or name in NAMED else []
     for measure in measures:
-        columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=_method(report, measure)))
+        anchor = ANCHORS[method(measure, report.get("form", ""))]
+        columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=anchor))
         for key, heading in (("units", f"{report['unit']}s"), ("count", "counts as")):
             if not common and _is_shown(key, measure, measures, slices.values()):
                 columns.append(numbered(f"{measure}_{key}", heading))
-        of_measure = [row for row in rows if row["measure"] == measure and cell is _cell]
-        tested = [key for key in TESTS if any(key in row for row in of_measure)]
+        figures = [found[measure] for found in slices.values() if measure in found and cell is _cell]
+        tested = [key for key in TESTS if any(key in row for row in figures)]
         columns += [Column(f"{measure}_{key}", TESTS[key], NUMBER, _tested(f"{measure}_{key}")) for key in tested]
-    shown = [_slice_cells(values, measures, found, names, cell) for values, found in slices.items()]
+    shown: list[dict[str, Any]] = []
+    for values, found in slices.items():
+        shown.append({"note": _notes(found)})
+        for place, value in enumerate(values):
+            shown[-1] |= {f"of{place}": value, f"name{place}": names.get(value, "") if names else beside(value)}
+        for measure in measures:
+            row = found.get(measure, {})
+            shown[-1] |= {measure: cell(row) if row else Cell("")}
+            shown[-1] |= {f"{measure}_{key}": row.get(key) for key in ("units", "count", *TESTS)}
     tables = dense(many(len(shown), "row"), [*columns, NOTES], shown)
-    words = (f"{common}.",) if common else ()
     plots = partial(_slice_plots, report, part, slices, part.get("plotted", measures[:1]))
+    words = (f"{common}.",) if common else ()
     return Section(part["slug"], part["title"], words, tables, part.get("loud", ""), plots=plots)
 
 
@@ -283,24 +292,6 @@ def _slice_plots(
     return pictures(ordered, title, series, counted=f"{report['unit']}s")
 
 
-def _slice_cells(
-    values: tuple[str, ...],
-    measures: Sequence[str],
-    found: Mapping[str, dict],
-    names: Mapping[str, str],
-    cell: Callable[[Mapping[str, Any]], Cell],
-) -> dict[str, Any]:
-    """The row of a slice by the keys of all columns that its table may have. found: measure -> its figure there."""
-    cells: dict[str, Any] = {"note": _notes(found)}
-    for place, value in enumerate(values):
-        cells |= {f"of{place}": value, f"name{place}": names.get(value, "") if names else beside(value)}
-    for measure in measures:
-        row = found.get(measure, {})
-        cells[measure] = cell(row) if row else Cell("")
-        cells |= {f"{measure}_{key}": row.get(key) for key in ("units", "count", *TESTS)}
-    return cells
-
-
 def _crossed(
     report: dict, part: Mapping[str, Any], rows: list[dict], cell: Callable[[Mapping[str, Any]], Cell]
 ) -> Section:
@@ -317,7 +308,7 @@ def _crossed(
         each |= {f"of{n}": value for n, value in enumerate(each["of"])}
     down = [Column(f"of{n}", DIMENSIONS.get(name, name)) for n, name in enumerate(names)]
     is_matrix = any(values[0] in heads for values in listed)
-    row_of_method = _method(report, rows[0]["measure"])
+    row_of_method = ANCHORS[method(rows[0]["measure"], report.get("form", ""))]
     across = [Column(head, head, NUMBER, _crossing(head, is_matrix, cell), row_of_method) for head in heads]
     step = ACROSS if is_matrix else WIDE - len(down)
     tables = (
@@ -455,7 +446,7 @@ def _comparison(report: dict) -> list[Section]:
         _measure_column(report),
         Column("of", "of", says=_of),
         *(Column(name, name, NUMBER, partial(_beside, figures)) for name, figures in beside.items()),
-        Column("value", "A less B", NUMBER, _difference, anchor(DIFFERENCE)),
+        Column("value", "A less B", NUMBER, _difference, ANCHORS[DIFFERENCE]),
         numbered("units", f"{report['unit']}s"),
         *(Column(key, TESTS[key], NUMBER, _tested(key)) for key in TESTS if tested),
         Column("better", "better", says=lambda row: _better_of(row, names)),
@@ -500,7 +491,7 @@ def _of(row: Mapping[str, Any]) -> str:
 
 RELIABILITY = (
     Column("confidence", "mean confidence", NUMBER, lambda row: percent(row["confidence"])),
-    Column("accuracy", "accuracy", NUMBER, lambda row: estimate({**row, "value": row["accuracy"]}), anchor("Scores")),
+    Column("accuracy", "accuracy", NUMBER, lambda row: estimate({**row, "value": row["accuracy"]}), ANCHORS["Scores"]),
     numbered("units", "units"),
     NOTES,
 )

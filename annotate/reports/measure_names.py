@@ -179,17 +179,14 @@ METHODS: Mapping[str, Collection[str]] = {
     ),
 }
 DIFFERENCE = "Difference of two systems"  # the row of all of them
+# Row of that table -> its anchor, as pages of the documentation have it.
+ANCHORS = {row: f"row-{row.lower().replace(' ', '-')}" for row in (*METHODS, DIFFERENCE)}
 
 
 def method(measure: str, form: str) -> str:
     """The row that explains a measure. form: of the report."""
     rows = [row for row, measures in METHODS.items() if measure in measures]
     return rows[0] if form == "posts" else rows[-1]
-
-
-def anchor(row: str) -> str:
-    """Of a row of that table, as pages of the documentation have it."""
-    return f"row-{row.lower().replace(' ', '-')}"
 
 
 DIMENSIONS: Mapping[str, str] = {

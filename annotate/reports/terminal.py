@@ -37,7 +37,7 @@ def underlined(words: str, line: str) -> str:
 
 def as_lines(table: Table) -> str:
     """The table, its notes below it. If it is too wide, names are left out and words are cut, but never numbers."""
-    cells = [[printable(cell.shown) for cell in row] for row in table.rows]
+    cells = [[printable(cell.shown) for cell in row] for row in (*table.body, *table.total)]
     notes: dict[str, list[str]] = {}  # each once, with the languages that it is about
     for n, column in enumerate(table.columns):
         for row in cells if column.kind == NOTE else ():
@@ -56,7 +56,8 @@ def as_lines(table: Table) -> str:
     # Shortened where it is widest, as long as it does not fit.
     while sum(room.values()) + len(GAP) * (len(room) - 1) > WIDTH and any(room[n] > LEAST for n in wordy):
         room[max(wordy, key=room.__getitem__)] -= 1
-    ends = {n: end_apart({row[n] for row in cells}, room[n], 0) for n in wordy if n in room}
+    long = [n for n in wordy if n in room and any(len(row[n]) > room[n] for row in cells)]
+    ends = {n: end_apart({row[n] for row in cells}, room[n], 0) for n in long}
     lines = []
     for row in ([column.heading for column in table.columns], *cells):
         padded = [_padded(row[n], width, table.columns[n].kind, ends.get(n, 0)) for n, width in room.items()]
@@ -70,7 +71,7 @@ def _wide(words: str) -> int:
 
 
 def _padded(words: str, width: int, kind: str, end: int) -> str:
-    if len(words) == _wide(words):
+    if width < len(words) == _wide(words):
         words = shortened(words, width, end)
     if _wide(words) > width:
         while _wide(words) >= width:

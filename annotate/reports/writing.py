@@ -22,16 +22,17 @@ FOLDED = 12  # a table of more rows is folded in the HTML
 
 def as_text(report: dict) -> str:
     """At most 100 columns wide; the warnings first."""
-    written = [underlined(printable(evaluation_report.title(report)), "=")]
+    title, headlines, sections, how_to_read = evaluation_report.contents(report)
+    written = [underlined(printable(title), "=")]
     if warnings := report["warnings"]:
         lines = [wrapped(printable(words), "!! ", "!!   ") for words in warnings]
         written.append("\n".join([f"!! {many(len(warnings), 'warning').upper()}", *lines]))
-    if headlines := evaluation_report.headlines(report):
+    if headlines:
         # Room for the longest name, and for an estimate.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
         lines = [(f"{name:<{room}}{number:<22}", printable(words)) for name, number, words in headlines]
         written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in lines))
-    for section in evaluation_report.sections(report):
+    for section in sections:
         words = [underlined(printable(section.title), "-")]
         if section.loud:
             words.append(wrapped(section.loud, "! ", "  "))
@@ -39,28 +40,29 @@ def as_text(report: dict) -> str:
         written.append("\n".join(words))
         if not section.paged:
             written += map(as_lines, section.tables)
-    written.append("\n".join(wrapped(words) for words in evaluation_report.how_to_read(report)))
+    written.append("\n".join(wrapped(words) for words in how_to_read))
     return "\n\n".join(written) + "\n"
 
 
 def as_markdown(report: dict) -> str:
     """GitHub's Markdown; what comes from a file is shown as text, never as markup."""
-    sections = [
+    title, headlines, sections, how_to_read = evaluation_report.contents(report)
+    shown = [
         {
             "title": marked_down(section.title),
             "words": [marked_down(words) for words in section.words if words],
             "loud": marked_down(section.loud),
             "tables": [parts(table) for table in section.tables],
         }
-        for section in evaluation_report.sections(report)
+        for section in sections
     ]
     context = {
-        "title": marked_down(evaluation_report.title(report)),
+        "title": marked_down(title),
         "warned": many(len(report["warnings"]), "warning"),
         "warnings": [marked_down(words) for words in report["warnings"]],
-        "headlines": [[marked_down(words) for words in line] for line in evaluation_report.headlines(report)],
-        "how_to_read": evaluation_report.how_to_read(report),
-        "sections": sections,
+        "headlines": [[marked_down(words) for words in line] for line in headlines],
+        "how_to_read": how_to_read,
+        "sections": shown,
         "where_methods": marked_down(WHERE_METHODS),
         "methods": evaluation_report.methods(report),
     }
@@ -69,9 +71,10 @@ def as_markdown(report: dict) -> str:
 
 def as_latex(report: dict) -> str:
     """The tables of figures, for a paper; those of many rows are left out."""
-    shown = [each for each in evaluation_report.sections(report) if not each.paged and each.slug not in NOT_IN_PAPERS]
+    title, _, sections, _ = evaluation_report.contents(report)
+    shown = [each for each in sections if not each.paged and each.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
-        markdown.as_latex(each, f"{evaluation_report.title(report)}: {section.title}, with 95% intervals")
+        markdown.as_latex(each, f"{title}: {section.title}, with 95% intervals")
         for section in shown
         for each in section.tables
         if len(each.rows) <= PAPER_ROWS
@@ -87,19 +90,20 @@ def as_html(report: dict) -> str:
 
 def as_context(report: dict) -> dict:
     """What the templates of a report show; plots are drawn where a template asks for them."""
-    sections = [
+    title, headlines, sections, how_to_read = evaluation_report.contents(report)
+    shown = [
         {
             "section": section,
             "plots": section.plots,
             "tables": [{"table": table, "folded": len(table.rows) > FOLDED} for table in section.tables],
         }
-        for section in evaluation_report.sections(report)
+        for section in sections
     ]
     return {
-        "title": evaluation_report.title(report),
+        "title": title,
         "warned": many(len(report["warnings"]), "warning"),
         "warnings": report["warnings"],
-        "headlines": evaluation_report.headlines(report),
-        "how_to_read": evaluation_report.how_to_read(report),
-        "sections": sections,
+        "headlines": headlines,
+        "how_to_read": how_to_read,
+        "sections": shown,
     }

@@ -424,7 +424,7 @@ def confusable_with(code: str) -> frozenset[str]:
 def finer(code: str) -> tuple[str, ...]:
     """The labels that a code stands for: those listed here, and those that were added under it in this process."""
     listed = LANGUAGES[code].labels if code in LANGUAGES else ()
-    return (*listed, *(added.code for added in LANGUAGES.values() if added.under == code))
+    return (*listed, *(added.code for added in LANGUAGES.known.values() if added.under == code))
 
 
 def in_its_case(given: str, known: Container[str]) -> str:

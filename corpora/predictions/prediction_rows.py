@@ -270,7 +270,8 @@ def read_lines(
             unknown.add(line, prediction)
         elif prediction:
             yield line, prediction
-    unknown.check(path)
+    if unknown.rows:
+        unknown.check(path)
 
 
 @dataclass
@@ -290,7 +291,7 @@ class _UnknownLabels:
             self.first.setdefault(error.label, (line, str(error)))
 
     def check(self, path: Path) -> None:
-        """CorpusError if there are any."""
+        """CorpusError for the labels, or for swapped columns."""
         lines = list(self.first.values())[:NAMED]
         if self.swapped * 2 > self.rows:
             raise CorpusError(

@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import partial
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -23,13 +24,13 @@ from corpora.sources.compression import Bound, Progress, check_file, damage_expl
 from corpora.sources.headers import Columns, lacks, places_in
 from corpora.sources.text import (
     ABSENT,
+    ESCAPED,
     MAX_LINE,
     NOT_UTF8,
     Cells,
     Fault,
     Line,
     at,
-    decoded,
     fields_said,
     lines_of,
     names_in,
@@ -109,39 +110,27 @@ def _no_header(path: Path) -> CorpusError:
 def _cells(lines: Iterator[Line], format: str, limit: int = MAX_LINE) -> Iterator[Cells]:
     """The cells of each row of a table. TSV has no quoting, as in the field's own files: a quote is a quote."""
     if format == "csv":
-        return records(lines, limit)
-    return ((number, line if isinstance(line, Fault) else _split(line)) for number, line in lines)
+        yield from records(lines, limit)
+        return
+    for number, line in lines:
+        text = "" if isinstance(line, Fault) else line.decode(*ESCAPED).rstrip("\r\n")
+        yield number, line if isinstance(line, Fault) else text.split("\t") if text else []
 
 
-def _csv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
-    return _table(path, _cells(lines, "csv", limit), columns)
-
-
-def _tsv(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> Iterator[Row]:
-    cells = _cells(lines, "tsv")
+def _table(path: Path, lines: Iterator[Line], limit: int, columns: Columns, *, format: str) -> Iterator[Row]:
+    cells = _cells(lines, format, limit)
     names = list(columns.named.values())
+    number, header = next(cells, (1, []))
     # Where a column is named, there is a header that has it.
-    if columns.bare and names == list(columns.named):
-        number, first = next(cells, (1, []))
-        cells = chain([(number, first)], cells)
+    if format == "tsv" and columns.bare and names == list(columns.named) and isinstance(header, list):
         # A header that is nearly right is no row.
-        is_row = isinstance(first, list) and not {cell.strip().casefold() for cell in first} & set(names)
-        if is_row and len(columns.needed) <= len(first) <= len(names):
-            cells = chain([(0, names[: len(first)])], cells)
-    return _table(path, cells, columns)
-
-
-def _split(line: bytes) -> list[str]:
-    text = decoded(line).rstrip("\r\n")
-    return text.split("\t") if text else []
-
-
-def _table(path: Path, rows: Iterator[Cells], columns: Columns) -> Iterator[Row]:
-    _, header = next(rows, (1, []))
+        is_row = not {cell.strip().casefold() for cell in header} & set(names)
+        if is_row and len(columns.needed) <= len(header) <= len(names):
+            cells, header = chain([(number, header)], cells), names[: len(header)]
     if isinstance(header, Fault):
         raise _no_header(path)
     places = places_in(path, header, columns)
-    for line, row in rows:
+    for line, row in cells:
         if isinstance(row, Fault):
             yield line, row
         elif not row:
@@ -159,8 +148,8 @@ def _table(path: Path, rows: Iterator[Cells], columns: Columns) -> Iterator[Row]
 
 _TEXT_FORMATS: dict[str, Callable[[Path, Iterator[Line], int, Columns], Iterator[Row]]] = {
     "jsonl": _jsonl,
-    "csv": _csv,
-    "tsv": _tsv,
+    "csv": partial(_table, format="csv"),
+    "tsv": partial(_table, format="tsv"),
 }
 
 

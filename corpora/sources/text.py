@@ -270,9 +270,9 @@ def names_in(value: dict[str, Any]) -> Iterator[str]:
 ABSENT = object()
 
 
-def decoded(line: bytes) -> str:
-    """Undecodable bytes become lone surrogates and are found again in _table, so that one bad row stays one."""
-    return line.decode("utf-8", "surrogateescape")
+# How a line of a table is decoded: bytes that are not UTF-8 become lone surrogates and are found again in
+# readers._table, so that one bad row stays one.
+ESCAPED = ("utf-8", "surrogateescape")
 
 
 # --- The records of a CSV file, of which a quote that is not closed spoils one and no more.
@@ -312,7 +312,7 @@ class _Feed:
             raise StopIteration
         self.ended = False
         self.size += len(line)
-        return decoded(line)
+        return line.decode(*ESCAPED)
 
     def begin(self) -> None:
         """Forget the lines taken so far."""

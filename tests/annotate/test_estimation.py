@@ -266,7 +266,7 @@ def test_no_post_of_the_domain_is_unknown():
 
 def test_what_cannot_be_is_refused():
     with pytest.raises(ValueError, match="cannot be"):
-        Stratum(10, 11, 5, 5)
+        stratified([Stratum(10, 11, 5, 5)])
 
 
 def test_the_article_s_example_gives_the_interval_that_it_calls_hardly_useful():

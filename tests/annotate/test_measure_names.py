@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotate.evaluation.posts import SECTIONS
 from annotate.models import Job
 from annotate.reports import evaluation_report
-from annotate.reports.measure_names import DIFFERENCE, MEASURES, METHODS, anchor, method
+from annotate.reports.measure_names import ANCHORS, DIFFERENCE, MEASURES, METHODS, method
 
 PAGE = "/docs/explanation/measuring/"
 
@@ -23,9 +23,9 @@ def table(client):
 
 
 def test_the_table_has_a_row_for_each_measure_and_no_measure_is_left_out(table):
-    missing = [name for name in MEASURES for form in ("posts", "choice") if anchor(method(name, form)) not in table]
+    missing = [name for name in MEASURES for form in ("posts", "choice") if ANCHORS[method(name, form)] not in table]
     assert missing == []
-    assert anchor(DIFFERENCE) in table
+    assert ANCHORS[DIFFERENCE] in table
 
 
 def test_the_rows_name_measures_that_reports_know():

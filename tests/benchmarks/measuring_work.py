@@ -15,7 +15,7 @@ django.setup()
 
 from annotate.core.allocation import further  # noqa: E402
 from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
-from annotate.core.estimation import Estimate, is_known_enough  # noqa: E402
+from annotate.core.estimation import ENOUGH, LEAST_KNOWN, Estimate  # noqa: E402
 from annotate.core.false_yes import false_among  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.cells import Cell  # noqa: E402
@@ -35,11 +35,11 @@ def measure(world: World, draws: int, seed: int) -> Iterator[Row]:
         both, audits, seconds = draw(population, world, chance)
         for name, uniform in zip(named, (both, of_second(both)), strict=True):
             for (figure, label), measured in estimates(uniform).items():
-                if measured.value is not None and measured.posts >= (world.counted if label else 1):
+                if measured.estimate.value is not None and measured.posts >= (world.counted if label else 1):
                     yield _row(f"{figure}, {name}", measured.estimate, true[name][figure, label])
         slips = slips_of(*seconds) if world.adjudicators else None
         overall = overall_error(audits.values(), slips)
-        if overall.value is not None:
+        if overall.estimate.value is not None:
             yield _row("error of agreement", overall, wrong.sum() / is_agreed.sum())
         for label, audit in audits.items():
             if audit.resolved >= world.counted // 2:
@@ -73,7 +73,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
         decoys = round((1_000 + others) / 20)
         false = false_among(decoys, int(chance.binomial(decoys, of.false_yes)), 1_000, others)
         measured = metrics.recall("x", Uniform(cells), sets, {"x": reach}, false)
-        if measured.value is not None:
+        if measured.estimate.value is not None:
             yield _row("recall of both sets", measured.estimate, true)
         yield _row("recall within reach", metrics.recall_in(sets["x"], "x", false).estimate, of.inside)
 
@@ -81,7 +81,7 @@ def together(of: Frames, draws: int, seed: int) -> Iterator[Row]:
 def _row(figure: str, estimate: Estimate, true: float) -> Row:
     assert estimate.value is not None
     covers = bool(estimate.low - 1e-9 <= true <= estimate.high + 1e-9)
-    has_interval = is_known_enough(estimate.count)
+    has_interval = estimate.count >= LEAST_KNOWN * ENOUGH
     return Row(figure, has_interval, covers, estimate.high - estimate.low, estimate.value - float(true))
 
 

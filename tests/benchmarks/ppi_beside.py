@@ -82,12 +82,12 @@ def compare(name: str, draws: int, seed: str) -> list[Row]:
         for predictor, uniform in (("voted", both), ("other", of_second(both))):
             posts = posts_of(uniform)
             for (measure, label), measured in estimates(uniform).items():
-                if measure == "recall" or measured.value is None or measured.posts < WORLDS[name].counted:
+                if measure == "recall" or measured.estimate.value is None or measured.posts < WORLDS[name].counted:
                     continue
                 own, figure, value = measured.estimate, f"{measure}, {predictor}", true[predictor][measure, label]
                 given = own.has_interval
                 if given:
-                    rows.append(_row(figure, OURS, given, measured.value, own.low, own.high, value))
+                    rows.append(_row(figure, OURS, given, measured.estimate.value, own.low, own.high, value))
                 for method, found in theirs(posts, label):
                     rows.append(_row(figure, method, given, *found, value))
     return rows
@@ -100,7 +100,7 @@ def _row(figure: str, method: str, both: bool, value: float, low: float, high: f
 
 def posts_of(uniform: Uniform) -> Posts:
     columns = [
-        (int(cell.stratum or -1), int(cell.truth), int(cell.said), cell.read, uniform.weight(cell))
+        (int(cell.stratum or -1), int(cell.truth), int(cell.said), cell.read, uniform.weights[cell])
         for cell in uniform.posts.values()
     ]
     return Posts(*(np.array(column) for column in zip(*columns, strict=True)))

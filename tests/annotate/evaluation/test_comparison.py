@@ -89,7 +89,7 @@ def test_a_detector_that_voted_is_not_worse_for_the_disputed_posts_that_people_r
 def test_the_difference_is_that_of_the_two_accuracies_in_a_draw(population):
     both = draw(*population).both
     other = Uniform({key: cell._replace(said=cell.other) for key, cell in both.posts.items()})
-    apart = accuracy(both, with_und=True).value - accuracy(other, with_und=True).value
+    apart = accuracy(both, with_und=True).estimate.value - accuracy(other, with_und=True).estimate.value
     assert differences(both)["accuracy", "with und"]["value"] == pytest.approx(apart, abs=3e-3)
 
 

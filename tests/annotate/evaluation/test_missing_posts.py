@@ -140,7 +140,7 @@ def test_a_range_of_rates_holds_the_truth_where_unresolved_audits_are_wrong_more
         """The figures of all draws, how many cover the truth, and how far their mean is from it."""
         found = [accuracy(replace(each, rates=rates), with_und=True) for each in sets]
         covers = [each.estimate.low <= true <= each.estimate.high for each in found]
-        return found, np.mean(covers), np.mean([each.value for each in found]) - true
+        return found, np.mean(covers), np.mean([each.estimate.value for each in found]) - true
 
     at_random, covers, apart = measured(1.0, 1.0)
     assert covers < 0.5
@@ -151,7 +151,7 @@ def test_a_range_of_rates_holds_the_truth_where_unresolved_audits_are_wrong_more
     ranged, covers, _ = measured(1.0, 15.0)
     assert covers >= 0.95
     for one, known, both in zip(at_random, exact, ranged, strict=True):
-        assert both.value == one.value
+        assert both.estimate.value == one.estimate.value
         assert both.estimate.low <= min(one.estimate.low, known.estimate.low)
         assert both.estimate.high >= max(one.estimate.high, known.estimate.high) - 1e-9
         assert both.bounds[0] <= both.estimate.low
@@ -183,7 +183,7 @@ def test_an_interval_by_rates_lies_within_the_bounds_whatever_missing_posts_are(
         for known, ranged in zip(figures(plain), figures(replace(plain, rates=rates)), strict=True):
             assert ranged.bounds == known.bounds
             low, high = known.bounds
-            assert low <= ranged.estimate.low <= ranged.value <= ranged.estimate.high <= high
+            assert low <= ranged.estimate.low <= ranged.estimate.value <= ranged.estimate.high <= high
     both = replace(stream(LOST), rates=rates)
     found, _, extremes = _accuracy(both, with_und=True)
     low, high = bounds_of(extremes)

@@ -72,11 +72,11 @@ def set_of(posts, found):
 def test_recall_is_that_of_both_sets_within_the_reach_and_of_the_uniform_one_elsewhere():
     uniform, reached = stream_of((60, 57), (40, 32))
     found = metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached})
-    assert found.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
+    assert found.estimate.value == pytest.approx(0.6 * 1007 / 1060 + 0.4 * 32 / 40)
     assert found.posts == 1100
     assert found.estimate.low < 0.85 < 0.9 < found.estimate.high < 0.94
     both = metrics.two_frames("de", uniform, set_of(1000, 950), reached)
-    assert (both.part.value, both.inside.value, both.outside.value) == (0.6, 0.95, 0.8)
+    assert tuple(each.estimate.value for each in (both.part, both.inside, both.outside)) == (0.6, 0.95, 0.8)
 
 
 def test_what_nobody_knows_of_posts_out_of_reach_is_anything():
@@ -89,7 +89,7 @@ def test_what_nobody_knows_of_posts_out_of_reach_is_anything():
 
 def test_sets_that_differ_within_the_reach_give_no_estimate():
     uniform, reached = stream_of((60, 30), (40, 32))
-    assert metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached}).value is None
+    assert metrics.recall("de", uniform, {"de": set_of(1000, 950)}, {"de": reached}).estimate.value is None
 
 
 def test_the_check_says_which_difference_it_would_see():
@@ -124,7 +124,7 @@ def test_false_yes_moves_the_ends_of_recall_and_of_precision():
     rate = jeffreys(5, 100)[1]
     assert share == pytest.approx(rate / (1 - rate) / 2)
     plain, found = (metrics.recall_in(set_of(1000, 900), "de", false) for false in (0.0, share))
-    assert found.value == plain.value
+    assert found.estimate.value == plain.estimate.value
     assert found.estimate.low < (0.9 - share) / (1 - share) + 0.001
     assert found.estimate.high > 0.9 / (1 - share) - 0.001 > plain.estimate.high
     shown = {"de": {str(number): "de" if number < 90 else "not-de" for number in range(100)}}

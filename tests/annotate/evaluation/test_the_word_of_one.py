@@ -8,7 +8,8 @@ import pytest
 
 from annotate.core.audits import slips_of
 from annotate.core.estimation import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
-from annotate.evaluation.cells import Cell, unchecked
+from annotate.evaluation.cells import Cell
+from annotate.evaluation.matching import unchecked
 from annotate.evaluation.metrics import accuracy, precision, recall
 from annotate.evaluation.uniform import Uniform, share
 from annotate.kinds import Answer
@@ -58,14 +59,14 @@ def test_a_predictor_is_not_blamed_for_what_readers_got_wrong():
     found = accuracy(uniform, with_und=True).estimate
     assert found.value == pytest.approx(1, abs=0.001)
     assert found.low < 0.99
-    assert precision("de", uniform, {}, with_und=True).value == pytest.approx(1, abs=0.001)
+    assert precision("de", uniform, {}, with_und=True).estimate.value == pytest.approx(1, abs=0.001)
 
 
 def test_a_predictor_that_repeats_what_readers_got_wrong_is_lowered():
     table = [(800, "nl", "nl", ""), (180, "nl", "nl", "nl"), (20, "de", "nl", "nl")]
     found = accuracy(Uniform(read_by_one(*table)), with_und=True).estimate
     assert found.value == pytest.approx(0.9, abs=0.001)
-    assert recall("nl", Uniform(read_by_one(*table)), {}).value == 1  # what is no Dutch is not missed
+    assert recall("nl", Uniform(read_by_one(*table)), {}).estimate.value == 1  # what is no Dutch is not missed
 
 
 def test_few_checks_that_find_nothing_leave_room_for_slips():
@@ -73,7 +74,7 @@ def test_few_checks_that_find_nothing_leave_room_for_slips():
         accuracy(Uniform(read_by_one((1000 - n, "de", "de", ""), (n, "de", "de", "de"))), with_und=True)
         for n in (400, 20)
     )
-    assert unsure.value == surer.value == 1
+    assert unsure.estimate.value == surer.estimate.value == 1
     assert unsure.estimate.low < 0.92 < 0.98 < surer.estimate.low
 
 
@@ -81,7 +82,7 @@ def test_what_adjudicators_found_by_mistake_is_no_error_of_readers():
     plain, less = (Uniform(checked(wrong=2)).errors(slips)["read"].gained for slips in (None, EXACTLY))
     assert less.value == pytest.approx(plain.value - 0.01 * 2 / 200, rel=1e-3)  # only there could a mistake raise it
     unsure = accuracy(Uniform(checked(wrong=0), slips=slips_of(20, 1)), with_und=True)
-    assert unsure.value == 1
+    assert unsure.estimate.value == 1
 
 
 def test_adjudicators_labels_are_wrong_as_often_as_they_slip():
@@ -167,9 +168,11 @@ def test_posts_that_are_counted_elsewhere_are_not_corrected_here():
 
 
 def test_labels_of_one_reader_that_nobody_checked_are_counted():
-    assert unchecked(Uniform(read_by_one((10, "de", "de", ""))).cells) == {"read": 10}
-    assert unchecked(Uniform(checked(wrong=1)).cells) == {}
-    assert unchecked({Cell("", "", True, "de", "de"): 5}) == {}
+    [sentence] = unchecked("gold", Uniform(read_by_one((10, "de", "de", ""))))
+    assert sentence.startswith("10 labels of the gold set gold are the word of one reader")
+    assert "(open_task --check-share)" in sentence
+    assert not any("one reader" in words for words in unchecked("gold", Uniform(checked(wrong=1))))
+    assert unchecked("gold", Uniform({"a": Cell("", "", True, "de", "de")})) == []
 
 
 @pytest.mark.parametrize(
