@@ -13,7 +13,7 @@ import django
 from django.core.management import ManagementUtility, get_commands
 from django.core.management.base import CommandError
 
-from annotate import endings
+from annotate import exit_status
 from annotate.actions.registry import COMMANDS, MODULES
 from corpora.system import VERSION, private
 
@@ -29,9 +29,9 @@ def main() -> None:
     gc.set_threshold(COLLECTED_EVERY)
     # Django's commands deal with Ctrl-C themselves: a shell goes on, a server ends.
     with private():
-        status = endings.run(partial(run, words), listens=words[:1] != ["django"])
+        status = exit_status.run(partial(run, words), listens=words[:1] != ["django"])
     # All is done and said; whoever wants to stop it now comes too late.
-    for number in endings.STOPS:
+    for number in exit_status.STOPS:
         signal.signal(number, signal.SIG_IGN)
     sys.exit(status)
 
@@ -52,7 +52,7 @@ def run(words: list[str]) -> None:
 
             command_named(name).run_from_argv(["assay", name, *rest])
         case [name, *_]:
-            raise CommandError(unknown(name), returncode=endings.CALLED_WRONGLY)
+            raise CommandError(unknown(name), returncode=exit_status.CALLED_WRONGLY)
 
 
 def overview() -> str:

@@ -10,7 +10,7 @@ ROOT = Path(__file__).resolve().parents[1]
 # From the ground up; what stands on one line stands side by side, and does not know of one another.
 FLOORS = (
     ("corpora", "annotate.core", "annotate.job_watcher"),
-    ("annotate.kinds", "annotate.endings"),
+    ("annotate.kinds", "annotate.exit_status"),
     ("annotate.models", "annotate.reports"),
     ("annotate.quality", "annotate.manual"),
     ("annotate.work", "annotate.goldsets"),

@@ -22,7 +22,7 @@ from annotate.actions.action import Action, ActionError, Encoder, Progress
 from annotate.actions.database import prepare_new
 from annotate.actions.registry import MODULES, action_named
 from annotate.core.option import Option, codes, days, flag, fraction, labels, points, share, whole_number, words
-from annotate.endings import CALLED_WRONGLY
+from annotate.exit_status import CALLED_WRONGLY
 from corpora.storage.layout import corpora_on_disk
 from corpora.system import VERSION
 
@@ -72,7 +72,7 @@ def in_our_words(message: str) -> str:
 
 class Command(BaseCommand):
     """The base of all our commands. Django's own options work, but their help is about ours; what is wrong is raised,
-    and annotate/endings.py says how the program ends.
+    and annotate/exit_status.py says how the program ends.
     """
 
     suppressed_base_arguments = {

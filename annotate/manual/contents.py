@@ -4,6 +4,7 @@ A heading of the second level there is a section, and each page that is linked t
 that several sections link to belongs to the last of them, in which things are looked up.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
@@ -11,9 +12,39 @@ from itertools import groupby, pairwise, takewhile
 from operator import itemgetter
 from pathlib import Path
 
+from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from annotate.manual.markdown import parsed, words_of
+# --- Markdown as tokens, their words, and anchors of headings as code hosts make them
+
+# Comments mark what is generated; any other HTML would be shown as text.
+COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE)
+# Where a line ends, and where it is broken on purpose.
+BREAKS = {"softbreak": " ", "hardbreak": " · "}
+MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
+
+
+def parsed(text: str) -> list[Token]:
+    return MARKDOWN.parse(COMMENT.sub("", text))
+
+
+def words_of(token: Token) -> str:
+    """The words of a line of text, without its marks."""
+    if token.children is None:
+        return token.content
+    return "".join(BREAKS.get(child.type, child.content) for child in token.children)
+
+
+def anchor_of(heading: str, taken: set[str]) -> str:
+    """As GitHub makes it, so that a link to it works there too; a second heading of the same words is numbered."""
+    plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+    number, anchor = 0, plain
+    while anchor in taken:
+        number += 1
+        anchor = f"{plain}-{number}"
+    taken.add(anchor)
+    return anchor
+
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
 INDEX = "index"

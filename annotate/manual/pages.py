@@ -28,8 +28,7 @@ from annotate.core.stages import (
     STAGES,
     arrows,
 )
-from annotate.manual.contents import INDEX, files, source
-from annotate.manual.markdown import MARKDOWN, anchor_of, parsed, words_of
+from annotate.manual.contents import INDEX, MARKDOWN, anchor_of, files, parsed, source, words_of
 from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, element, escaped, picture, text, tooltip
 
 # --- The machine of a unit as a picture, and as a list for a phone. Where each stage stands and how each arrow runs in

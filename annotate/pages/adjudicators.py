@@ -68,24 +68,12 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         check_willing(annotator, unit.task, to_read_more=True)
     said = (*(each.label for each in judgments), own.label if own else "", (decided or unit).label)
     *labels, own_label, label = seen(annotator, ((unit, each) for each in said))
-    changes = [] if blind else list(answer_changes.of_unit(unit))
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
-    known = {
-        "judgments": [(judgment, _(DONE[judgment.kind]), kind.pages.short(judgment.seen)) for judgment in judgments],
-        "changes": [
-            (change, kind.name(said, unit.item.language))
-            for change, said in zip(changes, seen(annotator, ((unit, each.label) for each in changes)), strict=True)
-        ],
-        "transitions": moves,
-        "history": [
-            (move, _(stages.happened(move.from_stage, move.event, move.to_stage)), _came_to(move)) for move in moves
-        ],
-    }
     return {
         "blind": blind,
         "decides": True,
-        **({} if blind else known),
+        **({} if blind else _history(unit, annotator, judgments, moves)),
         **record(unit.item, kind, may_hurt=unit.disturbing),
         **sets(sides_of(annotator, unit), unit.item, kind),
         **kind.pages.advise(unit, blind),
@@ -97,6 +85,22 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         "label": label,
         "came_to": kind.pages.short(label),
         "open": unit.stage == stages.ADJUDICATION and not decided,
+    }
+
+
+def _history(
+    unit: Unit, annotator: Annotator, judgments: list[Judgment], moves: Iterable[Transition]
+) -> dict[str, Any]:
+    kind, changes = unit.task.kind, list(answer_changes.of_unit(unit))
+    labels = seen(annotator, ((unit, change.label) for change in changes))
+    happened = (_(stages.happened(move.from_stage, move.event, move.to_stage)) for move in moves)
+    return {
+        "judgments": [(judgment, _(DONE[judgment.kind]), kind.pages.short(judgment.seen)) for judgment in judgments],
+        "changes": [
+            (change, kind.name(label, unit.item.language)) for change, label in zip(changes, labels, strict=True)
+        ],
+        "transitions": moves,
+        "history": [(move, words, _came_to(move)) for move, words in zip(moves, happened, strict=True)],
     }
 
 

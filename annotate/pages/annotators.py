@@ -140,11 +140,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     task = permit.task
     shown = leases[0].unit if leases else None
     own = personal_progress.own_progress(permit)
-    last = closed.judgment if closed and closed.is_new else judgments.last_judgment(permit.annotator, task)
-    if last and not judgments.may_be_taken_back(last, task):
-        last = None
-    if last:
-        last.unit.task = task
+    last = _undoable(permit, closed)
     [last_said] = item_view.said([last], permit.annotator, task.kind)
     context = {
         "task": task,
@@ -174,6 +170,15 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
         context["notes"] = notes.to_read([permit])
     template = "annotate/_work.html" if request.htmx else "annotate/queue.html"
     return render(request, template, context, status=status)
+
+
+def _undoable(permit, closed):
+    """The person's last judgment, if it may be taken back."""
+    last = closed.judgment if closed and closed.is_new else judgments.last_judgment(permit.annotator, permit.task)
+    if not (last and judgments.may_be_taken_back(last, permit.task)):
+        return None
+    last.unit.task = permit.task
+    return last
 
 
 def _one(lease) -> list:

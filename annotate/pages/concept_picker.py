@@ -325,19 +325,17 @@ def _panel(
     chosen = in_order(version, state.ways)
     pairs = [] if asked.beside_broader == ALLOW else nested(chosen)
     names = names_in(version, item.language)
-    shown: dict[str, Any] = {"rows": [], "places": [], "crumbs": [], "around": []}
-    if view == SEARCH:
-        shown |= _searched(listing, state.typed, reads)
-    elif view == SUGGESTIONS:
-        shown |= {"rows": listing.rows(in_order(version, suggestions), SUGGESTED)}
-    elif view == VOTES:
-        shown |= {"rows": listing.rows(in_order(version, votes), "", votes=votes)}
-    else:
-        shown |= listing.browsed(state.at)
+    shown = {
+        SEARCH: lambda: _searched(listing, state.typed, reads),
+        SUGGESTIONS: lambda: {"rows": listing.rows(in_order(version, suggestions), SUGGESTED)},
+        VOTES: lambda: {"rows": listing.rows(in_order(version, votes), "", votes=votes)},
+        BROWSE: lambda: listing.browsed(state.at),
+    }
     return {
         "compose": address,
         "panel": {
-            **shown,
+            **{"rows": [], "places": [], "crumbs": [], "around": []},
+            **shown[view](),
             "view": view,
             "tabs": there,
             "at": state.at,

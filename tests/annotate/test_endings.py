@@ -11,7 +11,7 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import CommandError
 from django.db import DatabaseError, DataError, IntegrityError, InterfaceError, OperationalError, ProgrammingError
 
-from annotate import endings
+from annotate import exit_status
 from annotate.actions.commands import in_our_words
 from tests import running
 
@@ -30,8 +30,8 @@ def raising(error):
     [
         (CommandError("There is no task."), 1, "There is no task."),
         (CommandError("Too many.", returncode=3), 3, "Too many."),
-        (FULL, 1, f"/data/gold cannot be written: the disk is full; {endings.KEPT}"),
-        (OSError(errno.EDQUOT, "x"), 1, f"A file cannot be written: the quota is used up; {endings.KEPT}"),
+        (FULL, 1, f"/data/gold cannot be written: the disk is full; {exit_status.KEPT}"),
+        (OSError(errno.EDQUOT, "x"), 1, f"A file cannot be written: the quota is used up; {exit_status.KEPT}"),
         (PermissionError(errno.EACCES, "Permission denied", "/x"), 1, "/x cannot be used: Permission denied."),
         (ImproperlyConfigured("ASSAY_DEBUG is\n'x'."), 1, "Wrong settings: ASSAY_DEBUG is 'x'."),
         (OperationalError("database or disk is full"), 1, "Free space on its disk"),
@@ -52,7 +52,7 @@ def raising(error):
     ids=repr,
 )
 def test_each_end_has_its_sentence_and_its_status(error, status, said, capfd):
-    assert endings.run(raising(error)) == status
+    assert exit_status.run(raising(error)) == status
     err = capfd.readouterr().err
     assert said in err
     assert "Traceback" not in err
@@ -60,13 +60,13 @@ def test_each_end_has_its_sentence_and_its_status(error, status, said, capfd):
 
 
 def test_what_ends_well_is_0_and_silent(capfd):
-    assert endings.run(lambda: None) == 0
+    assert exit_status.run(lambda: None) == 0
     assert capfd.readouterr() == ("", "")
 
 
 def test_who_asks_for_it_sees_where_a_fault_came_from(capfd, monkeypatch):
     monkeypatch.setattr(sys, "argv", ["assay", "audit", "--traceback"])
-    assert endings.run(raising(KeyError("x"))) == 70
+    assert exit_status.run(raising(KeyError("x"))) == 70
     assert "Traceback (most recent call last)" in capfd.readouterr().err
 
 
@@ -75,13 +75,13 @@ def test_a_signal_is_told_even_where_a_library_makes_another_error_of_it(number,
     def interrupted():
         try:
             os.kill(os.getpid(), number)
-        except endings.Stopped as stopped:
+        except exit_status.Stopped as stopped:
             os.kill(os.getpid(), number)  # somebody is impatient
             raise RuntimeError("Query interrupted") from stopped
 
     before = signal.getsignal(number)
-    assert endings.run(interrupted) == 128 + number
-    assert capfd.readouterr().err == f"Stopped by {name}: {endings.KEPT}\n"
+    assert exit_status.run(interrupted) == 128 + number
+    assert capfd.readouterr().err == f"Stopped by {name}: {exit_status.KEPT}\n"
     assert signal.getsignal(number) is before
 
 
@@ -92,14 +92,14 @@ def test_a_signal_that_a_library_swallows_does_not_make_the_program_unstoppable(
         for _ in range(3):
             try:
                 os.kill(os.getpid(), signal.SIGINT)
-            except endings.Stopped:
+            except exit_status.Stopped:
                 raised.append(True)
                 if len(raised) == 2:
                     raise
 
-    assert endings.run(swallowing) == 130
+    assert exit_status.run(swallowing) == 130
     assert len(raised) == 2
-    assert capfd.readouterr().err == f"Stopped by Ctrl-C: {endings.KEPT}\n"
+    assert capfd.readouterr().err == f"Stopped by Ctrl-C: {exit_status.KEPT}\n"
 
 
 @pytest.mark.parametrize(

@@ -95,7 +95,7 @@ ROOMS = ("work", "quality", "pages")
 OF_OTHERS = {
     # work/: opening and importing, accounts of others
     *("judgment_import", "new_task", "task_opening", "task_settings", "unit_entry", "people_file"),
-    *("interventions", "routes", "routing", "closure", "jobs"),
+    *("interventions", "routes", "routing", "closure", "job_store"),
     # quality/: what managers are told
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),
     *("modelled", "preferences", "true_labels", "with_suggestions", "audits", "declared_audits"),

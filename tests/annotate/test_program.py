@@ -11,7 +11,7 @@ from importlib import import_module
 import pytest
 from django.urls import reverse
 
-from annotate import actions, endings, program
+from annotate import actions, exit_status, program
 from annotate.actions.action import Action
 from annotate.actions.commands import ActionCommand, Command, call_command
 from annotate.actions.commands import command_named as command
@@ -64,7 +64,7 @@ def test_the_list_says_of_each_command_in_a_line_what_it_does():
 def ended(capfd, *words):
     """What the program says and how it ends, in this process."""
     try:
-        status = endings.run(partial(program.run, list(words)))
+        status = exit_status.run(partial(program.run, list(words)))
     except SystemExit as end:
         status = end.code or 0
     return *capfd.readouterr(), status
@@ -129,7 +129,7 @@ def test_ctrl_c_in_djangos_shell_is_what_python_makes_of_it(tmp_path):
     done = assay(tmp_path, "django", "shell", "--no-imports", "-c", 2 * caught)
     assert (done.stdout, done.stderr, done.returncode) == ("caught\ncaught\n", "", 0)
     done = assay(tmp_path, "django", "shell", "--no-imports", "-c", interrupt)
-    assert done.stderr == f"Stopped by Ctrl-C: {endings.KEPT}\n"
+    assert done.stderr == f"Stopped by Ctrl-C: {exit_status.KEPT}\n"
     assert done.returncode == 130
 
 

@@ -12,7 +12,7 @@ from django.db import OperationalError, connection, connections
 from django.test import Client
 from django.urls import reverse
 
-from annotate import endings
+from annotate import exit_status
 from annotate.actions import job_worker
 from annotate.models import Judgment
 from corpora.system import is_storage_fault
@@ -181,7 +181,7 @@ def test_of_an_input_output_error_it_is_said_that_the_server_is_to_be_restarted(
     def fail():
         raise OperationalError("disk I/O error")
 
-    assert endings.run(fail) == endings.REFUSED
+    assert exit_status.run(fail) == exit_status.REFUSED
     assert "disk I/O error. " in (said := capsys.readouterr().err)
     assert "restart the server (`assay serve`)" in said
 

@@ -36,8 +36,8 @@ JOBS: dict[str, dict[str, Any]] = {
 ASK = """
 import json, sys, django
 django.setup()
-from annotate.actions import working
-print(working.ask(sys.argv[1], json.loads(sys.argv[2])).pk)
+from annotate.actions import job_worker
+print(job_worker.ask(sys.argv[1], json.loads(sys.argv[2])).pk)
 """
 MEANING = """
 import json, django

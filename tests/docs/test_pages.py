@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 
 from annotate.core import stages
 from annotate.manual import contents, pages, search
-from annotate.manual.markdown import anchor_of, parsed
+from annotate.manual.contents import anchor_of, parsed
 from annotate.manual.pages import PLACES, ROUTES, address, led, list_of_moves, page, stages_picture
-from annotate.pages.task_reports import FINDINGS
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
 
 TEMPLATES = ROOT / "annotate" / "templates"
@@ -149,11 +148,10 @@ def test_a_link_to_a_page_leads_to_the_app_and_one_to_the_source_nowhere():
 
 def test_pages_that_the_app_links_to_are_there():
     named = [name for path in TEMPLATES.rglob("*.html") for name in re.findall(r"'docs-page' '([^']+)'", text_of(path))]
-    named += re.findall(
-        r'"((?:explanation|how-to|reference)/[a-z-]+)"', text_of(ROOT / "annotate/pages/task_reports.py")
-    )
+    controls = "".join(text_of(path) for path in (ROOT / "annotate/controls").glob("*.py"))
+    named += re.findall(r'page="((?:explanation|how-to|reference)/[a-z-]+)"', controls)
     assert len(named) >= 4
-    assert set(FINDINGS) == {"audit", "audit of declared labels", "audit of a filter", "decoys", "checks"}
+    assert {"explanation/audit", "explanation/checks", "how-to/audit-a-filter", "how-to/balanced-sets"} <= set(named)
     assert set(named) <= set(PAGES)
 
 
@@ -342,12 +340,11 @@ def test_every_synonym_stands_for_words_that_the_pages_have():
 
 
 def test_a_snippet_is_of_one_line_or_row():
-    (first, *_) = search.search("--lease-minutes reserved").passages
+    (first, *_) = search.search("--skip-limit unit's round").passages
     assert first.address == "/docs/reference/commands/#open_task-routing"
     assert "--least-level" not in first.snippet
-    assert re.sub(r"</?mark>", "", first.snippet).startswith(
-        "--lease-minutes N whole number, 1 to 1440 · default 10; concepts: 60 · How many minutes a unit stays reserved"
-    )
+    shown = re.sub(r"</?mark>", "", first.snippet)
+    assert shown.startswith("--skip-limit N whole number, 1 to 99 · default 1; verify: 2; ad_relevance, better_replies")
     for each in search.search("task people label").passages:
         shown = re.sub(r"</?mark>", "", each.snippet)
         assert len(unescape(shown)) <= search.SNIPPET + len("… " + " …")

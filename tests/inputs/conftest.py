@@ -20,7 +20,7 @@ from django.conf import settings as django_settings
 from django.db import connection, transaction
 from django.test import override_settings
 
-from annotate import endings
+from annotate import exit_status
 from annotate.actions.commands import call_command
 from corpora.models import Corpus
 from tests.annotate.corpus import NAME, prelabelled  # noqa: F401 - fixture
@@ -117,7 +117,7 @@ def ended(world, tables_of_world, data_dir, tmp_path, monkeypatch, capsys, db):
         before = files(data_dir, here) | held
         capsys.readouterr()
         try:
-            status = endings.run(partial(call_command, *words))
+            status = exit_status.run(partial(call_command, *words))
         except SystemExit as exit:
             status = exit.code
         held = tables()

@@ -22,7 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from django.conf import settings
 
-from annotate import endings
+from annotate import exit_status
 from annotate.actions.commands import call_command
 from annotate.models import Judgment
 from corpora.models import Concept
@@ -324,7 +324,7 @@ def offer(importer: Importer, format: str, chance: Random, folder: Path, name: s
     words = [{"NAME": name, "FILE": str(path)}.get(word, word) for word in shlex.split(importer.command)]
     out, errors = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(errors):
-        status = endings.run(partial(call_command, *words, "--json", stdout=out, stderr=errors), listens=False)
+        status = exit_status.run(partial(call_command, *words, "--json", stdout=out, stderr=errors), listens=False)
     said = f"{errors.getvalue()}{out.getvalue()}"
     told = f"{' '.join(words)} ended with {status}: {said[-2000:]}"
     if status not in (0, 1, 3) or "Traceback" in said:
