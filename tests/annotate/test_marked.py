@@ -91,7 +91,7 @@ def test_words_that_are_not_marked_are_found():
 
 # Whose refusals and words reach annotators, and what of these rooms does not: managers, programs and files of theirs;
 # by its room where another room has one of that name which does.
-ROOMS = ("work", "quality", "pages")
+ROOMS = ("work", "quality", "figures", "pages")
 OF_OTHERS = {
     # work/: opening and importing, accounts of others
     *("judgment_import", "new_task", "task_opening", "task_settings", "unit_entry", "people_file"),
@@ -99,6 +99,11 @@ OF_OTHERS = {
     # quality/: what managers are told
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),
     *("modelled", "preferences", "true_labels", "with_suggestions", "audits", "declared_audits"),
+    *("agreement_report", "audit_report", "preference_report"),
+    # figures/: what managers see of progress
+    *("annotator_statistics", "draw_plan", "figure_cache", "finish_forecast", "finish_simulation", "further_work"),
+    *("interval_width", "overview_report", "people_report", "plan_report", "progress_report", "queue_states"),
+    *("task_overview", "task_statistics"),
     # pages/
     *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "credentials", "dashboard"),
     *("job_pages", "questions", "serializers", "task_configuration", "task_reports", "task_setup"),
