@@ -172,11 +172,8 @@ def adjudicate_action(values, progress) -> Outcome:
         raise ActionError(
             "Name either a FILE of decisions, or, with --list or --out FILE, ask for what waits to be decided."
         )
-    if task.kind.form.SIDED:
-        raise ActionError(
-            f"{task.name} asks about two sets side by side, which a file does not show; decide on its pages or by the "
-            "API."
-        )
+    if task.kind.form.refuses_files:
+        raise ActionError(f"{task.name} {task.kind.form.refuses_files}")
     if asks:
         return _listed(task, annotator, values["out"])
     return _decided(task, annotator, file, named_columns(values["column"], COLUMNS), values["format"], progress)

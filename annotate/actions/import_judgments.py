@@ -97,7 +97,7 @@ def import_judgments(
     check_file(path, format)
     learn_languages()
     task = Task.objects.filter(name=name).first()
-    pairs = pairs or bool(task and task.kind.form.SIDED)
+    pairs = pairs or bool(task and task.kind.form.imports == "pairs")
     _check(name, task, labels, pairs)
     rejects: Rejects = {}
     written = format or format_of(path) or ""
@@ -139,7 +139,7 @@ def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> 
         raise JudgmentFileError(f"{name!r} cannot be a task's name; use letters, digits, hyphens and underscores.")
     if task and task.kind.rules.refuses_imports:
         raise JudgmentFileError(f"{task.name} {task.kind.rules.refuses_imports}")
-    if pairs and task and not task.kind.form.SIDED:
+    if pairs and task and task.kind.form.imports != "pairs":
         raise JudgmentFileError(
             f"Nobody compares systems in the task {task.name}; leave --pairs out, or choose another name."
         )

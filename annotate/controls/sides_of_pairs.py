@@ -1,20 +1,32 @@
 """Which of two systems stands first for whom: drawn by lot, kept when a unit is shown (quality/sides.py)."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
-from annotate.kinds import Answer
+import pyarrow as pa
+
+from annotate.goldsets.compared import first
+from annotate.goldsets.records import COMPARED
+from annotate.kinds import Answer, Kind
 from annotate.kinds.compared_draw import Replies
 from annotate.kinds.control import QualityControl, register
+from annotate.kinds.forms.pair import TIE
 from annotate.kinds.preferences import compared, labels_of
 from annotate.models import Annotator, Comparison, GoldAnswer, Task, Unit
 from annotate.quality import sides
 from annotate.quality.gold_answers import GoldAnswerError
 from corpora.database.bulk_rows import insert
 
+# What agreement tells apart of three systems or more: which of the two compared, by the alphabet, or neither.
+PLACES = ("first by name", "second by name", TIE)
+# What two systems suggest, in a preview.
+SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
+
 
 class Sides(QualityControl):
     name = "sides"
     look_at = "preferences"
+    unit_columns = COMPARED
 
     def gold_stored(self, task: Task, suggested: Replies) -> None:
         _compare_known(task, suggested)
@@ -27,6 +39,29 @@ class Sides(QualityControl):
 
     def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
         return sides.seen(annotator, said)
+
+    def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, sides.Sides]:
+        return sides.sides_in(annotator, units)
+
+    def invented_sides(self, kind: Kind) -> sides.Sides:
+        return sides.Sides(kind.form, "", "", SETS)
+
+    def trial(self, gold: GoldAnswer, annotator: Annotator) -> Mapping[str, Any]:
+        return {"first": sides.drawn(gold.task, gold.item.key, gold.comparison, annotator)}
+
+    def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
+        return (("first", pa.string(), first),)
+
+    def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
+        """Of tasks that compare three systems or more. Two are told apart by their names, which are their places."""
+        if len(task.labels) <= len(PLACES):
+            return None
+        compared = Comparison.objects.filter(unit__task=task).values_list("unit", "system_a", "system_b")
+        return PLACES, {
+            (unit, system): place
+            for unit, *systems in compared
+            for system, place in zip(sorted(systems), PLACES, strict=False)
+        }
 
 
 def _compare_known(task: Task, replies: Replies) -> None:

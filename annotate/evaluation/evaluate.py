@@ -215,7 +215,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     if DESIGNS[str(design)].sets.measures:
         return POSTS
     form = FORMS.get((manifest.get("task") or {}).get("form", ""))
-    if form and form.SEVERAL:
+    if form and form.several:
         return RANKED
     published = (manifest.get("published") or {}).get("format", "")
     # Labels for the units of such a set may also stand in one file, as for any other set.

@@ -62,8 +62,8 @@ def evaluate_units(
     """
     units = read_units(folder, unfinished=unfinished, split=split, sequential=sequential)
     form = FORMS.get(units.form)
-    if form is None or form.SEVERAL:
-        measured_forms = ", ".join(name for name, each in FORMS.items() if not each.SEVERAL)
+    if form is None or form.several:
+        measured_forms = ", ".join(name for name, each in FORMS.items() if not each.several)
         raise EvaluationError(
             f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
             f"unit by unit; there are measures for {measured_forms}."

@@ -123,7 +123,7 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
     return {
         "labels": [
             {"label": label, "own": own.labels[label] / max(1, own.answers), "all": number / everybody.answers}
-            for label, number in most_used[: MOST_LABELS if task.kind.form.SEVERAL else None]
+            for label, number in most_used[: MOST_LABELS if task.kind.form.several else None]
         ],
         "known": [
             {

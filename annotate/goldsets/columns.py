@@ -397,22 +397,19 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-_OF_CONCEPTS = pa.struct([*JUDGMENT, ("concepts", pa.list_(concepts.CHOSEN)), ("suggestions_shown", pa.bool_())])
-_OF_PAIRS = pa.struct([*JUDGMENT, ("first", _TEXT)])
-
-
-def _told_of_judgments(type: pa.DataType, *more: Callable[[Source], pa.Array]) -> Mapping[str, Column]:
-    return {"judgments": Column(pa.list_(type), _judgments(*more, of=type), COLUMNS["judgments"].about)}
-
-
-# The column that has more where answers are concepts of a vocabulary, and where people compare two systems.
-OF_CONCEPTS = _told_of_judgments(_OF_CONCEPTS, concepts.chosen, concepts.suggestions_shown)
-OF_PAIRS = _told_of_judgments(_OF_PAIRS, compared.first)
+def _judgments_of(kind: Kind) -> Column:
+    """The judgments of a row, with what the kind's quality controls add to each."""
+    added = [column for control in kind.quality_controls for column in control.judgment_columns()]
+    if not added:
+        return COLUMNS["judgments"]
+    names, types, functions = zip(*added, strict=True)
+    type = pa.struct([*JUDGMENT, *zip(names, types, strict=True)])
+    return Column(pa.list_(type), _judgments(*functions, of=type), COLUMNS["judgments"].about)
 
 
 def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
     """The columns of a kind's rows by name, in their order. with_text: with the text and what is kept back with it."""
-    known = {**COLUMNS, **(OF_CONCEPTS if kind.thesaurus else OF_PAIRS if kind.form.SIDED else {})}
+    known = COLUMNS | {"judgments": _judgments_of(kind)}
     found: dict[str, Column] = {}
     for name in kind.publication.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}

@@ -56,7 +56,7 @@ class Units:
 
 def units_of(task: Task, size: int) -> Iterator[Units]:
     """The units that are exported, `size` at a time, in the order of the draw."""
-    fields = OWN | (COMPARED if task.kind.form.SIDED else {})
+    fields = OWN | {path: type for each in task.kind.quality_controls for path, type in each.unit_columns.items()}
     for own in fetched(task.units.exported().order_by("position"), fields, size):
         yield Units(own, _judged(own))
 

@@ -184,7 +184,7 @@ def export(
             f"The field {kind.records.split} of the records names their splits, and nothing is drawn by lot; leave "
             "--seed out, or give --splits too."
         )
-    if frequent_over is not None and not kind.thesaurus:
+    if frequent_over is not None and not any("frequent_over" in each.inputs for each in kind.quality_controls):
         raise ExportError("--frequent-over is for sets of documents with several labels; leave it out.")
     if taken := columns.taken(kind):
         raise ExportError(
@@ -217,17 +217,16 @@ def _is_finished(out: Path) -> bool:
 
 
 def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
-    names = _names(export)
+    added = {key: file for each in export.kind.quality_controls for key, file in each.files(export).items()}
+    names = _names(export) | {key: name for key, (name, _) in added.items()}
     counts = Counts(export.kind, with_text=export.with_text)
     _write_rows(export, folder, names, counts, progress)
     if folders.without_empty(folder / names["left_out"]):
         names["left_out"] = ""
     if export.tell_secret:
         commitments.write_lots(folder / commitments.FILE, export.task)
-    if "labels" in names:
-        concepts.write_labels(folder / names["labels"], export)
-    if "descriptors" in names:
-        concepts.write_descriptors(folder / names["descriptors"], export.task.vocabulary)
+    for name, write in added.values():
+        write(folder / name)
     whole = names["parquet"].get(WHOLE)
     written = Written(folder / names["jsonl"], folder / whole if whole else None)
     published = {name: FORMATS[name].write(folder, written, export) for name in export.kind.publication.formats}
@@ -242,11 +241,7 @@ def _names(export: Export) -> dict[str, Any]:
     names = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl"}
     if export.kind.publication.splits:
         parquet = {split: f"gold.{split}{mark}.parquet" for split in export.parts}
-        labels = {"labels": f"labels{mark}.tsv"} if export.kind.thesaurus else {}
-        # The published format of such sets has the descriptors in a file of its own.
-        if labels and not export.kind.publication.formats:
-            labels["descriptors"] = concepts.DESCRIPTORS
-        return names | {"parquet": parquet} | labels
+        return names | {"parquet": parquet}
     # The digests tell erased posts from changed ones. Split sets are measured on files in which no row is erased.
     return names | {"digests": f"gold{mark}{DIGESTS}", "parquet": {WHOLE: f"gold{mark}.parquet"}}
 
@@ -287,7 +282,7 @@ def _task(task: Task) -> dict[str, Any]:
         "title": task.title,
         "type": task.kind_slug,
         "kind_sha256": task.kind.digest or None,
-        "form": task.kind.form.__name__.rpartition(".")[2],
+        "form": task.kind.form.slug,
         "together": task.kind.records.together,
         "labels": task.labels,
         "languages": task.languages,

@@ -1,22 +1,23 @@
 """What kinds do whose answers are concepts of a vocabulary, several to a document."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from types import ModuleType
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
-from annotate.kinds.forms import labels
-from annotate.kinds.kind import ASK, REFUSE, Answer, Kind, Thesaurus, Unsure
+from annotate.kinds.forms import register
+from annotate.kinds.forms.labels import RIGHT_FROM, Labels
+from annotate.kinds.kind import ASK, BESIDE_BROADER, REFUSE, Answer, Kind, Thesaurus, Unsure
 from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
+from annotate.kinds.tables import Table, nearest
+from annotate.kinds.tongues import ENGLISH
 from corpora.models import Concept, Vocabulary
-from corpora.vocabulary.concept_index import concepts_of, names_in, nested
+from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
 
-FORM: ModuleType = labels
 # The share of people and documents for which suggestions are hidden. A fifth is enough to compare with, and leaves most
 # people the help.
 BLIND_SHARE = 0.2
@@ -49,6 +50,16 @@ COLUMNS = (
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
+MOST_CONCEPTS = 1000  # of an answer; 99.4% of the documents of EURLEX57K have at most ten
+# Key of the table [vocabulary] -> what it says, for the documentation.
+VOCABULARY_KEYS: Mapping[str, str] = {
+    "name": "the vocabulary, as it was imported; a task keeps the version that is the newest when it is opened",
+    "least": "how many concepts an answer has at least; 1 if it is left out",
+    "most": "how many it has at most; any number if it is left out",
+    "beside_broader": "what is done about a concept beside one that is broader: `refuse`, `ask` (the default) whether "
+    "both are meant, or `allow`",
+    "right_from": f"the F1 with a known answer from which on an answer is right; {RIGHT_FROM} if it is left out",
+}
 OPTIONS = (*ASKED, "aggregation", *OF_TEST, *OF_GOLD)
 
 
@@ -58,9 +69,14 @@ def version_of(task) -> Vocabulary:
     return found
 
 
+def newest(kind) -> Vocabulary:
+    """The version of a kind's vocabulary that a new task keeps. VocabularyError if none was imported."""
+    return vocabulary_named(kind.thesaurus.name)
+
+
 def chosen(label: str, task) -> list[Concept]:
     """The concepts of an answer, in the order of its text. ValueError if one is not of the task's vocabulary."""
-    keys, version = labels.facets(label), version_of(task)
+    keys, version = CONCEPTS.facets(label), version_of(task)
     found = concepts_of(version, keys)
     if unknown := [key for key in keys if key not in found]:
         said = {"concept": repr(unknown[0]), "vocabulary": version}
@@ -71,7 +87,7 @@ def chosen(label: str, task) -> list[Concept]:
 def check_label(label: str, task) -> None:
     asked: Thesaurus = task.kind.thesaurus
     # How many there are comes first: of too many the database is not asked.
-    labels.check(label, labels.facets(label), asked.least, asked.most)
+    CONCEPTS.check(label, CONCEPTS.facets(label), asked.least, asked.most)
     for concept in chosen(label, task):
         if concept.is_deprecated:
             _refuse_deprecated(concept, task.kind)
@@ -118,7 +134,7 @@ def agreed(item, task) -> str | None:
     """
     if not (task.keep_declared and item.declared) or unknown(item, task):
         return None
-    return labels.read(item.declared)
+    return CONCEPTS.read(item.declared)
 
 
 def unknown(item, task) -> list[str]:
@@ -129,7 +145,7 @@ def unknown(item, task) -> list[str]:
 
 def list_row(unit, answers: Iterable[str]) -> list[str]:
     """The concepts that people chose, those with the most votes first."""
-    votes = Counter(key for label in answers for key in labels.facets(label))
+    votes = Counter(key for label in answers for key in CONCEPTS.facets(label))
     told = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
     return [unit.item.language, "; ".join(told)]
 
@@ -143,7 +159,7 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
     """The kind whose answers are concepts of a vocabulary."""
 
     def agrees(said: str, known: str) -> bool:
-        return labels.agrees(said, known, thesaurus.right_from)
+        return CONCEPTS.agrees(said, known, thesaurus.right_from)
 
     kind = replace(kind, noun="document", thesaurus=thesaurus, options=OPTIONS, defaults={**kind.defaults, **DEFAULTS})
     return kind.with_parts(
@@ -172,3 +188,57 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
             "constants": {"blind_share": BLIND_SHARE},
         },
     )
+
+
+# --- the form of answers
+
+
+class Concepts(Labels):
+    """Several concepts of a vocabulary, which the table [vocabulary] of a kind's file names."""
+
+    tables = ("vocabulary",)
+    lists = False
+    controls = ("concepts",)
+    preview = "annotate/_preview_concepts.html"
+
+    def vocabulary(self, kind: Kind) -> dict[str, Any]:
+        asked: Any = kind.thesaurus
+        return {
+            **{"name": asked.version.name, "version": asked.version.version},
+            **{name: getattr(asked, name) for name in ("least", "most", "beside_broader")},
+        }
+
+    def fault(self, labels: Sequence[str], task: Any) -> str:
+        version = version_of(task)
+        known = names_in(version, ENGLISH)
+        unknown = [label for label in labels if label not in known]
+        return f"{unknown[0]!r}, which is not a concept of {version}" if unknown else ""
+
+    def of_file(self, top: Table, kind: Kind) -> Kind:
+        thesaurus = _thesaurus(top.table("vocabulary"))
+        if not kind.layout:
+            raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
+        if own := next((key for key in ("answers", "answers_from") if key in top.raw), ""):
+            raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
+        return answered_by_concepts(kind, thesaurus)
+
+
+CONCEPTS = register(Concepts())
+
+
+def _thesaurus(table: Table) -> Thesaurus:
+    """Whose concepts are answers, and how many."""
+    table.check_keys(VOCABULARY_KEYS, "[vocabulary]")
+    name = table.text("name", 'add a table [vocabulary] with the name of an imported one, such as name = "eurovoc"')
+    least, most = table.take("least", int, 1), table.take("most", int)
+    if not 1 <= least <= MOST_CONCEPTS:
+        raise table.fault("least", f"least is {least}; an answer has 1 to {MOST_CONCEPTS} concepts.")
+    if most is not None and not least <= most <= MOST_CONCEPTS:
+        raise table.fault("most", f"most is {most}, and least is {least}; make it {least} to {MOST_CONCEPTS}.")
+    policy = table.text("beside_broader") or ASK
+    if policy not in BESIDE_BROADER:
+        raise table.fault("beside_broader", f"{policy!r} is no rule; {nearest(policy, BESIDE_BROADER)}.")
+    right_from = table.raw.get("right_from", RIGHT_FROM)
+    if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
+        raise table.fault("right_from", f"right_from is {right_from!r}; write an F1 over 0, and 1 at the most.")
+    return Thesaurus(name, least, most, policy, float(right_from))

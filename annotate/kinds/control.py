@@ -59,10 +59,11 @@ class Place(NamedTuple):
 class QualityControl:
     """The hooks of a control; each does nothing unless a control overrides it.
 
-    name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs: of
-    open_task, the options that only tasks with this control take. hides: whether it hides items among what is
-    drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement of machines on
-    a stream of posts is worth. tabs: address and name of each page of a task that it adds to the manager's pages.
+    name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs:
+    options of open_task and export_gold that only tasks with this control take. hides: whether it hides items among
+    what is drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement of
+    machines on a stream of posts is worth. tabs: address and name of each page of a task that it adds to the manager's
+    pages. unit_columns: what an export reads of each unit for it, path -> type in Arrow.
     """
 
     name: str = ""
@@ -72,12 +73,16 @@ class QualityControl:
     look_at: str = ""
     of_agreement: bool = False
     tabs: Sequence[tuple[str, str]] = ()
+    unit_columns: Mapping[str, Any] = {}
 
     def applies(self, task: Task) -> bool:
         """Whether its hooks around an answer are called in a task of its kind; the others always are."""
         return True
 
     # --- a task is opened, changed or enlarged
+
+    def prepare(self, task: Task) -> None:
+        """A task is about to be made: it may set fields. ValueError, with a sentence, if it cannot be."""
 
     def enter(self, entry: Entry) -> None:
         """Before units are made of what was drawn: it may hide items among them (work/task_opening.py, Entry)."""
@@ -125,6 +130,18 @@ class QualityControl:
         """The labels of units as they are told to a person."""
         return [label for _, label in said]
 
+    def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
+        """Unit -> how its two sets stand for a person, of those that have two (quality/sides.py, Sides)."""
+        return {}
+
+    def invented_sides(self, kind: Any) -> Any:
+        """Two sets for the preview of a kind; None if its units have not two."""
+        return None
+
+    def trial(self, gold: Any, annotator: Annotator) -> Mapping[str, Any]:
+        """Fields of the TrialAnswer by which a person is asked a gold answer."""
+        return {}
+
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
         """Where a unit goes with all its answers, in place of getting their label: event, stage and label."""
         return None
@@ -161,6 +178,20 @@ class QualityControl:
         each.
         """
         return {}
+
+    def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
+        """What it adds to each judgment in an exported set: name, type in Arrow, and a function of the rows."""
+        return ()
+
+    def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
+        """Files that it adds to an exported set: what the card calls each -> its name, and a function that writes to a
+        path.
+        """
+        return {}
+
+    def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
+        """By what agreement tells answers apart in place of their labels, in order; and unit and label -> which."""
+        return None
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         """Unit -> why it is left out of a set, of those whose label somebody could know."""

@@ -4,12 +4,12 @@ person who cannot tell skips.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from types import ModuleType
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
+from annotate.kinds.forms import Form
 from annotate.kinds.kind import (
     ENGLISH,
     Answer,
@@ -111,11 +111,10 @@ def advise(unit, blind: bool) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     words = item.fields[kind.fields[0]] if kind.fields else item.text
     # A query or a question is not a word to look up in a dictionary.
-    # Nobody looks up what somebody said to somebody, and what may hurt stays behind its veil.
-    is_talk = kind.sensitive or kind.form.SIDED
+    # What may hurt stays behind its veil.
     return {
         "options": choices(unit.task, kind.answers, item.language),
-        "searches": [] if is_talk else searches(words, SEARCHES[1:]),
+        "searches": [] if kind.sensitive else searches(words, SEARCHES[1:]),
     }
 
 
@@ -178,7 +177,7 @@ def answered_from_draw(kind: Kind) -> Kind:
 def kind(
     slug: str,
     title: str,
-    form: ModuleType,
+    form: Form,
     answers: Mapping[str, Named],
     layout: tuple[Block, ...] = (),
     records: Records = _NO_RECORDS,
@@ -203,7 +202,7 @@ def kind(
         controls=("gold answers", "test") if asked else (),
         routing=ROUTING,
         rules=_rules(form),
-        pages=_pages(answers, asked),
+        pages=_pages(form, answers, asked),
         statistics=STATISTICS,
         publication=Publication(
             card="annotate/card_records.md" if asked else "annotate/card_judgments.md",
@@ -234,7 +233,7 @@ STATISTICS = Statistics(
 )
 
 
-def _rules(form: ModuleType) -> Rules:
+def _rules(form: Form) -> Rules:
     def check_label(label: str, task) -> None:
         form.check(label, task.labels)
 
@@ -254,7 +253,7 @@ def _rules(form: ModuleType) -> Rules:
     )
 
 
-def _pages(answers: Mapping[str, Named], asked: bool) -> Pages:
+def _pages(form: Form, answers: Mapping[str, Named], asked: bool) -> Pages:
     def called(code: str) -> str:
         return answers[code].name() if code in answers else code
 
@@ -265,6 +264,6 @@ def _pages(answers: Mapping[str, Named], asked: bool) -> Pages:
         list_row=list_row,
         called=called,
         short=called,
-        question="annotate/_question.html" if asked else "",
-        adjudication="annotate/bench_declared.html",
+        question=form.template if asked else "",
+        adjudication=form.bench,
     )

@@ -10,13 +10,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from types import ModuleType
 
 from annotate.kinds import concepts, declared, language, parts, preferences, verify
 from annotate.kinds.control import CONTROLS, QualityControl
-from annotate.kinds.forms import FORMS
-from annotate.kinds.forms.labels import RIGHT_FROM
-from annotate.kinds.kind import ASK, BESIDE_BROADER, STYLES, VEIL, Block, Kind, Records, Sensitive, Thesaurus
+from annotate.kinds.forms import FORMS, Form
+from annotate.kinds.kind import STYLES, VEIL, Block, Kind, Records, Sensitive
 from annotate.kinds.published import FORMATS
 from annotate.kinds.tables import KindError, Table, nearest, read_tables
 from annotate.kinds.tongues import ENGLISH
@@ -54,16 +52,7 @@ KEYS = (
 )
 KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
-# Key of the table [vocabulary] -> what it says, for the documentation.
-VOCABULARY_KEYS: Mapping[str, str] = {
-    "name": "the vocabulary, as it was imported; a task keeps the version that is the newest when it is opened",
-    "least": "how many concepts an answer has at least; 1 if it is left out",
-    "most": "how many it has at most; any number if it is left out",
-    "beside_broader": "what is done about a concept beside one that is broader: `refuse`, `ask` (the default) whether "
-    "both are meant, or `allow`",
-    "right_from": f"the F1 with a known answer from which on an answer is right; {RIGHT_FROM} if it is left out",
-}
-# The same of the table [sensitive].
+# Key of the table [sensitive] -> what it says, for the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
     "warning": "what people are told before they agree, in English or by language",
     "a_day": f"how many units of a task a person is given on a day; {A_DAY} if it is left out",
@@ -112,7 +101,6 @@ TAKEN = frozenset(
 )
 MOST_WARNING = 1_000  # characters
 MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
-MOST_CONCEPTS = 1000  # of an answer; 99.4% of the documents of EURLEX57K have at most ten
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
@@ -170,7 +158,9 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     based = "base" in top.raw
     if based and (own := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
         raise top.fault(own, f"a kind with a base cannot have its own {own}; leave it out, or leave base out.")
-    top.check_keys(KEYS_WITH_BASE if based else KEYS, "a kind with a base" if based else "a kind's file")
+    of_forms = (key for form in FORMS.values() for key in form.tables)
+    keys = KEYS_WITH_BASE if based else [*dict.fromkeys((*KEYS, *of_forms))]
+    top.check_keys(keys, "a kind with a base" if based else "a kind's file")
     added = parts.languages(top.table("languages"), stored=stored)
     known = {*LANGUAGES, *added}
     parts.check_guidelines(top.table("guidelines"), known)
@@ -247,23 +237,9 @@ def _labels(top: Table, kind: Kind) -> list[str]:
 def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[str]) -> Kind:
     """known: codes of languages; taken: names that no field can have."""
     titles = _titles(top, known, 'write what people are asked, such as title = "Is the ad relevant?"')
-    form = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {_and(FORMS)}')
-    if form not in FORMS:
-        raise top.fault("form", f"{form!r} is not a form of answers; {nearest(form, FORMS)}.")
-    layout = _layout(top, taken)
-    thesaurus = _thesaurus(top, FORMS[form], layout)
-    if thesaurus and (own := next((key for key in ("answers", "answers_from") if key in top.raw), "")):
-        raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
-    from_draw = _from_draw(top)
-    answers = parts.answers(top, known, least=1 if from_draw else 2)
-    is_sided = FORMS[form].SIDED
-    # Without anything to show, people compare the systems elsewhere.
-    if is_sided and (layout or answers or from_draw):
-        _check_sides(top, answers, layout, from_draw)
-    if layout and not (answers or from_draw or thesaurus):
-        raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
-    if answers and not layout:
-        raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
+    form, layout, from_draw = _form(top), _layout(top, taken), _from_draw(top)
+    answers = parts.answers(top, known, least=1 if from_draw else 2) if form.lists else {}
+    answers = answers or form.answers(top)
     fields = tuple(name for block in layout for name in block.fields)
     kept = _kept(top, fields, taken)
     records = Records(
@@ -272,17 +248,28 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         kept=kept,
         split=_split(top, from_draw),
     )
-    kind = declared.kind(slug, titles[ENGLISH], FORMS[form], answers, layout, records)
+    kind = declared.kind(slug, titles[ENGLISH], form, answers, layout, records)
     names = _field_names(top.table("fields"), fields, known)
-    formats = _formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=thesaurus is not None)
+    formats = _formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=form.several)
     kind = kind.with_parts(wording={"titles": titles, "field_names": names}, publication={"formats": formats})
     if filtered := _filtered(top, answers):
         kind = declared.audit_of_filter(kind, filtered)
-    if thesaurus:
-        kind = concepts.answered_by_concepts(kind, thesaurus)
-    if is_sided:
-        kind = preferences.compared_here(kind) if layout else preferences.compared_elsewhere(kind)
+    kind = form.of_file(top, kind)
+    if layout and form.lists and not (answers or from_draw):
+        raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
+    if answers and not layout:
+        raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
     return declared.answered_from_draw(kind) if from_draw else kind
+
+
+def _form(top: Table) -> Form:
+    name = top.text("form", f'write one, such as form = "{next(iter(FORMS))}"; there is {_and(FORMS)}')
+    if name not in FORMS:
+        raise top.fault("form", f"{name!r} is not a form of answers; {nearest(name, FORMS)}.")
+    for other in FORMS.values():
+        for key in set(other.tables).difference(FORMS[name].tables).intersection(top.raw):
+            raise top.fault(key, f'the table [{key}] goes with form = "{other.slug}"; write that, or leave {key} out.')
+    return FORMS[name]
 
 
 def _and(names: Iterable[str]) -> str:
@@ -299,44 +286,6 @@ def _from_draw(top: Table) -> bool:
             "answers_from", f'answers come from the draw, and not from {given!r}; write answers_from = "draw".'
         )
     return True
-
-
-def _thesaurus(top: Table, form: ModuleType, layout: Collection[Block]) -> Thesaurus | None:
-    """Whose concepts are answers, and how many; None for a form whose answers the file or the draw names."""
-    table = top.table("vocabulary")
-    if form is not concepts.FORM:
-        if "vocabulary" in top.raw:
-            raise top.fault("vocabulary", 'only several labels come from a vocabulary; write form = "labels".')
-        return None
-    table.check_keys(VOCABULARY_KEYS, "[vocabulary]")
-    name = table.text("name", 'add a table [vocabulary] with the name of an imported one, such as name = "eurovoc"')
-    if not layout:
-        raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
-    least, most = table.take("least", int, 1), table.take("most", int)
-    if not 1 <= least <= MOST_CONCEPTS:
-        raise table.fault("least", f"least is {least}; an answer has 1 to {MOST_CONCEPTS} concepts.")
-    if most is not None and not least <= most <= MOST_CONCEPTS:
-        raise table.fault("most", f"most is {most}, and least is {least}; make it {least} to {MOST_CONCEPTS}.")
-    policy = table.text("beside_broader") or ASK
-    if policy not in BESIDE_BROADER:
-        raise table.fault("beside_broader", f"{policy!r} is no rule; {nearest(policy, BESIDE_BROADER)}.")
-    right_from = table.raw.get("right_from", RIGHT_FROM)
-    if isinstance(right_from, bool) or not isinstance(right_from, int | float) or not 0 < right_from <= 1:
-        raise table.fault("right_from", f"right_from is {right_from!r}; write an F1 over 0, and 1 at the most.")
-    return Thesaurus(name, least, most, policy, float(right_from))
-
-
-def _check_sides(top: Table, answers: Collection[str], layout: Collection[Block], from_draw: bool) -> None:
-    """KindError unless people can say which of two, or neither."""
-    if from_draw:
-        raise top.fault("answers_from", "which of two is preferred is a side, and not named by a draw; leave it out.")
-    if not layout:
-        raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
-    if sorted(answers) != sorted(preferences.FORM.SIDES):
-        raise top.fault(
-            "answers",
-            f"the answers to which of two are {_and(preferences.FORM.SIDES)}; give each an [[answers]] with that code.",
-        )
 
 
 def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:

@@ -7,13 +7,13 @@ their own functions.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
 
 from annotate.kinds.control import QualityControl, controls_of
 from annotate.kinds.designs import DESIGNS
+from annotate.kinds.forms import Form
 from annotate.kinds.labels import question_about
 from annotate.kinds.tongues import ENGLISH, spoken, tongue
 from corpora.core.languages import LANGUAGES, LISTED, Language
@@ -283,7 +283,7 @@ class Kind:
     # The question in one sentence, in English.
     title: str
     # What an answer is: a module of forms/.
-    form: ModuleType
+    form: Form
     # What its units are called, in the singular: post, record.
     noun: str
     routing: Routing
@@ -355,7 +355,7 @@ class Kind:
 
     @property
     def quality_controls(self) -> tuple[QualityControl, ...]:
-        return controls_of((*self.controls, *self.form.CONTROLS))
+        return controls_of((*self.controls, *self.form.controls))
 
     @property
     def lease_minutes(self) -> int:
@@ -373,7 +373,7 @@ class Kind:
 
     @property
     def labels_are_languages(self) -> bool:
-        return self.answered_here and not (self.answers or self.answers_from_draw or self.thesaurus)
+        return self.answered_here and self.form.lists and not (self.answers or self.answers_from_draw)
 
     @property
     def asks_if_sure(self) -> bool:

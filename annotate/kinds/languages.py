@@ -9,7 +9,7 @@ from urllib.parse import quote_plus
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
-from annotate.kinds.forms import choice
+from annotate.kinds.forms import CHOICE
 from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Statistics
 from annotate.kinds.labels import label_name, negative
 from annotate.kinds.tongues import tongue
@@ -173,13 +173,13 @@ def about_languages(
         spoken_paths=("unit__asked", "unit__language"), counts_single=False, **values.pop("statistics")
     )
     return Kind(
-        form=choice,
+        form=CHOICE,
         noun="post",
         labels=ARTICLE_LABELS,
         routing=Routing(queue=queue, read_by=read_by, when_exhausted=when_exhausted, **routing),
         rules=Rules(
-            check_label=lambda label, task: choice.check(label, task.labels),
-            agrees=choice.agrees,
+            check_label=lambda label, task: CHOICE.check(label, task.labels),
+            agrees=CHOICE.agrees,
             faults=faults,
             **rules,
         ),

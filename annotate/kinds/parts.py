@@ -130,7 +130,7 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
             if not kind.known(code):
                 raise table.fault(name, f"{name} names {code!r}, which is not a language known here.")
     values = {name: OPTIONS[name].default for name in kind.options} | dict(kind.defaults) | given
-    if (wanted := values.get("aggregation", "")) and wanted not in kind.form.AGGREGATIONS:
+    if (wanted := values.get("aggregation", "")) and wanted not in kind.form.aggregations:
         raise table.fault(
             "aggregation", f"answers that are not grades have no {wanted}; leave it out, or write form = 'grades'."
         )

@@ -7,18 +7,17 @@ to the other). A task has two systems or more, and a unit two of them.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
-from types import ModuleType
 from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds import declared
-from annotate.kinds.forms import pair
+from annotate.kinds.forms import pair, register
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
+from annotate.kinds.tables import Table
 
-FORM: ModuleType = pair
 BETWEEN = "|"  # in the ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM, by the alphabet
 # As MRS's authors had it: three people, of whom two must agree; otherwise nobody is preferred, and nobody is asked on.
 DEFAULTS: Mapping[str, Any] = {
@@ -84,7 +83,7 @@ def labels_of(systems: Sequence[str]) -> list[str]:
 def check(answer: Answer, unit) -> None:
     if not answer.label:
         raise ValueError(_("No answer was chosen. Choose one, or skip."))
-    pair.check(answer.label, unit.task.labels)
+    PAIR.check(answer.label, unit.task.labels)
     if answer.reason:
         raise ValueError(_("An answer here has no reason. Write what you want to say in the comment."))
 
@@ -119,7 +118,8 @@ def compared_here(kind: Kind) -> Kind:
         },
         pages={
             "ask": lambda unit, permit: {"options": shown(unit)},
-            "advise": lambda unit, blind: {**declared.advise(unit, blind), "options": shown(unit)},
+            # Nobody looks up what somebody said to somebody.
+            "advise": lambda unit, blind: {**declared.advise(unit, blind), "searches": [], "options": shown(unit)},
             "list_row": list_row,
         },
         publication={
@@ -130,3 +130,31 @@ def compared_here(kind: Kind) -> Kind:
             "splits": False,
         },
     )
+
+
+# --- the form of answers
+
+
+class Preference(pair.Pair):
+    """Which of two systems is preferred; without anything to show, people compare them elsewhere."""
+
+    def of_file(self, top: Table, kind: Kind) -> Kind:
+        if not (kind.layout or kind.answers or "answers_from" in top.raw):
+            return compared_elsewhere(kind)
+        if "answers_from" in top.raw:
+            raise top.fault(
+                "answers_from", "which of two is preferred is a side, and not named by a draw; leave it out."
+            )
+        if not kind.layout:
+            raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
+        if sorted(kind.answers) != sorted(pair.SIDES):
+            *others, last = pair.SIDES
+            raise top.fault(
+                "answers",
+                f"the answers to which of two are {', '.join(others)} and {last}; give each an [[answers]] with that "
+                "code.",
+            )
+        return compared_here(kind)
+
+
+PAIR = register(Preference())

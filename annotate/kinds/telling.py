@@ -66,14 +66,13 @@ def _answers(kind: Kind) -> Iterator[str]:
     elif kind.thesaurus:
         yield from _of_concepts(kind.thesaurus, kind.skip_key.name)
     elif kind.answers:
-        order = ", the best first" if "median" in kind.form.AGGREGATIONS else ""
+        order = ", the best first" if "median" in kind.form.aggregations else ""
         yield f"They answer with a button or its key{order}, or skip with {kind.skip_key.name}:"
     elif kind.asks_each:
         yield "The question names one of the languages for which the task is opened; people answer Yes (1) or No (2)."
     else:
         yield f"They answer with a language: {_some(kind.labels)}."
-    if kind.form.SIDED:
-        yield "Which of two systems stands first is drawn for each person; stored is the one that they prefer, or tie."
+    yield from kind.form.about
     if kind.filtered:
         yield (
             f"It audits a filter: what that kept and what it dropped is drawn mixed, and {kind.filtered} is the answer "

@@ -41,7 +41,7 @@ from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
 from annotate.goldsets.compared import PREFERRED, REPLIES
 from annotate.goldsets.concepts import CHOSEN, SUPPORT
-from annotate.kinds import KINDS, files, parts
+from annotate.kinds import KINDS, concepts, files, parts
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import OTHER_CODES, status_of
 
@@ -399,7 +399,7 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "columns": columns,
     "nested_columns": nested_columns,
     "kind_keys": kind_keys,
-    "vocabulary_keys": lambda: keys_told(files.VOCABULARY_KEYS),
+    "vocabulary_keys": lambda: keys_told(concepts.VOCABULARY_KEYS),
     "sensitive_keys": lambda: keys_told(files.SENSITIVE_KEYS),
     "answer_keys": lambda: keys_told(parts.ANSWER_KEYS),
     "styles": styles,

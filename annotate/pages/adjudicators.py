@@ -22,9 +22,9 @@ from annotate.kinds.labels import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import CONFLICT, status_of, whole_number, with_task
-from annotate.pages.item_view import record, sets
-from annotate.quality.sides import seen, sides_of
+from annotate.pages.item_view import record, sets, sides_of
 from annotate.work import adjudication, answer_changes
+from annotate.work.moves import seen
 from annotate.work.permit import check_willing
 from annotate.work.routes import is_language
 

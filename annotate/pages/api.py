@@ -17,6 +17,7 @@ from rest_framework.response import Response
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
+from annotate.kinds.concepts import version_of
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task, Trial
 from annotate.pages.access import check_right, with_permit, with_task
@@ -77,11 +78,11 @@ class ConceptSerializer(serializers.Serializer):
 def concepts(request, permit):
     wanted = TypedSerializer(data=request.query_params)
     wanted.is_valid(raise_exception=True)
-    kind, language = permit.task.kind, wanted.validated_data["language"]
-    if not kind.thesaurus:
+    task, language = permit.task, wanted.validated_data["language"]
+    if task.vocabulary_id is None:
         raise NotFound("The answers of this task are no concepts; its address lists them.")
     try:
-        rows = Listing(kind.thesaurus.version, language).found(wanted.validated_data["typed"], list(permit.levels))
+        rows = Listing(version_of(task), language).found(wanted.validated_data["typed"], list(permit.levels))
     except VocabularyError as error:
         raise InvalidAnswer(str(error)) from error
     return Response(ConceptSerializer(rows, many=True).data)

@@ -16,6 +16,7 @@ from annotate.core.refusals import NotFound
 from annotate.models import Judgment
 from annotate.pages import adjudicators
 from annotate.pages.access import with_task
+from annotate.pages.item_view import sides_of
 from annotate.pages.serializers import (
     REFUSED,
     SETS,
@@ -26,7 +27,6 @@ from annotate.pages.serializers import (
     sets_of,
     text_of,
 )
-from annotate.quality.sides import sides_of
 from annotate.work import adjudication
 from annotate.work.routes import is_language, unknown_code
 

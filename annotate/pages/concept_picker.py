@@ -17,6 +17,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 
 from annotate.kinds import Answer, Kind
+from annotate.kinds.concepts import version_of
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.quality.suggestions import shown_to, suggested
@@ -317,13 +318,13 @@ def _panel(
     votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """address: that which is told what is to be done. reads: further languages in which concepts are found."""
-    version, asked = task.kind.thesaurus.version, task.kind.thesaurus
+    version, asked = version_of(task), task.kind.form.vocabulary(task.kind)
     listing = Listing(version, item.language, state.ways)
     tabs = {VOTES: bool(votes), SUGGESTIONS: bool(suggestions), BROWSE: True}
     there = [name for name, is_there in tabs.items() if is_there]
     view = state.view if state.view in (SEARCH, *there) else there[0]
     chosen = in_order(version, state.ways)
-    pairs = [] if asked.beside_broader == ALLOW else nested(chosen)
+    pairs = [] if asked["beside_broader"] == ALLOW else nested(chosen)
     names = names_in(version, item.language)
     shown = {
         SEARCH: lambda: _searched(listing, state.typed, reads),
@@ -345,10 +346,10 @@ def _panel(
             "chosen": listing.rows(chosen, ""),
             "unknown": sorted(state.ways.keys() - {each.key for each in chosen}),
             "pairs": [(names[broader.key].text, names[narrower.key].text) for narrower, broader in pairs],
-            "may_insist": asked.beside_broader == ASK,
+            "may_insist": asked["beside_broader"] == ASK,
             "is_sure": state.is_sure,
-            "least": asked.least,
-            "most": asked.most,
+            "least": asked["least"],
+            "most": asked["most"],
         },
     }
 

@@ -20,14 +20,17 @@ from markdown_it import MarkdownIt
 
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
+from annotate.kinds.control import QualityControl
 from annotate.kinds.declared import in_order
+from annotate.kinds.forms.pair import FIRST, SECOND
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
-from annotate.models import Annotator, Judgment, Lease, Task
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.pages import concept_picker
 from annotate.quality.guidelines import current
 from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
-from annotate.quality.sides import Sides, seen, sides_in, sides_of
+from annotate.quality.sides import Sides
 from annotate.work.flags import KINDS
+from annotate.work.moves import seen
 from annotate.work.permit import Permit
 from corpora.models import Item
 
@@ -144,6 +147,20 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
     ]
 
 
+def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
+    """Unit -> how its two sets stand for a person, of those units that have two."""
+    of_control: dict[QualityControl, list[Unit]] = {}
+    for unit in units:
+        for control in unit.task.controls:
+            of_control.setdefault(control, []).append(unit)
+    return {pk: sides for control, of in of_control.items() for pk, sides in control.sides_of(annotator, of).items()}
+
+
+def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
+    """The same of one unit; None if it has not two."""
+    return sides_in(annotator, [unit]).get(unit.pk)
+
+
 def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
     """What _record.html shows of two sets of replies, in the order in which they stand: the answer that means each, and
     the replies. Nothing where nothing stands side by side.
@@ -151,7 +168,7 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
     if sides is None:
         return {}
     options = {option.label: option for option in in_order(kind.answers, kind.answers, item.language)}
-    named = zip((options[side] for side in kind.form.SIDES[:2]), sides.sets, strict=True)
+    named = zip((options[side] for side in (FIRST, SECOND)), sides.sets, strict=True)
     return {"sets": [(option, replies) for option, replies in named], "set_language": item.language}
 
 

@@ -169,7 +169,7 @@ def _told(answered: TrialAnswer, task) -> dict:
         "right": kind.rules.agrees(answered.label, gold.label),
         "said": kind.name(qualifying.told(answered, answered.label), language),
         "label": kind.name(qualifying.told(answered, gold.label), language),
-        "parts": _parts(answered.label, gold.label, language, kind) if kind.form.SEVERAL else [],
+        "parts": _parts(answered.label, gold.label, language, kind) if kind.form.several else [],
         "explanation": gold.explanation,
         "language": language,
     }

@@ -24,8 +24,8 @@ from annotate.pages import concept_picker, item_view
 from annotate.pages.access import check_right, status_of, whole_number, with_permit
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
-from annotate.quality.sides import seen
 from annotate.work import accounts, answer_changes, judgments
+from annotate.work.moves import seen
 from annotate.work.permit import permits
 from corpora.core.languages import LANGUAGES, UND
 
@@ -82,8 +82,8 @@ def _offered(task: Task | None) -> dict[str, str]:
     """The answers by which a list can be filtered, with their words. What is stored of two sides names systems, which
     nobody is told.
     """
-    few = task is not None and not task.vocabulary_id and not task.kind.form.SIDED and len(task.labels) <= FEW
-    labels = {label: task.kind.name(label) for label in task.labels} if few else {}
+    shown = task.kind.form.filters(task.labels) if task else ()
+    labels = {label: task.kind.name(label) for label in shown} if len(shown) <= FEW else {}
     return {"answered": _("answered"), "skipped": _("skipped"), **labels}
 
 

@@ -8,11 +8,13 @@ from rest_framework import serializers
 from annotate.kinds import Kind
 from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
 from annotate.models import Flag, Judgment, Task, Trial, Unit
+from annotate.pages.item_view import sides_of
 from annotate.quality import qualification
 from annotate.quality.guidelines import current
-from annotate.quality.sides import Sides, seen, sides_of, sides_of_question
+from annotate.quality.sides import Sides, sides_of_question
 from annotate.quality.suggestions import shown_to
 from annotate.work.flags import MOST_WORDS
+from annotate.work.moves import seen
 from corpora.core.languages import LANGUAGES
 
 SETS = "the two sets of replies that are compared, the first and the second, as they stand for you; else none"
@@ -49,8 +51,7 @@ class TaskSerializer(serializers.Serializer):
             "name": task.name,
             "title": task.title,
             "type": task.kind_slug,
-            # Systems that people compare are not named.
-            "labels": list(task.kind.answers) if task.kind.form.SIDED else task.labels,
+            "labels": task.kind.form.sent(task.labels, task.kind.answers),
             "languages": task.languages,
             "guidelines": found.text if found else "",
             "version": found.version if found else "",
@@ -79,15 +80,6 @@ class VocabularySerializer(serializers.Serializer):
         list(BESIDE_BROADER), help_text="what is done about a concept beside one that is broader; asked, send `sure`"
     )
 
-    @staticmethod
-    def row(task):
-        """None for a task whose answers are no concepts."""
-        asked = task.kind.thesaurus
-        return asked and {
-            **{"name": asked.version.name, "version": asked.version.version},
-            **{name: getattr(asked, name) for name in ("least", "most", "beside_broader")},
-        }
-
 
 class TaskInFullSerializer(TaskSerializer):
     answers = OfferedSerializer(
@@ -99,7 +91,7 @@ class TaskInFullSerializer(TaskSerializer):
 
     @staticmethod
     def row(task, progress):
-        told = {"answers": offered(task), "vocabulary": VocabularySerializer.row(task)}
+        told = {"answers": offered(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
         return TaskSerializer.row(task, progress) | told
 
 

@@ -216,7 +216,7 @@ def _kept(task, name, report):
 
 def _preferences(task, address, sort):
     """What the page has besides where people compare systems."""
-    if not task.kind.form.SIDED:
+    if "preferences" not in task.kind.sections:
         return {}
     report, _ = figures("preferences", task, partial(_kept, task, "preferences", lambda: preferring.report(task)))
     people = report["all"]["sides"]["people"]

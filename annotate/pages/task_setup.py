@@ -36,7 +36,6 @@ from annotate.pages import action_forms, item_view
 from annotate.pages.access import with_right
 from annotate.pages.dashboard import manage_page
 from annotate.quality.guidelines import in_language
-from annotate.quality.sides import Sides
 from annotate.reports.tables import many
 from annotate.work.new_task import TaskError, imagined_task
 from annotate.work.permit import Permit
@@ -50,10 +49,7 @@ from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This post was invented, to show where posts stand."
-CONCEPTS = "annotate/_preview_concepts.html"
 CLASSES = ("sports", "politics")  # where a draw names them
-# What two systems suggest.
-SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
 READ = 4  # languages that the invented person reads, where languages are what is answered
 
 
@@ -78,13 +74,11 @@ def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     """Of concepts the place where they are looked up: what is in a vocabulary, the database alone says."""
     kind, item = permit.task.kind, lease.unit.item
-    if kind.thesaurus:
-        return {"lease": lease, "question": CONCEPTS, **item_view.record(item, kind)}
-    if kind.form.SIDED:
-        two = item_view.sets(Sides(kind.form, "", "", SETS), item, kind)
-        asked = kind.pages.ask(lease.unit, permit)
-        return {"lease": lease, "question": kind.pages.question, **item_view.record(item, kind), **two, **asked}
-    return item_view.question(lease, permit)
+    two = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
+    if not (kind.form.preview or two):
+        return item_view.question(lease, permit)
+    shown = {**item_view.record(item, kind), **item_view.sets(two, item, kind), **kind.pages.ask(lease.unit, permit)}
+    return {"lease": lease, "question": kind.form.preview or kind.pages.question, **shown}
 
 
 def usual_language(kind: Kind) -> str:

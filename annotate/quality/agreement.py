@@ -3,8 +3,8 @@
 The statistics are in core/; this module decides whose answers count: those that stand, on units that may be exported.
 Answers to hidden gold answers do not count, nor do those of adjudicators, who see what others said. Of the posts that
 detectors label, only the overlap counts: posts that two or more people have read. Where an answer is several labels
-(SEVERAL of kinds/forms/), there are no models. Where people compare two of several systems, agreement is over PLACES,
-as nobody can prefer a system that they are not shown.
+(`several` of kinds/forms/), there are no models. Where people compare two of several systems, agreement is over the
+places of the two by name (controls/sides_of_pairs.py), as nobody can prefer a system that they are not shown.
 """
 
 from collections import Counter
@@ -21,9 +21,8 @@ from annotate.core import agreement, dawid_skene, label_sets, pairs
 from annotate.core.aggregation import at_first
 from annotate.core.answers import Answers, Floats, Ints, winners
 from annotate.core.lottery import by_seed, drawn, lot
-from annotate.kinds.forms.pair import TIE
 from annotate.kinds.kind import ENGLISH
-from annotate.models import Annotator, Comparison, Judgment, Task, Transition
+from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.quality.modelled import Model, Said, modelled, posterior_of, tabled
 from annotate.quality.true_labels import Measuring, against
 
@@ -33,8 +32,6 @@ from annotate.quality.true_labels import Measuring, against
 MOST_UNITS = 500
 # Of single labels out of thousands so many are told, those that are on the most units.
 MOST_LABELS = 20
-# What is told apart of three systems or more: which of the two that were compared, by the alphabet, or neither.
-PLACES = ("first by name", "second by name", TIE)
 
 
 class UnorderedLabels(ValueError):
@@ -54,7 +51,7 @@ class Fitted:
 
 @dataclass(frozen=True)
 class _Options:
-    """labels: the canonical texts of the answers on the units that are measured, or PLACES; places: unit and system ->
+    """labels: the canonical texts of the answers on the units that are measured, or places; places: unit and system ->
     which of them, empty where they are texts. unlike: as in kinds/forms/.
     """
 
@@ -91,7 +88,7 @@ def report(
 
         {"task", "kind", "repeats": bool, "replicates", "ordered": bool,
          "labels": [...], those that may be given; none where they are thousands,
-         "placed": bool, whether PLACES are told apart instead of labels,
+         "placed": bool, whether places are told apart instead of labels,
          "by": the distance by which annotators are compared, such as "nominal", "ordinal" or "masi",
          "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
 
@@ -161,7 +158,7 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
     """without: units whose answers do not count."""
     said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
     labels = values_of(task, said)
-    several = task.kind.form.SEVERAL
+    several = task.kind.form.several
     return Fitted(said, labels, None if several else modelled(task, said, labels, dawid_skene.fit))
 
 
@@ -236,11 +233,12 @@ def _options(
     task: Task, said: list[Said], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
 ) -> _Options:
     """labels: the texts that are told apart in all answers."""
-    form, measured, places = task.kind.form, _measured(task, said), _places(task)
-    if form.SEVERAL:
+    form, measured = task.kind.form, _measured(task, said)
+    names, places = next(filter(None, (each.places(task) for each in task.kind.quality_controls)), ((), {}))
+    if form.several:
         labels = values_of(task, (one for one in said if one.unit in measured))
     elif places:
-        labels = list(PLACES)
+        labels = list(names)
     return _Options(
         task=task,
         labels=labels,
@@ -254,18 +252,6 @@ def _options(
         asked_first=at_first(task.redundancy, stop_early=True) if task.stop_early else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
-
-
-def _places(task: Task) -> dict[tuple[int, str], str]:
-    """Of tasks that compare three systems or more. Two are told apart by their names, which are their places."""
-    if not task.kind.form.SIDED or len(task.labels) <= len(PLACES):
-        return {}
-    compared = Comparison.objects.filter(unit__task=task).values_list("unit", "system_a", "system_b")
-    return {
-        (unit, system): place
-        for unit, *systems in compared
-        for system, place in zip(sorted(systems), PLACES, strict=False)
-    }
 
 
 def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pairs.Distance]:
@@ -287,7 +273,7 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pairs.
 def _measured(task: Task, said: list[Said]) -> Collection[int]:
     """The units by which agreement is measured: all, but for MOST_UNITS."""
     by_key = {one.key: one.unit for one in said}
-    if not task.kind.form.SEVERAL or len(by_key) <= MOST_UNITS:
+    if not task.kind.form.several or len(by_key) <= MOST_UNITS:
         return {one.unit for one in said}
     return {by_key[key] for key in drawn(by_key, MOST_UNITS, lots=by_seed(task.draw.seed), purpose="agreement")}
 
@@ -343,12 +329,12 @@ def _few_others(counts: Ints, labels: list[str]) -> dict[str, Any] | None:
 def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
     kind = options.task.kind
     sets = [set(kind.form.facets(text)) for text in options.labels]
-    labels = _frequent(counts, sets) if kind.form.SEVERAL else options.labels
+    labels = _frequent(counts, sets) if kind.form.several else options.labels
     each = agreement.by_label(counts, label_sets.having(sets, labels), seed=options.seed, replicates=options.replicates)
     rows = [
         {
             "label": labels[one.label],
-            "name": kind.called_in(ENGLISH, labels[one.label]) if kind.form.SEVERAL else labels[one.label],
+            "name": kind.called_in(ENGLISH, labels[one.label]) if kind.form.several else labels[one.label],
             "units": one.units,
             "alpha": one.alpha.as_dict(),
         }

@@ -57,12 +57,13 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
            ESTIMATE, "p", "out_of_line": bool}
     ESTIMATE, MEASURE: as quality/agreement.py has them.
     """
-    if not task.kind.form.SIDED and (systems := task.draw.parameters.get(SYSTEMS)):
+    is_compared = "preferences" in task.kind.sections
+    if not is_compared and (systems := task.draw.parameters.get(SYSTEMS)):
         raise NoPreferences(
             f"The task {task.name} compares two predictors by the labels that people give, not by preferences. Export "
             f"its gold set, and run `assay evaluate {' --against '.join(systems)} --gold FOLDER`."
         )
-    if not task.kind.form.SIDED:
+    if not is_compared:
         raise NoPreferences(
             f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "
             "say which of two systems they prefer."

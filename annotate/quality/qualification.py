@@ -7,6 +7,7 @@ tested on holds. Right answers are told by `answer` in practice and by `missed` 
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any
 
 from django.db import transaction
 from django.db.models import Q, QuerySet
@@ -197,7 +198,7 @@ def begin(permit, language: str, kind: str) -> Trial:
             _("There are no test questions in %(language)s yet. Please tell the manager.") % {"language": found.name}
         )
     TrialAnswer.objects.bulk_create(
-        TrialAnswer(trial=trial, gold_answer=gold, position=position, first=sides.first_of(task, gold, annotator))
+        TrialAnswer(trial=trial, gold_answer=gold, position=position, **_asked(task, gold, annotator))
         for position, gold in enumerate(golds, 1)
     )
     if not golds:
@@ -325,6 +326,12 @@ def _finish(trial: Trial) -> None:
 def _close(trial: Trial, *, passed: bool) -> None:
     trial.right, trial.passed, trial.finished_at = _right(trial), passed, timezone.now()
     trial.save(update_fields=["right", "passed", "finished_at"])
+
+
+def _asked(task: Task, gold: GoldAnswer, annotator: Annotator) -> dict[str, Any]:
+    """The fields by which controls say how a question is put to a person."""
+    gold.task = task
+    return {name: value for control in task.controls for name, value in control.trial(gold, annotator).items()}
 
 
 def _right(trial: Trial) -> int:

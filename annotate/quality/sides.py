@@ -2,12 +2,11 @@
 answers is ever told more than sides.
 
 What people send and are shown are sides; what is stored and counted are systems. All that goes from the one to the
-other goes through here, for annotators and adjudicators alike. Tasks whose answers have no sides pass unchanged.
+other goes through here, for annotators and adjudicators alike.
 """
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from types import ModuleType
 
 from django.db.models import F, FilteredRelation, Q
 
@@ -15,15 +14,16 @@ from annotate.core.lots import first_of_two
 from annotate.core.lottery import by_secret
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
+from annotate.kinds.forms.pair import Pair
 from annotate.kinds.tongues import translated
-from annotate.models import Annotator, Comparison, GoldAnswer, Side, Task, TrialAnswer, Unit
+from annotate.models import Annotator, Comparison, Side, Task, TrialAnswer, Unit
 
 
 @dataclass(frozen=True)
 class Sides:
     """The system that stands first for a person, the second, and what each has, in this order; form: of answers."""
 
-    form: ModuleType
+    form: Pair
     first: str
     second: str
     sets: tuple[list[str], list[str]]
@@ -58,21 +58,16 @@ def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
 
 
 def keep_side(unit: Unit, annotator: Annotator) -> None:
-    """Keep which system stands first for the person to whom the unit is given; nothing if that has been kept before, or
-    nothing stands side by side.
-    """
-    if unit.task.kind.form.SIDED:
-        first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
-        Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
+    """Keep which system stands first for the person to whom the unit is given, unless that has been kept before."""
+    first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
+    Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
 
 
 def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
     """Unit -> how its two sets stand for a person, of those units that have two; in one statement. A person to whom
     the unit was not given, such as an adjudicator before they decide, sees what would be kept.
     """
-    sided = {unit.pk: unit for unit in units if unit.task.kind.form.SIDED}
-    if not sided:
-        return {}
+    sided = {unit.pk: unit for unit in units}
     own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
     found = {}
     for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
@@ -82,14 +77,9 @@ def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
     return found
 
 
-def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
-    """The same of one unit; None if it has not two."""
-    return sides_in(annotator, [unit]).get(unit.pk)
-
-
 def stored(answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
     """What is stored of an answer that a person sent. InvalidAnswer where they sent no side."""
-    found = sides_of(annotator, unit)
+    found = sides_in(annotator, [unit]).get(unit.pk)
     return found.stored(answer) if found else answer
 
 
@@ -101,11 +91,6 @@ def seen(annotator: Annotator, said: Iterable[tuple[Unit, str]]) -> list[str]:
 
 
 # --- of questions in practice and test
-
-
-def first_of(task: Task, gold: GoldAnswer, annotator: Annotator) -> str:
-    """The system that stands first for a person who is asked a question; empty where nothing stands side by side."""
-    return drawn(task, gold.item.key, gold.comparison, annotator) if task.kind.form.SIDED else ""
 
 
 def sides_of_question(question: TrialAnswer) -> Sides | None:

@@ -17,11 +17,9 @@ from annotate.core.answers import Floats, credit
 from annotate.core.comparing import holm, mcnemar
 from annotate.core.estimation import SLACK, proportion
 from annotate.core.intervals import LEVEL
-from annotate.kinds.kind import ENGLISH
 from annotate.models import Task
 from annotate.quality.modelled import MODELS, Model, Said, modelled, posterior_of, tabled
 from corpora.core.values import matching
-from corpora.vocabulary.concept_index import names_in
 
 # What is told of some of the answers, ordered by unit.
 Measuring = Callable[[list[Said]], dict[str, Any]]
@@ -121,16 +119,15 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
 
 def _true_sets(task: Task, said: list[Said], gold: Mapping[str, str]) -> dict[int, set[str]]:
     """Unit -> its true labels, for units that have some. There may be more of them than an answer may have."""
-    form, vocabulary = task.kind.form, task.kind.thesaurus.version
-    there = names_in(vocabulary, ENGLISH)
+    form = task.kind.form
     truth = {}
     for unit, key in {one.unit: one.key for one in said if one.key in gold}.items():
         try:
             labels = form.facets(form.read([gold[key]]))
         except ValueError as error:
             raise UnknownLabel(f"The true labels of {key}: {error}") from error
-        if unknown := [label for label in labels if label not in there]:
-            raise UnknownLabel(f"A true label of {key} is {unknown[0]!r}, which is not a concept of {vocabulary}.")
+        if fault := form.fault(labels, task):
+            raise UnknownLabel(f"A true label of {key} is {fault}.")
         truth[unit] = set(labels)
     return truth
 
@@ -141,6 +138,6 @@ def _closeness(task: Task, said: list[Said], truth: Mapping[int, set[str]]) -> d
     found = []
     for unit, group in groupby(said, attrgetter("unit")):
         if unit in truth:
-            majority = form.AGGREGATIONS["majority"]([one.label for one in group])
+            majority = form.aggregations["majority"]([one.label for one in group])
             found.append(label_sets.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
     return {"units": len(found), "majority": by_class.mean([by_class.Drawn(1.0, np.array(found))]).as_dict()}

@@ -4,7 +4,7 @@ Callers hold the unit's row lock (or, when a task is opened, are the only ones t
 decided in routing.py.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from copy import copy
 from itertools import chain
 from typing import Any
@@ -107,8 +107,9 @@ def begun(task: Task, first: int) -> None:
         cursor.execute(_BEGUN, [*chain(*events.items()), stages.NEW, now, task.pk, first])
 
 
-def seen(annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
+def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:
     """The labels of units, as they are told to a person."""
+    said = list(labelled)
     for control in dict.fromkeys(control for unit, _ in said for control in unit.task.controls):
         said = [(unit, label) for (unit, _), label in zip(said, control.seen(annotator, said), strict=True)]
     return [label for _, label in said]

@@ -11,9 +11,6 @@ from annotate.core.option import OptionError
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS
 from annotate.models import LanguageRoute, Task
-from corpora.models import Vocabulary
-from corpora.vocabulary.concept_index import vocabulary_named
-from corpora.vocabulary.thesaurus import VocabularyError
 
 
 class TaskError(Exception):
@@ -42,16 +39,12 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -
         options["never_agree"] = sorted(listed)
     task = Task(kind_slug=kind.slug, kind_file=kind.source, labels=codes)
     task.options = options
-    if kind.thesaurus:
-        task.vocabulary = _newest(kind.thesaurus.name)
-    return task
-
-
-def _newest(name: str) -> Vocabulary:
     try:
-        return vocabulary_named(name)
-    except VocabularyError as error:
-        raise TaskError(f"{error} Import it with import_vocabulary.") from error
+        for control in kind.quality_controls:
+            control.prepare(task)
+    except ValueError as error:
+        raise TaskError(str(error)) from error
+    return task
 
 
 def classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
@@ -85,7 +78,7 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
         checked = {name: OPTIONS[name].check(value) for name, value in values.items()}
     except OptionError as error:
         raise TaskError(str(error)) from error
-    if checked.get("aggregation", "") not in ("", *kind.form.AGGREGATIONS):
+    if checked.get("aggregation", "") not in ("", *kind.form.aggregations):
         raise TaskError(
             f"The labels of {kind.slug} are not grades, so they have no {checked['aggregation']}. Leave --aggregation "
             "out."

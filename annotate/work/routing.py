@@ -187,7 +187,7 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
     task = unit.task
     label = outcome(
         answers,
-        aggregate=task.kind.form.AGGREGATIONS[task.aggregation],
+        aggregate=task.kind.form.aggregations[task.aggregation],
         order=task.labels,
         asked=task.redundancy if task.stop_early else len(answers),
     )

@@ -8,34 +8,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.aggregation import at_first, outcome
-from annotate.kinds.forms import choice, labels
+from annotate.kinds.forms import CHOICE, FORMS, labels
 
 CODES = {"1565", "2443", "2644", "c_4ee83dea", "c_4EE83DEA"}
-ANSWERS = st.lists(st.sets(st.sampled_from("abcd"), min_size=1).map(lambda ids: labels.read([*ids])), min_size=1)
+LABELS = FORMS["labels"]
+ANSWERS = st.lists(st.sets(st.sampled_from("abcd"), min_size=1).map(lambda ids: LABELS.read([*ids])), min_size=1)
 
 
 @pytest.mark.parametrize("name", ["read", "check", "name", "agrees", "facets", "values", "distances"])
 def test_it_is_called_like_any_form(name):
-    own, other = (inspect.signature(getattr(form, name)).parameters for form in (labels, choice))
+    own, other = (inspect.signature(getattr(form, name)).parameters for form in (LABELS, CHOICE))
     assert [key for key, each in own.items() if each.default is inspect.Parameter.empty] == [*other]
-    assert labels.AGGREGATIONS.keys() == choice.AGGREGATIONS.keys()
+    assert LABELS.aggregations.keys() == CHOICE.aggregations.keys()
 
 
 @pytest.mark.parametrize(
     "sent", [["2644", "1565", "c_4ee83dea"], ["c_4ee83dea 2644", "", "1565"], [" 2644\t1565 c_4ee83dea"]]
 )
 def test_ids_are_read_in_any_order_together_or_one_by_one_and_stored_sorted_as_text(sent):
-    assert labels.read(sent) == "1565 2644 c_4ee83dea"
+    assert LABELS.read(sent) == "1565 2644 c_4ee83dea"
 
 
 def test_nothing_sent_is_no_answer():
-    assert labels.read([]) == labels.read(["", " "]) == ""
+    assert LABELS.read([]) == LABELS.read(["", " "]) == ""
 
 
 def test_a_label_that_is_sent_twice_is_refused_and_ids_that_differ_by_case_are_two():
     with pytest.raises(ValueError, match=r"^1565 was sent twice, but a label is chosen or not\. Send it once\.$"):
-        labels.read(["1565", "2443", "1565"])
-    assert labels.read(["c_4ee83dea", "c_4EE83DEA"]) == "c_4EE83DEA c_4ee83dea"
+        LABELS.read(["1565", "2443", "1565"])
+    assert LABELS.read(["c_4ee83dea", "c_4EE83DEA"]) == "c_4EE83DEA c_4ee83dea"
 
 
 @pytest.mark.parametrize(
@@ -52,21 +53,21 @@ def test_a_label_that_is_sent_twice_is_refused_and_ids_that_differ_by_case_are_t
 )
 def test_labels_that_are_unknown_twice_too_few_or_too_many_are_refused_with_a_sentence(text, counts, sentence):
     with pytest.raises(ValueError) as refused:
-        labels.check(text, CODES, **counts)
+        LABELS.check(text, CODES, **counts)
     assert str(refused.value) == sentence
 
 
 @given(st.sets(st.sampled_from(sorted(CODES)), min_size=1))
 def test_what_is_read_of_labels_that_there_are_may_be_given_and_comes_apart_again(ids):
-    text = labels.read([*ids])
-    labels.check(text, CODES, least=1, most=len(CODES))
-    assert set(labels.facets(text)) == ids
-    assert labels.read([text]) == text
+    text = LABELS.read([*ids])
+    LABELS.check(text, CODES, least=1, most=len(CODES))
+    assert set(LABELS.facets(text)) == ids
+    assert LABELS.read([text]) == text
 
 
 def test_names_are_parted_by_semicolons_since_they_have_commas():
     called = {"1565": "tariff, preferential", "2443": "import"}
-    assert labels.name("1565 2443", called.__getitem__) == "tariff, preferential; import"
+    assert LABELS.name("1565 2443", called.__getitem__) == "tariff, preferential; import"
 
 
 @pytest.mark.parametrize(
@@ -123,14 +124,14 @@ def test_stopping_early_where_enough_people_give_the_same_set_never_changes_the_
     ],
 )
 def test_an_answer_is_right_from_a_stated_f1_on(said, known, right_from, right):
-    assert labels.agrees(said, known, right_from) is right
-    assert labels.agrees(said, known) is (right if right_from == 0.5 else True)
+    assert LABELS.agrees(said, known, right_from) is right
+    assert LABELS.agrees(said, known) is (right if right_from == 0.5 else True)
 
 
 def test_agreement_tells_the_sets_apart_that_were_given_and_compares_people_by_masi():
     said = ["b c", "a b", "b c"]
-    assert labels.values(["a", "b", "c", "d"], said) == ["a b", "b c"]
-    found = labels.distances(["a b", "b c"])
+    assert LABELS.values(["a", "b", "c", "d"], said) == ["a b", "b c"]
+    found = LABELS.distances(["a b", "b c"])
     assert list(found) == ["nominal", "jaccard", "masi"]
     assert [round(float(each[0, 1]), 4) for each in found.values()] == [1.0, 0.6667, 0.8889]
-    assert [each.shape for each in labels.distances([]).values()] == [(0, 0)] * 3
+    assert [each.shape for each in LABELS.distances([]).values()] == [(0, 0)] * 3

@@ -8,39 +8,40 @@ from hypothesis import strategies as st
 
 from annotate.core.estimation import proportion
 from annotate.core.lottery import secret_lot
-from annotate.kinds.forms import FORMS, choice, pair
+from annotate.kinds.forms import CHOICE, FORMS, pair
 
+PAIR = FORMS["pair"]
 SYSTEMS = st.from_regex(pair.SYSTEM, fullmatch=True).filter(lambda name: name not in pair.TAKEN)
 
 
 @pytest.mark.parametrize("name", ["read", "check", "name", "agrees", "facets", "values", "distances", "unlike"])
 def test_it_is_called_like_any_form(name):
-    assert inspect.signature(getattr(pair, name)) == inspect.signature(getattr(choice, name))
-    assert [slug for slug, form in FORMS.items() if form.SIDED] == ["pair"]
+    assert inspect.signature(getattr(PAIR, name)) == inspect.signature(getattr(CHOICE, name))
+    assert [slug for slug, form in FORMS.items() if "sides" in form.controls] == ["pair"]
 
 
 @given(first=SYSTEMS, second=SYSTEMS, side=st.sampled_from(pair.SIDES))
 def test_what_is_sent_as_a_side_is_stored_as_a_system_and_told_as_that_side_again(first, second, side):
     if first != second:
-        stored = pair.from_side(side, first, second)
+        stored = PAIR.from_side(side, first, second)
         assert stored in (first, second, "tie")
-        assert pair.to_side(stored, first) == side
+        assert PAIR.to_side(stored, first) == side
 
 
 def test_the_same_system_is_another_side_for_whom_it_stands_second():
-    assert pair.from_side("first", "mt5", "bert") == pair.from_side("second", "bert", "mt5") == "mt5"
-    assert pair.to_side("mt5", "mt5") == "first"
-    assert pair.to_side("mt5", "bert") == "second"
+    assert PAIR.from_side("first", "mt5", "bert") == PAIR.from_side("second", "bert", "mt5") == "mt5"
+    assert PAIR.to_side("mt5", "mt5") == "first"
+    assert PAIR.to_side("mt5", "bert") == "second"
 
 
 def test_no_answer_stays_none():
-    assert pair.from_side("", "mt5", "bert") == pair.to_side("", "mt5") == ""
+    assert PAIR.from_side("", "mt5", "bert") == PAIR.to_side("", "mt5") == ""
 
 
 @pytest.mark.parametrize("sent", ["mt5", "bert", "none", "First", "another", "0"])
 def test_the_name_of_a_system_is_refused_in_the_same_words_as_any_other(sent):
     with pytest.raises(ValueError, match=rf"^'{sent}' is not an answer here; it is one of first, second, tie\.$"):
-        pair.from_side(sent, "mt5", "bert")
+        PAIR.from_side(sent, "mt5", "bert")
 
 
 @pytest.mark.parametrize("name", ["mt5", "XLM-R", "a", "0", "bert_2.1", "a" * 40])

@@ -1,12 +1,10 @@
 """One answer out of several. Its canonical text is its code."""
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from annotate.core import agreement, pairs
 from annotate.core import classification as classes
-from annotate.core.aggregation import Aggregation, majority
 from annotate.core.answers import Bools, Floats
 from annotate.core.classification import Measure, Paired
 from annotate.core.figure_rows import (
@@ -17,53 +15,9 @@ from annotate.core.figure_rows import (
     row,
     why_withheld,
 )
-from annotate.core.words import Wrong
+from annotate.kinds.forms.form import Form, register
 
-SEVERAL = False
-SIDED = False
-CONTROLS: tuple[str, ...] = ()
-AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
 BY_LABEL: Mapping[str, Measure] = {"precision": classes.precisions, "recall": classes.recalls, "f1": classes.f1s}
-
-
-def read(sent: Sequence[str]) -> str:
-    """The code that was sent, empty if none was. ValueError if several were sent."""
-    given = [text for text in sent if text]
-    if len(given) > 1:
-        said = "Several answers were sent (%(answers)s), but only one can be given. Choose one."
-        raise Wrong(said, answers=", ".join(given))
-    return given[0] if given else ""
-
-
-def check(text: str, codes: Collection[str]) -> None:
-    if text not in codes:
-        raise Wrong(
-            "%(answer)s is not an answer here; it is one of %(answers)s.", answer=repr(text), answers=", ".join(codes)
-        )
-
-
-def name(text: str, called: Callable[[str], str]) -> str:
-    return called(text)
-
-
-def agrees(said: str, known: str) -> bool:
-    return said == known
-
-
-def facets(text: str) -> tuple[str, ...]:
-    return (text,)
-
-
-def values(codes: Sequence[str], said: Iterable[str]) -> list[str]:
-    return list(codes)
-
-
-def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
-    return {"nominal": agreement.nominal(len(values))}
-
-
-def unlike(values: Sequence[str]) -> Floats:
-    return agreement.nominal(len(values))
 
 
 class Measures:
@@ -152,3 +106,11 @@ def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
     """A figure between -1 and 1 of all units."""
     found, units = pairs.coefficient(measure), len(pairs.gold)
     return row(name, {}, found, units, why_withheld(found, units, pairs))
+
+
+class Choice(Form):
+    slug = "choice"
+    Measures = Measures
+
+
+CHOICE = register(Choice())

@@ -1,40 +1,18 @@
 """One of several grades, best first: a choice that has a median, and in which near misses are nearer."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from annotate.core import agreement, pairs
 from annotate.core import classification as classes
-from annotate.core.aggregation import Aggregation, majority, median
+from annotate.core.aggregation import majority, median
 from annotate.core.classification import Paired
 from annotate.core.figure_rows import Row, measures_apart, resampled, row, why_withheld
 from annotate.core.ranking import mean_ndcg
 from annotate.kinds.forms import choice
-from annotate.kinds.forms.choice import CONTROLS, SEVERAL, SIDED, agrees, check, facets, name, read, unlike, values
-
-__all__ = [
-    "AGGREGATIONS",
-    "CONTROLS",
-    "SEVERAL",
-    "SIDED",
-    "Measures",
-    "agrees",
-    "check",
-    "distances",
-    "facets",
-    "name",
-    "read",
-    "unlike",
-    "values",
-]
-
-AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority, "median": median}
-
-
-def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
-    return {"nominal": agreement.nominal(len(values)), "ordinal": agreement.ordinal}
+from annotate.kinds.forms.form import register
 
 
 class Measures(choice.Measures):
@@ -68,3 +46,15 @@ class Measures(choice.Measures):
         distance, kappa = {"mae": classes.mean_absolute_error}, {"weighted_kappa": classes.weighted_kappa}
         yield from measures_apart(self.graded, other.graded, distance, most=farthest)
         yield from measures_apart(self.graded, other.graded, kappa)
+
+
+class Grades(choice.Choice):
+    slug = "grades"
+    aggregations = {"majority": majority, "median": median}
+    Measures = Measures
+
+    def distances(self, values: Sequence[str]) -> dict[str, pairs.Distance]:
+        return super().distances(values) | {"ordinal": agreement.ordinal}
+
+
+GRADES = register(Grades())

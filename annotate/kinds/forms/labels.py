@@ -10,62 +10,20 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from annotate.core import agreement, label_sets, pairs, ranked_labels
-from annotate.core.aggregation import Aggregation, needed
+from annotate.core import label_sets, pairs, ranked_labels
+from annotate.core.aggregation import needed
 from annotate.core.answers import Floats
 from annotate.core.comparing import Difference
 from annotate.core.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
 from annotate.core.ranked_labels import Answered, Judged, Share
 from annotate.core.resampling import LEAST_UNITS
 from annotate.core.words import Wrong
+from annotate.kinds.forms.form import Form
 
 RIGHT_FROM = 0.5  # the F1 from which on an answer counts as right
 ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
 # The measures in which two systems are tested, and at which K: the figures that Chalkidis et al. 2019 compare.
 TESTED, AT = ("RP", "nDCG"), 5
-
-
-def read(sent: Sequence[str]) -> str:
-    """The ids that were sent, one or several in a text. ValueError if one was sent twice."""
-    ids = [label for text in sent for label in text.split()]
-    if twice := _twice(ids):
-        raise Wrong("%(label)s was sent twice, but a label is chosen or not. Send it once.", label=twice)
-    return _text(ids)
-
-
-def check(text: str, codes: Collection[str], least: int = 1, most: int | None = None) -> None:
-    """codes: the labels that there are. least, most: how many may be given, None for any number."""
-    ids = text.split()
-    if twice := _twice(ids):
-        raise Wrong("%(label)s is there twice, but a label is chosen or not. Name it once.", label=twice)
-    if unknown := [label for label in ids if label not in codes]:
-        said = "%(label)s is not one of the %(number)s labels here. Look it up, or leave it out."
-        raise Wrong(said, label=repr(unknown[0]), number=f"{len(codes):,}")
-    if text != _text(ids):
-        raise Wrong(
-            "%(text)s is not sorted or separated by one space; write %(sorted)s.",
-            text=repr(text),
-            sorted=repr(_text(ids)),
-        )
-    if len(ids) < least:
-        raise Wrong(
-            "%(number)s label was chosen, and at least %(least)s must be. Add what is missing.",
-            "%(number)s labels were chosen, and at least %(least)s must be. Add what is missing.",
-            number=len(ids),
-            least=least,
-        )
-    if most is not None and len(ids) > most:
-        raise Wrong(
-            "%(number)s label was chosen, and at most %(most)s may be. Take the least fitting away.",
-            "%(number)s labels were chosen, and at most %(most)s may be. Take the least fitting away.",
-            number=len(ids),
-            most=most,
-        )
-
-
-def name(text: str, called: Callable[[str], str]) -> str:
-    """Names separated by semicolons, since names of concepts have commas."""
-    return "; ".join(called(label) for label in text.split())
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
@@ -78,47 +36,13 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
     return _text(label for label, votes in support(answers).items() if votes >= least) or None
 
 
-SEVERAL = True
-SIDED = False
-CONTROLS: tuple[str, ...] = ("concepts",)
-AGGREGATIONS: Mapping[str, Aggregation] = {"majority": majority}
-
-
 def support(answers: Iterable[str]) -> Counter[str]:
     """How many of the answers have each label, of those that any has."""
-    return Counter(label for text in answers for label in facets(text))
-
-
-def agrees(said: str, known: str, right_from: float = RIGHT_FROM) -> bool:
-    """right_from: the least F1 of an answer that is right."""
-    return bool(said and known) and label_sets.f1(set(facets(said)), set(facets(known))) >= right_from
-
-
-def facets(text: str) -> tuple[str, ...]:
-    return tuple(text.split())
-
-
-def values(codes: Sequence[str], said: Iterable[str]) -> list[str]:
-    """Only sets that were given: of all that could be, there are too many."""
-    return sorted(set(said))
-
-
-def distances(values: Sequence[str]) -> dict[str, pairs.Distance]:
-    sets = _sets(values)
-    return {
-        "nominal": agreement.nominal(len(values)),
-        "jaccard": label_sets.jaccard(sets),
-        "masi": label_sets.masi(sets),
-    }
-
-
-def unlike(values: Sequence[str]) -> Floats:
-    """1 - F1."""
-    return label_sets.unlike(_sets(values))
+    return Counter(label for text in answers for label in text.split())
 
 
 def _sets(values: Iterable[str]) -> list[set[str]]:
-    return [set(facets(text)) for text in values]
+    return [set(text.split()) for text in values]
 
 
 def _text(ids: Iterable[str]) -> str:
@@ -197,3 +121,72 @@ def _why_none(found: Share, answered: Sequence[Answered]) -> str:
     return (
         f"fewer than {LEAST_UNITS} documents" if len(answered) < LEAST_UNITS else "too little variation for an interval"
     )
+
+
+class Labels(Form):
+    slug = "labels"
+    several = True
+    aggregations = {"majority": majority}
+    Measures = Measures
+
+    def read(self, sent: Sequence[str]) -> str:
+        """The ids that were sent, one or several in a text. ValueError if one was sent twice."""
+        ids = [label for text in sent for label in text.split()]
+        if twice := _twice(ids):
+            raise Wrong("%(label)s was sent twice, but a label is chosen or not. Send it once.", label=twice)
+        return _text(ids)
+
+    def check(self, text: str, codes: Collection[str], least: int = 1, most: int | None = None) -> None:
+        """codes: the labels that there are. least, most: how many may be given, None for any number."""
+        ids = text.split()
+        if twice := _twice(ids):
+            raise Wrong("%(label)s is there twice, but a label is chosen or not. Name it once.", label=twice)
+        if unknown := [label for label in ids if label not in codes]:
+            said = "%(label)s is not one of the %(number)s labels here. Look it up, or leave it out."
+            raise Wrong(said, label=repr(unknown[0]), number=f"{len(codes):,}")
+        if text != _text(ids):
+            raise Wrong(
+                "%(text)s is not sorted or separated by one space; write %(sorted)s.",
+                text=repr(text),
+                sorted=repr(_text(ids)),
+            )
+        if len(ids) < least:
+            raise Wrong(
+                "%(number)s label was chosen, and at least %(least)s must be. Add what is missing.",
+                "%(number)s labels were chosen, and at least %(least)s must be. Add what is missing.",
+                number=len(ids),
+                least=least,
+            )
+        if most is not None and len(ids) > most:
+            raise Wrong(
+                "%(number)s label was chosen, and at most %(most)s may be. Take the least fitting away.",
+                "%(number)s labels were chosen, and at most %(most)s may be. Take the least fitting away.",
+                number=len(ids),
+                most=most,
+            )
+
+    def name(self, text: str, called: Callable[[str], str]) -> str:
+        """Names separated by semicolons, since names of concepts have commas."""
+        return "; ".join(called(label) for label in text.split())
+
+    def agrees(self, said: str, known: str, right_from: float = RIGHT_FROM) -> bool:
+        """right_from: the least F1 of an answer that is right."""
+        return bool(said and known) and label_sets.f1(set(said.split()), set(known.split())) >= right_from
+
+    def facets(self, text: str) -> tuple[str, ...]:
+        return tuple(text.split())
+
+    def values(self, codes: Sequence[str], said: Iterable[str]) -> list[str]:
+        """Only sets that were given: of all that could be, there are too many."""
+        return sorted(set(said))
+
+    def distances(self, values: Sequence[str]) -> dict[str, pairs.Distance]:
+        sets = _sets(values)
+        return super().distances(values) | {"jaccard": label_sets.jaccard(sets), "masi": label_sets.masi(sets)}
+
+    def unlike(self, values: Sequence[str]) -> Floats:
+        """1 - F1."""
+        return label_sets.unlike(_sets(values))
+
+    def filters(self, labels: Sequence[str]) -> Sequence[str]:
+        return ()

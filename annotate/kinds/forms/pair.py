@@ -6,42 +6,10 @@ what they see are two sides, of which the one stands first, and that is what the
 """
 
 import re
+from collections.abc import Iterable, Sequence
 
-from annotate.kinds.forms.choice import (
-    AGGREGATIONS,
-    SEVERAL,
-    Measures,
-    agrees,
-    check,
-    distances,
-    facets,
-    name,
-    read,
-    unlike,
-    values,
-)
+from annotate.kinds.forms.choice import Choice
 
-__all__ = [
-    "AGGREGATIONS",
-    "CONTROLS",
-    "SEVERAL",
-    "SIDED",
-    "Measures",
-    "agrees",
-    "check",
-    "check_system",
-    "distances",
-    "facets",
-    "from_side",
-    "name",
-    "read",
-    "to_side",
-    "unlike",
-    "values",
-]
-
-SIDED = True
-CONTROLS: tuple[str, ...] = ("sides",)
 FIRST, SECOND, TIE = SIDES = ("first", "second", "tie")
 # Names that say something else than a system: `none` is what numbers call units without a majority.
 TAKEN = frozenset({*SIDES, "none"})
@@ -59,16 +27,30 @@ def check_system(name: str) -> None:
         )
 
 
-def from_side(sent: str, first: str, second: str) -> str:
-    """The canonical text of what a person sent before whom the one system stood first and the other second; empty for
-    nothing. ValueError, a sentence, if that is no side: whoever sends the name of a system learns nothing of it.
-    """
-    if not sent:
-        return ""
-    check(sent, SIDES)
-    return {FIRST: first, SECOND: second, TIE: TIE}[sent]
+class Pair(Choice):
+    slug = "pair"
+    controls = ("sides",)
+    imports = "pairs"
+    about = ("Which of two systems stands first is drawn for each person; stored is the one that they prefer, or tie.",)
+    refuses_files = "asks about two sets side by side, which a file does not show; decide on its pages or by the API."
 
+    def from_side(self, sent: str, first: str, second: str) -> str:
+        """The canonical text of what a person sent before whom the one system stood first and the other second; empty
+        for nothing. ValueError, a sentence, if that is no side: whoever sends the name of a system learns nothing of
+        it.
+        """
+        if not sent:
+            return ""
+        self.check(sent, SIDES)
+        return {FIRST: first, SECOND: second, TIE: TIE}[sent]
 
-def to_side(text: str, first: str) -> str:
-    """The same the other way round; the empty text, which is no answer, stays."""
-    return text if text in ("", TIE) else FIRST if text == first else SECOND
+    def to_side(self, text: str, first: str) -> str:
+        """The same the other way round; the empty text, which is no answer, stays."""
+        return text if text in ("", TIE) else FIRST if text == first else SECOND
+
+    def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
+        """Systems that people compare are not named."""
+        return list(answers)
+
+    def filters(self, labels: Sequence[str]) -> Sequence[str]:
+        return ()

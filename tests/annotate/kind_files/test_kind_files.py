@@ -7,13 +7,13 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
+from annotate.kinds.concepts import VOCABULARY_KEYS
 from annotate.kinds.files import (
     HERE,
     KEYS,
     KEYS_WITH_BASE,
     SENSITIVE_KEYS,
     TAKEN,
-    VOCABULARY_KEYS,
     KindError,
     kind_of,
     read_kind,

@@ -10,7 +10,7 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.quality.sides import sides_of
+from annotate.pages.item_view import sides_of
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.exporting.told import json_lines

@@ -11,7 +11,7 @@ from django.test import Client
 
 from annotate.kinds import Answer
 from annotate.models import Judgment, Side, Task
-from annotate.quality.sides import sides_of
+from annotate.pages.item_view import sides_of
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.preferring.comparing import open_comparison

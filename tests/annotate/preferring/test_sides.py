@@ -12,7 +12,8 @@ from annotate.core.estimation import proportion
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, Judgment, Lease, Side, Task
-from annotate.quality.sides import drawn, sides_of
+from annotate.pages.item_view import sides_of
+from annotate.quality.sides import drawn
 from annotate.work import adjudication
 from annotate.work.judgments import judge, skip, undo
 from annotate.work.queue import release, take
