@@ -7,6 +7,8 @@ class AnnotateConfig(AppConfig):
 
     def ready(self):
         from annotate import controls
+        from annotate.kinds import forms
 
         controls.load()
+        forms.load()
         from annotate.actions import database  # noqa: F401 - registers its check

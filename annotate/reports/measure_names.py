@@ -3,6 +3,8 @@
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+from annotate.kinds.forms import FORMS
+
 
 class Measure(NamedTuple):
     """name: at the head of a column. about: what it is, a sentence. is_share: whether it is written in percent.
@@ -16,7 +18,14 @@ class Measure(NamedTuple):
     is_difference: bool = False
 
 
-MEASURES: Mapping[str, Measure] = {
+class Names(dict[str, Measure]):
+    """Measure -> its name; forms from outside name their own measures."""
+
+    def __missing__(self, measure: str) -> Measure:
+        return {name: Measure(*words) for form in FORMS.values() for name, words in form.measures.items()}[measure]
+
+
+_NAMES: Mapping[str, Measure] = {
     "accuracy": Measure("accuracy", "Accuracy is the share of units whose predicted label is the gold label."),
     "refused": Measure(
         "refused",
@@ -146,6 +155,7 @@ MEASURES: Mapping[str, Measure] = {
     "vanished": Measure("vanished", is_share=False, is_exact=True),
     "erased": Measure("erased", is_share=False, is_exact=True),
 }
+MEASURES = Names(_NAMES)
 # Row of the table in docs/explanation/measuring.md -> the measures that it explains. Of two rows with the same measure,
 # the first is for posts.
 METHODS: Mapping[str, Collection[str]] = {
@@ -185,7 +195,7 @@ ANCHORS = {row: f"row-{row.lower().replace(' ', '-')}" for row in (*METHODS, DIF
 
 def method(measure: str, form: str) -> str:
     """The row that explains a measure. form: of the report."""
-    rows = [row for row, measures in METHODS.items() if measure in measures]
+    rows = [row for row, measures in METHODS.items() if measure in measures] or ["One label per unit"]
     return rows[0] if form == "posts" else rows[-1]
 
 

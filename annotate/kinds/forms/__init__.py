@@ -4,7 +4,7 @@ Concepts of a vocabulary and preferences need the database; kinds/concepts.py an
 """
 
 from annotate.kinds.forms.choice import CHOICE
-from annotate.kinds.forms.form import FORMS, Form, register
+from annotate.kinds.forms.form import FORMS, Form, load, register
 from annotate.kinds.forms.grades import GRADES
 
-__all__ = ["CHOICE", "FORMS", "GRADES", "Form", "register"]
+__all__ = ["CHOICE", "FORMS", "GRADES", "Form", "load", "register"]

@@ -5,6 +5,7 @@ label out of a list; a form overrides what is different.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ class Form:
     have besides those of their kind.
 
     aggregations: how several answers become one, by name; the functions are in core/aggregation.py. Measures: the class
-    that measures predictions on a gold set, with rows of core/figure_rows.py. words: measure -> its name in reports.
+    that measures predictions on a gold set, with rows of core/figure_rows.py. measures: its own measures -> the name
+    and a sentence on it for reports; all are shares.
 
     template, bench: templates of the question in the queue and of the adjudication view. preview: that of the question
     where there is no database, if it is another. folder: of its own templates, for a form from outside. about:
@@ -39,7 +41,7 @@ class Form:
     controls: tuple[str, ...] = ()
     aggregations: Mapping[str, Aggregation] = {"majority": majority}
     Measures: Any = None
-    words: Mapping[str, str] = {}
+    measures: Mapping[str, tuple[str, str]] = {}
     preview: str = ""
     template: str = "annotate/_question.html"
     bench: str = "annotate/bench_declared.html"
@@ -120,6 +122,12 @@ class Form:
 
 
 FORMS: dict[str, Form] = {}
+
+
+def load() -> None:
+    """Register the forms of installed packages: an entry point in the group `assay.forms` names the class."""
+    for found in entry_points(group="assay.forms"):
+        register(found.load()())
 
 
 def register(form: Form) -> Form:

@@ -1,0 +1,12 @@
+"""The templates of forms of answers from outside, each in a folder of its form."""
+
+from pathlib import Path
+
+from django.template.loaders import filesystem
+
+from annotate.kinds.forms import FORMS
+
+
+class Loader(filesystem.Loader):
+    def get_dirs(self) -> list[Path]:
+        return [form.folder for form in FORMS.values() if form.folder]
