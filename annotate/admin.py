@@ -264,7 +264,7 @@ class GoldAnswerForm(forms.ModelForm):
         if "label" not in self.fields:
             return
         task = self.instance.task
-        if task.kind.form.SEVERAL:
+        if task.kind.form.several:
             help_text = f"{task.kind.name(self.instance.label)}. Write ids, separated by spaces. {CORRECTED}"
             self.fields["label"] = forms.CharField(widget=forms.Textarea({"rows": 2}), help_text=help_text)
         else:

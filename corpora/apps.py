@@ -4,3 +4,8 @@ from django.apps import AppConfig
 class CorporaConfig(AppConfig):
     name = "corpora"
     verbose_name = "Corpora"
+
+    def ready(self):
+        from corpora.core import voters
+
+        voters.load()

@@ -28,7 +28,7 @@ from annotate.work.judgment_import import Rejects
 from corpora.core.language_codes import code_of
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.voters import VOTERS
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import Columns, named_columns
 from corpora.sources.readers import read_rows
@@ -227,7 +227,7 @@ def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
     task, item = unit.task, unit.item
     votes = "; ".join(
         f"{detector}: {', '.join(f'{code} {score:.2f}' for code, score in item.votes[detector])}"
-        for detector in DETECTOR_NAMES
+        for detector in VOTERS
         if detector in item.votes  # records have none
     )
     known = {"id": item.key, "asked": unit.asked, "text": unit.in_a_line}

@@ -65,7 +65,7 @@ NO_PREDICTORS = (
 
 @action(
     "predictors",
-    "List the predictors of a corpus: the three detectors, their majority, and what was imported.",
+    "List the predictors of a corpus: the detectors, their majority, and what was imported.",
     Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),
 )
 def predictors_action(values, progress) -> Outcome:

@@ -4,6 +4,7 @@ from annotate.actions.action import CORPUS, Outcome, action
 from annotate.core.option import Option, flag, whole_number
 from annotate.reports.tables import many
 from corpora.core import NAMED
+from corpora.core.voters import VOTERS, in_words
 from corpora.predictions.concept_rankers import NEAREST, Suggested, suggest
 from corpora.storage.layout import manifest_of
 from corpora.votes.vote_run import PIECE, prelabel
@@ -13,7 +14,7 @@ from corpora.votes.vote_run import PIECE, prelabel
 
 @action(
     "prelabel",
-    "Have the three detectors name the languages of every post of a corpus. Stopped or killed, it goes on where it "
+    "Have the detectors name the languages of every post of a corpus. Stopped or killed, it goes on where it "
     f"was: parts that are done are kept, and of the one under way every {PIECE:,} posts; Spark does those under way "
     "once more. Run again, it does the parts that have been added since.",
     CORPUS,
@@ -42,7 +43,7 @@ def prelabel_action(values, progress) -> Outcome:
     have = "post has" if manifest.rows == 1 else "posts have"
     told = (
         f"Corpus {name}: {manifest.rows:,} {have} votes; on {agreed:,} ({agreed / manifest.rows:.1%}) "
-        "all three detectors name the same language."
+        f"all {in_words(len(VOTERS))} detectors name the same language."
     )
     return Outcome([told], data={"corpus": name, "posts": manifest.rows, "agreed": agreed})
 

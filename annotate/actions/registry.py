@@ -25,7 +25,7 @@ COMMANDS = {
         "import_corpus": ("import_corpus", "Take files of posts or records into a corpus."),
         "import_threads": ("import_threads", "Make a corpus of pairs of message and reply."),
         "import_scores": ("import_scores", "Take in what a scorer says of a corpus's pairs."),
-        "prelabel": ("machine_labels", "Have three detectors name the language of every post."),
+        "prelabel": ("machine_labels", "Have the detectors name the language of every post."),
         "import_predictions": ("import_predictions", "Take in what a classifier says of a corpus's posts."),
         "import_vocabulary": ("import_vocabulary", "Take in a thesaurus whose concepts can be labels."),
         "suggest": ("machine_labels", "Rank labels of a vocabulary for the records of a corpus."),

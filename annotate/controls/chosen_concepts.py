@@ -56,6 +56,9 @@ class Concepts(QualityControl):
     def parts(self, judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
         return rows_of(judgment, answer)
 
+    def reuse(self, task: Task, is_wanted: bool) -> None:
+        task.options["keep_declared"] = is_wanted
+
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
         shown = ("suggestions_shown", pa.bool_(), concepts.suggestions_shown)
         return (("concepts", pa.list_(concepts.CHOSEN), concepts.chosen), shown)

@@ -4,7 +4,7 @@ The kind of question names the template. What the card says of a section is made
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from annotate.core.aggregation import at_first, needed
@@ -25,6 +25,7 @@ from annotate.reports.numbers import estimate
 from annotate.reports.tables import beside
 from corpora.core.languages import UND
 from corpora.core.values import licence_key
+from corpora.core.voters import VOTERS, in_words
 
 # Licences whose identifier on Hugging Face's cards is their name in lower case, and those with another identifier.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
@@ -64,6 +65,7 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "names": names,
         "version": cache_version(manifest["files"][name] for name in names["splits"].values()),
         "design": export.design,
+        "voters": _voters(manifest["detectors"]),
         "draw": manifest["draws"][0],
         # In what people said elsewhere nothing was left to chance here.
         "lots": manifest["lots"] if kind.answered_here else {},
@@ -84,6 +86,13 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         if manifest.get(section):
             context |= made(kind, manifest)
     return context
+
+
+def _voters(panels: Sequence[Mapping[str, str]]) -> Context:
+    """The detectors that voted. panels: of each draw, detector -> version."""
+    names = list(dict.fromkeys(name for panel in panels for name in panel)) or list(VOTERS)
+    titles = (VOTERS[name].title if name in VOTERS else name for name in names)
+    return {"number": in_words(len(names)), "titles": ", ".join(titles)}
 
 
 def _languages(kind: Kind, manifest: dict) -> list[str]:

@@ -13,6 +13,7 @@ from annotate.core.option import Option, codes, days, fraction, labels, named_fi
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted
+from corpora.core.voters import VOTERS
 from corpora.draws.design import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draws.part_draws import sample_contrasted, sample_filtered
 from corpora.draws.samples import (
@@ -61,7 +62,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             "the label list or with readers that a predictor names",
             group=DRAW,
         ),
-        Option("predictor", help="langid, cld2, fasttext, majority, or an imported NAME@VERSION", group=DRAW),
+        Option("predictor", help=f"{', '.join(VOTERS)}, majority, or an imported NAME@VERSION", group=DRAW),
         Option("of", shown="TASK", help="the uniform task of whose posts those nobody has read are drawn", group=DRAW),
         Option("history", days, HISTORY, help="the days by whose posts authors are chosen", group=DRAW),
         Option(

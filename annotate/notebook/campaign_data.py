@@ -15,7 +15,7 @@ from annotate.notebook.installation import AssayError, check_installed, own_keys
 from annotate.notebook.lazy_rows import Rows, apart, database, of_dicts, of_files, told
 from corpora.core import CorpusError
 from corpora.storage.layout import Manifest, corpora_dir, corpora_on_disk, corpus_dir, manifest_of, read_manifest
-from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, VOTES_SCHEMA, schema_of
+from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema
 from corpora.system import private
 
 # --- Corpora
@@ -76,7 +76,7 @@ class Corpus:
         detector its languages, the best first, as dicts with language and score (between 0 and 1).
         """
         files = [corpus_dir(self.name) / "votes" / part.name for part in self.manifest.votes]
-        return of_files(files, VOTES_SCHEMA, f"votes of {self.name}")
+        return of_files(files, votes_schema(), f"votes of {self.name}")
 
     def predictions(self, spelled: str) -> Rows:
         """What an imported predictor says, by its name@version: id, label, score (may be null); of one that ranks

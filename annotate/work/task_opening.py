@@ -148,8 +148,8 @@ def open_tasks(
     for name, seed in seeds.items():
         with _named(name, seed, len(seeds)):
             task = new_task(name, kind, title, listed, options or {})
-            if kind.thesaurus:
-                task.options["keep_declared"] = reuse
+            for control in kind.quality_controls:
+                control.reuse(task, reuse)
             _check_fields(kind, corpus)
             wanted = Wanted(
                 corpus=corpus,

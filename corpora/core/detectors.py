@@ -1,4 +1,4 @@
-"""The three detectors, one function each: cleaned texts in, the k best languages of each text out.
+"""The models of the built-in voters, one function each: cleaned texts in, the k best languages of each text out.
 
 The codes returned are normalised (languages.py); voting.py says what the votes mean together. Models load when first
 needed, once in a process. Callers clean texts beforehand (masking.py).
@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corpora.core.languages import COVERAGE, normalise
+from corpora.core.languages import LISTED, normalise
 from corpora.core.masking import letters_alone
 
 # --- langid.py's own model, put to many texts at once.
@@ -144,7 +144,8 @@ def _memory(following: NDArray[np.int32]) -> int:
 
 Ranking = list[tuple[str, float]]  # (our code, score from 0 to 1), best first
 # What arrays have in the place of a code: where it stands here.
-CODES: tuple[str, ...] = tuple(sorted(frozenset[str]().union(*COVERAGE.values())))
+CODES: tuple[str, ...] = tuple(sorted(LISTED))
+_PLACES = {code: place for place, code in enumerate(CODES)}
 _NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
 # CLD2 counts one point for the default language of a script, and further ones for each n-gram that it knows. Its scores
@@ -190,7 +191,7 @@ def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rank
 @cache
 def _place(detector: str, own: str) -> int:
     code = normalise(detector, own)
-    return _NO_VOTE if code is None else CODES.index(code)
+    return _NO_VOTE if code is None else _PLACES[code]
 
 
 def _of_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
@@ -312,7 +313,17 @@ def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
     )
 
 
-# The order in which votes are shown and stored.
+def ranked(answers: Iterable[Sequence[tuple[str, float]]], k: int) -> Rankings:
+    """The answers of a voter. ValueError for a code that is not listed in languages.py."""
+    if isinstance(answers, Rankings):
+        return answers
+    listed = [list(answer) for answer in answers]
+    if unknown := next((code for answer in listed for code, _ in answer if code not in _PLACES), None):
+        raise ValueError(f"A voter names {unknown!r}, which is not a code of a listed language.")
+    codes, scores = ([_PLACES[code] for answer in listed for code, _ in answer], [s for a in listed for _, s in a])
+    return _of_lists(codes, scores, [len(answer) for answer in listed], k)
+
+
 DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {
     "langid": detect_langid,
     "cld2": detect_cld2,

@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from django.conf import settings
 
 from corpora.core import CorpusError
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.voters import VOTERS
 
 Window = tuple[datetime, datetime]  # from the first moment until before the second
 
@@ -192,8 +192,8 @@ def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     `unanimous` the language that all detectors name first, or None.
     """
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
-    if set(DETECTOR_NAMES) <= columns.keys():
-        votes = {detector: columns.pop(detector) for detector in DETECTOR_NAMES}
+    if VOTERS.keys() <= columns.keys():
+        votes = {detector: columns.pop(detector) for detector in VOTERS}
         columns |= {"votes": _as_json(votes), "unanimous": _unanimous(list(votes.values()))}
     for values in zip(*map(_values, columns.values()), strict=True):
         yield dict(zip(columns, values, strict=True))
@@ -211,7 +211,7 @@ def _values(column: pa.Array) -> list[Any]:
 def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
     """As json.dumps would write them; it would take fifteen times as long."""
     parts: list[Any] = []
-    for mark, (detector, lists) in zip("{,,", votes.items(), strict=True):
+    for mark, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
         parts += [f'{mark}"{detector}": [', _lists_as_json(lists), "]"]
     return pc.binary_join_element_wise(*parts, "}", "")
 

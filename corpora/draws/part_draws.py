@@ -14,14 +14,13 @@ import pyarrow as pa
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.values import matching
-from corpora.core.voting import DETECTOR_NAMES
 from corpora.draws.design import check_asked
 from corpora.draws.samples import Sample, sample_chosen
 from corpora.engines import Store, full_disk_explained
 from corpora.models import Corpus
 from corpora.predictions.prediction_rows import folding
-from corpora.predictions.predictor_labels import Predictor, check_complete, find_predictor, predicting, triggers
-from corpora.storage.layout import check_posts, check_records, manifest_of
+from corpora.predictions.predictor_labels import Predictor, find_predictor, predicting, triggers
+from corpora.storage.layout import check_posts, check_records, check_votes, manifest_of
 from corpora.threads.scorers import filter_digest, filtering
 
 # Of a draw's parameters: language -> part -> rows there are, of the whole draw; part -> rows drawn in the draw's
@@ -180,7 +179,7 @@ def sample_contrasted(
     folded = _folded(corpus.name, (first, second), labels if of_records else None)
     if not of_records:
         # Items are made of posts and votes.
-        check_complete(corpus.name, Predictor(DETECTOR_NAMES[0]), manifest)
+        check_votes(corpus.name, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, first, manifest, other=second) as store:
         store.rows("folded", folded)
         if of_records:

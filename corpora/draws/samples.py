@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from corpora.core import CorpusError
 from corpora.core.languages import finer
-from corpora.core.voting import DETECTOR_NAMES
 from corpora.draws.design import (
     HISTORY,
     LEAST_POSTS,
@@ -37,7 +36,7 @@ from corpora.draws.language_draws import reached, rows_of, take_by_language, tak
 from corpora.engines import asking, full_disk_explained
 from corpora.models import Corpus, Draw
 from corpora.predictions.predictor_labels import Predictor, check_complete, find_predictor, predicting
-from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, manifest_of
+from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, check_votes, manifest_of
 
 
 @dataclass(frozen=True)
@@ -81,8 +80,7 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     check_posts(corpus.name, manifest)
     parts = extends.parts if extends else len(manifest.parts)
     frame_size = sum(part.rows for part in manifest.parts[:parts])
-    if len(manifest.votes) < parts:
-        raise CorpusError(f"Corpus {corpus.name} has posts without votes; run `assay prelabel {corpus.name}`.")
+    check_votes(corpus.name, manifest, parts)
     if not frame_size:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
     digest = frame_digest(manifest, parts)
@@ -190,7 +188,7 @@ def _samples(
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
     # Items are made of posts and votes, so a draw by imported predictions needs votes too.
-    check_complete(corpus.name, Predictor(DETECTOR_NAMES[0]), manifest)
+    check_votes(corpus.name, manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
         if unread is not None:

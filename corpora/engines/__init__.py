@@ -16,7 +16,7 @@ from django.conf import settings
 
 from corpora.core import CorpusError
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of, read_manifest
-from corpora.storage.schemas import VOTES_SCHEMA, schema_of
+from corpora.storage.schemas import schema_of, votes_schema
 
 if TYPE_CHECKING:
     from corpora.engines import duckdb, spark
@@ -73,7 +73,7 @@ def _over(engine: ModuleType, name: str, parts: int | None, manifest: Manifest |
         votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
         fields = manifest.fields if manifest else ()
         store.view("posts", posts[:parts], schema_of(fields, bool(manifest and manifest.declared)), fields)
-        store.view("votes", votes[:parts], VOTES_SCHEMA)
+        store.view("votes", votes[:parts], votes_schema())
         yield store
 
 

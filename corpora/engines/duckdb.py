@@ -17,7 +17,7 @@ from duckdb import ColumnExpression, FunctionExpression, SQLExpression, StarExpr
 
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.voters import VOTERS
 from corpora.engines.sql import check_there, sql_of
 
 Error = duckdb.Error
@@ -26,13 +26,6 @@ Error = duckdb.Error
 # draw from 20 million posts 225 MB (python -m tests.benchmarks FOLDER draws). So the process stays below 1 GB.
 MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000
-# Votes as the database has them, unpacked: one list in the order of the detectors.
-_OF_EACH = ", ".join(
-    f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\').{detector}, []), lambda vote, rank: '
-    f"struct_pack(detector := '{detector}', rank := rank::INT, language := vote[1]->>'$', score := vote[2]::DOUBLE))"
-    for detector in DETECTOR_NAMES
-)
-_VOTES_IN = f"flatten([{_OF_EACH}]) AS votes"
 
 
 class Store:
@@ -78,7 +71,7 @@ class Store:
         """
         firsts = ", ".join(
             f"coalesce({detector}[1].language, '{UND}') AS {detector}, {detector}[1].score AS {detector}_score"
-            for detector in DETECTOR_NAMES
+            for detector in VOTERS
         )
         self.connection.table("votes").project(f"id, letters, {firsts}").create_view("first_votes", replace=True)
 
@@ -115,8 +108,14 @@ class Store:
 
 def votes_in(texts: pa.Array) -> pa.Array:
     """As in corpora.engines, by a connection that stays: to open one takes longer than the votes of a chunk."""
-    given = pa.table({"votes": texts})
-    return _aside().from_arrow(given).project(_VOTES_IN).to_arrow_table()["votes"].combine_chunks()
+    of_each = ", ".join(
+        f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\').{detector}, []), lambda vote, '
+        f"rank: struct_pack(detector := '{detector}', rank := rank::INT, language := vote[1]->>'$', "
+        "score := vote[2]::DOUBLE))"
+        for detector in VOTERS
+    )
+    unpacked = _aside().from_arrow(pa.table({"votes": texts})).project(f"flatten([{of_each}]) AS votes")
+    return unpacked.to_arrow_table()["votes"].combine_chunks()
 
 
 @cache

@@ -26,7 +26,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.voters import VOTERS
 from corpora.engines.sql import check_there, sql_of
 
 _BATCH_ROWS = 10_000
@@ -78,7 +78,7 @@ class Store:
         They are the language that it names first (und if it names none) and its score, if any.
         """
         columns: list[Column] = [F.col("id"), F.col("letters")]
-        for detector in DETECTOR_NAMES:
+        for detector in VOTERS:
             first = F.get(F.col(detector), F.lit(0))
             columns.append(F.coalesce(first["language"], F.lit(UND)).alias(detector))
             columns.append(first["score"].alias(f"{detector}_score"))

@@ -1,6 +1,6 @@
 """Predictors, which label the posts of a corpus with languages, and what they say of them.
 
-A predictor is a detector that voted, the majority of the three, or a set of imported predictions
+A predictor is a detector that voted, the majority of them, or a set of imported predictions
 (prediction_import.py). A coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); this package
 does not decide which of them are right. Predictors that rank labels are found here by their names; rankings.py reads
 their labels.
@@ -15,14 +15,22 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from corpora.core import CorpusError, listed
-from corpora.core.languages import COVERAGE, LANGUAGES, UND, finer
-from corpora.core.voting import DETECTOR_NAMES, Votes
+from corpora.core.languages import LANGUAGES, UND, finer
+from corpora.core.voters import VOTERS
+from corpora.core.voting import Votes
 from corpora.engines import Store, asking, full_disk_explained
-from corpora.storage.layout import Manifest, Predictions, check_posts, check_spelling, corpus_dir, manifest_of
+from corpora.storage.layout import (
+    Manifest,
+    Predictions,
+    check_posts,
+    check_spelling,
+    check_votes,
+    corpus_dir,
+    manifest_of,
+)
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
-MAJORITY = "majority"  # the language that at least two of the three name first, else und
-BUILT_IN = (*DETECTOR_NAMES, MAJORITY)
+MAJORITY = "majority"  # the language that more than half of the detectors name first, else und
 
 
 @dataclass(frozen=True)
@@ -39,13 +47,13 @@ class Predictor:
     @property
     def voted(self) -> bool:
         """Whether its labels come from the detectors' votes."""
-        return self.name in BUILT_IN
+        return self.name in (*VOTERS, MAJORITY)
 
 
 def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     """The predictor `cld2`, `majority`, `mine@2`, or `mine` if it has one version. CorpusError if there is none, or if
     it ranks labels."""
-    if spelled in BUILT_IN:
+    if Predictor(spelled).voted:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
         known = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
         return Predictor(spelled, mapping=known)
@@ -67,7 +75,7 @@ def find_imported(corpus_name: str, spelled: str) -> Predictions:
         versions = ", ".join(map(str, found))
         raise CorpusError(f"The predictor {name} has several versions for corpus {corpus_name}; say which: {versions}.")
     if not found:
-        there = [*BUILT_IN, *map(str, manifest.predictions)]
+        there = [*VOTERS, MAJORITY, *map(str, manifest.predictions)]
         near = get_close_matches(spelled, there, n=1)
         meant = f"Did you mean {near[0]}? " if near else ""
         raise CorpusError(
@@ -81,7 +89,7 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
     """CorpusError if predictions, ranked or not, cannot have this name and version in the corpus."""
     check_spelling("predictor", "name", name)
     check_spelling("predictor", "version", version)
-    if name in BUILT_IN:
+    if Predictor(name).voted:
         raise CorpusError(f"{name} is a predictor that every corpus has; choose another name.")
     known = manifest.predictions_of(name, version)
     if known and known.ranked != ranked:
@@ -90,15 +98,15 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
 
 
 def knows(predictor: Predictor, code: str) -> bool:
-    """Whether a built-in predictor can say a code: two detectors must know it for the majority to have it."""
-    by = DETECTOR_NAMES if predictor.name == MAJORITY else (predictor.name,)
-    return sum(code in COVERAGE[detector] for detector in by) >= min(len(by), 2)
+    """Whether a built-in predictor can say a code: the majority has those that more than half of the detectors know."""
+    by = VOTERS if predictor.name == MAJORITY else (predictor.name,)
+    return 2 * sum(code in VOTERS[detector].languages for detector in by) > len(by)
 
 
 def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
     """A predictor's entry in the manifest, None for a built-in one. CorpusError if it has not seen all posts."""
-    if predictor.voted and len(manifest.votes) < len(manifest.parts):
-        raise CorpusError(f"Corpus {corpus_name} has posts without votes; run `assay prelabel {corpus_name}`.")
+    if predictor.voted:
+        check_votes(corpus_name, manifest)
     known = _entry(corpus_name, predictor, manifest)
     if known and known.posts_sha256 != manifest.posts_sha256:
         raise CorpusError(
@@ -144,7 +152,7 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known
         store.view(name, [corpus_dir(corpus_name) / "predictions" / known.file], PREDICTIONS_SCHEMA)
         return
     store.first_votes()
-    if predictor.name in DETECTOR_NAMES:
+    if predictor.name in VOTERS:
         columns = {"id": "id", "label": predictor.name, "score": f"{predictor.name}_score"}
         store.select(name, "first_votes", columns)
     else:
@@ -216,10 +224,9 @@ def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
     check_posts(corpus_name, manifest)
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus_name} holds no posts; add some with import_corpus.")
-    if len(manifest.votes) < len(manifest.parts):
-        raise CorpusError(f"Corpus {corpus_name} has posts without votes; run `assay prelabel {corpus_name}`.")
+    check_votes(corpus_name, manifest)
     with full_disk_explained("the votes were not counted"), asking(corpus_name, manifest=manifest) as store:
         store.first_votes()
         for row in store.found("first_votes_counted", least_letters):
-            votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in DETECTOR_NAMES}
+            votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in VOTERS}
             yield Voted(votes, least_letters if row["is_long"] else 0, row["posts"])

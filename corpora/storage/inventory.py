@@ -10,9 +10,10 @@ from django.db import transaction
 from django.db.models import Count, Sum
 
 from corpora.core import CorpusError
+from corpora.core.voters import VOTERS
 from corpora.engines import asking
 from corpora.models import Corpus, Draw
-from corpora.predictions.predictor_labels import BUILT_IN, find_imported
+from corpora.predictions.predictor_labels import MAJORITY, find_imported
 from corpora.storage.layout import (
     Manifest,
     check_records,
@@ -129,7 +130,7 @@ def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
         }
         for each in manifest.predictions
     ]
-    return [*({**whole, "predictor": built, **built_in} for built in BUILT_IN if voted), *imported]
+    return [*({**whole, "predictor": built, **built_in} for built in (*VOTERS, MAJORITY) if voted), *imported]
 
 
 # --- The records of a corpus, with the labels that came with them.
@@ -244,7 +245,7 @@ def delete_corpus(name: str) -> dict[str, Any]:
 
 def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
     """{"corpus", "predictor", "posts"} of predictions that may be deleted. CorpusError where they may not be."""
-    if spelled in BUILT_IN:
+    if spelled in (*VOTERS, MAJORITY):
         raise CorpusError(f"{spelled} is made of the detectors' votes, and posts are drawn with these: it stays.")
     predictor = find_imported(name, spelled)
     if draws := Draw.objects.filter(corpus__name=name, predictor=str(predictor)).count():

@@ -24,6 +24,7 @@ from typing import Any
 from django.conf import settings
 
 from corpora.core import CorpusError
+from corpora.core.voters import VOTERS
 from corpora.system import VERSION, release
 
 
@@ -344,6 +345,17 @@ def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
             "them with import_threads."
         )
     return manifest.threads
+
+
+def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None:
+    """CorpusError if posts of the first parts have no votes, or votes of other detectors than those that there are."""
+    if len(manifest.votes) < len(manifest.parts[:parts]):
+        raise CorpusError(f"Corpus {name} has posts without votes; run `assay prelabel {name}`.")
+    if other := next((votes for votes in manifest.votes[:parts] if votes.versions.keys() != VOTERS.keys()), None):
+        raise CorpusError(
+            f"The detectors {', '.join(other.versions)} voted on corpus {name}, and now there are {', '.join(VOTERS)}; "
+            f"run `assay prelabel {name} --again`."
+        )
 
 
 def check_posts(corpus_name: str, manifest: Manifest) -> None:

@@ -3,10 +3,12 @@
 This module imports no engine: a votes/vote_run.py worker that has loaded DuckDB ends with pages of complaints.
 """
 
+from collections.abc import Iterable
+
 import pyarrow as pa
 
 from corpora.core.records import DECLARED
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.voters import VOTERS
 
 POST_SCHEMA = pa.schema(
     [
@@ -31,13 +33,18 @@ def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
 
 
 _RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64())]))
-VOTES_SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False),
-        pa.field("letters", pa.int32(), nullable=False),
-        *(pa.field(detector, _RANKING, nullable=False) for detector in DETECTOR_NAMES),
-    ]
-)
+
+
+def votes_schema(voters: Iterable[str] = VOTERS) -> pa.Schema:
+    """The columns of the votes of these voters, by default of all."""
+    return pa.schema(
+        [
+            pa.field("id", pa.string(), nullable=False),
+            pa.field("letters", pa.int32(), nullable=False),
+            *(pa.field(voter, _RANKING, nullable=False) for voter in voters),
+        ]
+    )
+
 
 PREDICTIONS_SCHEMA = pa.schema(
     [

@@ -18,9 +18,9 @@ import pyarrow.parquet as pq
 from django.conf import settings
 
 from corpora.core import CorpusError
-from corpora.core.detectors import detect_fasttext, detector_versions
 from corpora.core.language_codes import code_of
 from corpora.core.languages import UND
+from corpora.core.voters import VOTERS
 from corpora.engines import Store, asking
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
@@ -328,7 +328,7 @@ class _Pairs:
 
     def take(self, rows: list[dict[str, Any]]) -> None:
         asked = [row for row in rows if not row["reason"]]
-        rankings = detect_fasttext([joined(row["message"], row["reply"]) for row in asked], 1)
+        rankings = VOTERS["fasttext"].vote([joined(row["message"], row["reply"]) for row in asked], 1)
         for row, ranking in zip(asked, rankings, strict=True):
             row["language"], row["certainty"] = ranking[0] if ranking else (None, None)
             if not ranking or row["certainty"] <= self.least_certainty:
@@ -358,7 +358,7 @@ class _Pairs:
             replies=self.accepted.total() + self.left_out.total(),
             left_out={reason: self.left_out[reason] for reason in REASONS if self.left_out[reason]},
             least_certainty=self.least_certainty,
-            detector=detector_versions()["fasttext"],
+            detector=VOTERS["fasttext"].version(),
             declared=tuple((*languages, pairs) for languages, pairs in sorted(self.declared.items())),
             file=self.path.name,
             sha256=digest_of(self.path),

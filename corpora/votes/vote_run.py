@@ -27,12 +27,12 @@ import pyarrow.parquet as pq
 
 from corpora import system
 from corpora.core import CorpusError
-from corpora.core.detectors import detector_versions
+from corpora.core.voters import VOTERS, voter_versions
 from corpora.engines import full_disk_explained, spread
 from corpora.storage.layout import Manifest, Part, VotesPart, digest_of, manifest_of, part_name, sync, write_manifest
 from corpora.storage.locks import changing
-from corpora.storage.schemas import VOTES_SCHEMA
-from corpora.votes.vote_worker import COUNTED_SCHEMA, Chunk, vote_on, vote_on_all
+from corpora.storage.schemas import votes_schema
+from corpora.votes.vote_worker import Chunk, counted_schema, vote_on, vote_on_all
 
 # --- The votes on a part that is not done yet, kept in pieces, so that a run that is stopped loses one piece at most.
 #
@@ -58,7 +58,7 @@ class Pieces:
                 agreed = int(piece.schema.metadata[b"unanimous"])
                 for number in range(piece.num_record_batches):
                     batch = piece.get_batch(number)
-                    yield pa.RecordBatch.from_arrays(batch.columns, schema=VOTES_SCHEMA), 0 if number else agreed
+                    yield pa.RecordBatch.from_arrays(batch.columns, schema=votes_schema()), 0 if number else agreed
             self.number += 1
 
     def keep(self, chunk: Chunk) -> None:
@@ -67,7 +67,7 @@ class Pieces:
             return
         file = self._file()
         draft = file.with_suffix(".draft")
-        schema = VOTES_SCHEMA.with_metadata({"unanimous": str(sum(agreed for _, agreed in self.chunks))})
+        schema = votes_schema().with_metadata({"unanimous": str(sum(agreed for _, agreed in self.chunks))})
         with pa.OSFile(str(draft), "wb") as sink, pa.ipc.new_file(sink, schema) as writer:
             for batch, _ in self.chunks:
                 writer.write_batch(pa.RecordBatch.from_arrays(batch.columns, schema=schema))
@@ -121,7 +121,7 @@ def prelabel(
     as they are done, old ones included.
     """
     _check(name, k, processes)
-    versions = detector_versions()
+    versions = voter_versions()
     with changing(name) as directory:
         manifest = manifest_of(name)
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
@@ -298,7 +298,8 @@ def _voted_here(
         done = list(pieces.kept())
         progress(sum(votes.num_rows for votes, _ in done))
         if left is None:  # only the first of them can have been under way when a run was stopped
-            left = mapping(partial(vote_on, k), islice(_chunks(directory, parts), len(done), None))
+            vote = partial(vote_on, k, tuple(VOTERS.values()))
+            left = mapping(vote, islice(_chunks(directory, parts), len(done), None))
         rows = sum(votes.num_rows for votes, _ in done)
         while rows < part.rows:
             chunk = next(left)
@@ -306,7 +307,7 @@ def _voted_here(
             done.append(chunk)
             rows += chunk[0].num_rows
             progress(chunk[0].num_rows)
-        votes = pa.Table.from_batches([votes for votes, _ in done], schema=VOTES_SCHEMA)
+        votes = pa.Table.from_batches([votes for votes, _ in done], schema=votes_schema())
         yield votes, sum(agreed for _, agreed in done)
 
 
@@ -325,10 +326,12 @@ def _voted_elsewhere(
 ) -> Iterator[Voted]:
     """By an engine's machines, which read the parts where they lie. This process writes what they send."""
     files = [directory / "parts" / part.name for part in parts]
-    with closing(spreading(files, ["id", "text"], partial(vote_on_all, k), COUNTED_SCHEMA, _CHUNK_ROWS)) as found:
+    voters = tuple(VOTERS.values())
+    vote, schema = partial(vote_on_all, k, voters), counted_schema(voters)
+    with closing(spreading(files, ["id", "text"], vote, schema, _CHUNK_ROWS)) as found:
         for counted in found:
             progress(counted.num_rows)
-            yield counted.select(VOTES_SCHEMA.names), pc.sum(counted["unanimous"]).as_py()
+            yield counted.select(votes_schema().names), pc.sum(counted["unanimous"]).as_py()
 
 
 def _write(voted: Voted, file: Path) -> tuple[int, int]:

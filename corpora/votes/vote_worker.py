@@ -4,7 +4,7 @@ It imports no more than that takes: a worker that has loaded DuckDB ends with pa
 """
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection
 from queue import SimpleQueue
@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from corpora.core.detectors import CODES, DETECTORS, Rankings
+from corpora.core.detectors import CODES, Rankings, ranked
 from corpora.core.masking import clean_for_detectors, count_letters
+from corpora.core.voters import Voter
 from corpora.core.voting import all_unanimous
-from corpora.storage.schemas import VOTES_SCHEMA
+from corpora.storage.schemas import votes_schema
 
 # Votes, and on how many of the posts the detectors are unanimous.
 Chunk = tuple[pa.RecordBatch, int]
@@ -46,29 +47,30 @@ def _hear(connection: Connection, asked: SimpleQueue[Any]) -> None:
     asked.put(None)
 
 
-def vote_on(k: int, posts: pa.RecordBatch) -> Chunk:
-    """The votes on some posts, k languages a detector at most."""
+def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
+    """The votes on some posts, k languages a voter at most."""
     cleaned = [clean_for_detectors(text) for text in posts.column("text").to_pylist()]
-    rankings = {detector: detect(cleaned, k) for detector, detect in DETECTORS.items()}
-    columns: list[Any] = [posts.column("id"), pa.array(count_letters(cleaned), pa.int32())]
-    columns += [_column(ranked) for ranked in rankings.values()]
-    agreed = all_unanimous([ranked.first() for ranked in rankings.values()])
-    return pa.RecordBatch.from_arrays(columns, schema=VOTES_SCHEMA), int(agreed.sum())
+    rankings = [ranked(voter.vote(cleaned, k), k) for voter in voters]
+    columns: list[Any] = [posts.column("id"), pa.array(count_letters(cleaned), pa.int32()), *map(_column, rankings)]
+    agreed = all_unanimous([each.first() for each in rankings])
+    schema = votes_schema(voter.name for voter in voters)
+    return pa.RecordBatch.from_arrays(columns, schema=schema), int(agreed.sum())
 
 
-# The votes, and with the first post of a batch on how many of it the detectors are unanimous.
-COUNTED_SCHEMA = VOTES_SCHEMA.append(pa.field("unanimous", pa.int64(), nullable=False))
+def counted_schema(voters: Iterable[Voter]) -> pa.Schema:
+    """The votes, and with the first post of a batch on how many of it the voters are unanimous."""
+    return votes_schema(voter.name for voter in voters).append(pa.field("unanimous", pa.int64(), nullable=False))
 
 
-def vote_on_all(k: int, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def vote_on_all(k: int, voters: Sequence[Voter], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     """The same of many batches, for an engine that hands on columns alone."""
     for posts in batches:
-        votes, agreed = vote_on(k, posts)
+        votes, agreed = vote_on(k, voters, posts)
         counts = pa.array(np.r_[agreed, np.zeros(len(votes) - 1, np.int64)][: len(votes)], pa.int64())
-        yield pa.RecordBatch.from_arrays([*votes.columns, counts], schema=COUNTED_SCHEMA)
+        yield pa.RecordBatch.from_arrays([*votes.columns, counts], schema=counted_schema(voters))
 
 
-def _column(ranked: Rankings) -> pa.Array:
-    named = pa.DictionaryArray.from_arrays(ranked.codes, pa.array(CODES)).dictionary_decode()
-    votes = pa.StructArray.from_arrays([named, pa.array(ranked.scores)], ["language", "score"])
-    return pa.ListArray.from_arrays(ranked.offsets, votes)
+def _column(rankings: Rankings) -> pa.Array:
+    named = pa.DictionaryArray.from_arrays(rankings.codes, pa.array(CODES)).dictionary_decode()
+    votes = pa.StructArray.from_arrays([named, pa.array(rankings.scores)], ["language", "score"])
+    return pa.ListArray.from_arrays(rankings.offsets, votes)

@@ -27,7 +27,8 @@ from annotate.quality import audits  # noqa: E402
 from annotate.work import adjudication, judgments, queue, routing  # noqa: E402
 from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
-from corpora.core.voting import DETECTOR_NAMES, agreed_label, unanimous  # noqa: E402
+from corpora.core.voters import VOTERS  # noqa: E402
+from corpora.core.voting import agreed_label, unanimous  # noqa: E402
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from tests.annotate.acts import open_task  # noqa: E402
@@ -160,9 +161,9 @@ class Frame:
         with asking(NAME) as store:
             for batch in store.query("draw_uniform", "", self.size, 0):
                 for row in batch.to_pylist():
-                    votes = {name: [[vote["language"], vote["score"]] for vote in row[name]] for name in DETECTOR_NAMES}
+                    votes = {name: [[vote["language"], vote["score"]] for vote in row[name]] for name in VOTERS}
                     label = label_of(truth[row["id"]])
-                    self.right.update(name for name in DETECTOR_NAMES if is_right(first(votes, name), label))
+                    self.right.update(name for name in VOTERS if is_right(first(votes, name), label))
                     if agreed := agreed_label(unanimous(votes), row["letters"], **policy):
                         self.posts[agreed] += 1
                         self.wrong[agreed] += agreed != label
@@ -219,7 +220,7 @@ def measured(task: Task, frame: Frame) -> dict:
             for label, audit in blind.items()
             if label in first_word
         ],
-        "accuracy": {detector: accuracy(task, frame, detector) for detector in DETECTOR_NAMES},
+        "accuracy": {detector: accuracy(task, frame, detector) for detector in VOTERS},
     }
 
 

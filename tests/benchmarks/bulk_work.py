@@ -34,7 +34,7 @@ from corpora.database.bulk_rows import _write, insert  # noqa: E402
 from corpora.models import Corpus, Item  # noqa: E402
 from corpora.storage.layout import VotesPart, corpus_dir, digest_of, manifest_of, write_manifest  # noqa: E402  # noqa: E402
 from corpora.storage.record_import import import_files  # noqa: E402
-from corpora.storage.schemas import POST_SCHEMA, VOTES_SCHEMA  # noqa: E402
+from corpora.storage.schemas import POST_SCHEMA, votes_schema  # noqa: E402
 from tests.benchmarks.sampling import most_memory, sampled  # noqa: E402
 
 NAME = "bulk"
@@ -107,7 +107,7 @@ def vote(folder: Path, number: int) -> int:
             lists = [_list(others[0] if disputed and k == 1 else code, others, n + k) for k in range(3)]
             rows.append({"id": key, "letters": 40, **dict(zip(("langid", "cld2", "fasttext"), lists, strict=True))})
         file = directory / part.name
-        pq.write_table(pa.Table.from_pylist(rows, schema=VOTES_SCHEMA), file)
+        pq.write_table(pa.Table.from_pylist(rows, schema=votes_schema()), file)
         made.append(VotesPart(file.name, part.rows, agreed, digest_of(file), 3, versions))
     write_manifest(NAME, replace(manifest, votes=tuple(made)))
     return number

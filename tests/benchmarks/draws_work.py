@@ -23,7 +23,7 @@ import pyarrow.compute as pc  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 
 from corpora.core.languages import LANGUAGES  # noqa: E402
-from corpora.core.voting import DETECTOR_NAMES  # noqa: E402
+from corpora.core.voters import VOTERS  # noqa: E402
 from corpora.draws.design import HISTORY, WINDOW  # noqa: E402
 from corpora.draws.samples import sample_recall  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
@@ -31,7 +31,7 @@ from corpora.predictions.predictor_labels import find_predictor, knows  # noqa: 
 from corpora.storage.intake import PART_ROWS  # noqa: E402
 from corpora.storage.layout import Manifest, Part, VotesPart, corpus_dir, digest_of, part_name, write_manifest  # noqa: E402  # noqa: E402
 from corpora.storage.locks import changing  # noqa: E402
-from corpora.storage.schemas import POST_SCHEMA, VOTES_SCHEMA  # noqa: E402
+from corpora.storage.schemas import POST_SCHEMA, votes_schema  # noqa: E402
 from tests.benchmarks.material import FIRST_ID, ID_STEP  # noqa: E402
 from tests.running import ROOT  # noqa: E402
 
@@ -81,12 +81,12 @@ def _votes(rng: np.random.Generator, ids: pa.Array, by: np.ndarray) -> pa.Table:
     spoken = np.where(rng.random(rows) < IN_OWN_LANGUAGE, by, rng.integers(len(codes), size=rows))
     columns = [ids, pa.array(rng.integers(20, 120, size=rows), pa.int32())]
     offsets = pa.array(np.arange(rows + 1) * len(SCORES), pa.int32())
-    for _ in DETECTOR_NAMES:
+    for _ in VOTERS:
         first = spoken + (rng.random(rows) < IN_DISPUTE)
         named = (first[:, None] + np.arange(len(SCORES))) % len(codes)
         votes = [codes.take(named.ravel()), pa.array(np.tile(SCORES, rows))]
         columns.append(pa.ListArray.from_arrays(offsets, pa.StructArray.from_arrays(votes, ["language", "score"])))
-    return pa.table(columns, schema=VOTES_SCHEMA)
+    return pa.table(columns, schema=votes_schema())
 
 
 def draw(name: str, size: int, seed: str, ids: Path) -> None:

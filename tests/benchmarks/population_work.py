@@ -21,10 +21,11 @@ import numpy as np
 django.setup()
 
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
+from corpora.core.voters import VOTERS  # noqa: E402
 from corpora.draws.samples import Sample, sample_precision, sample_recall, sample_uniform  # noqa: E402
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
-from corpora.predictions.predictor_labels import BUILT_IN, find_predictor, predicted_labels  # noqa: E402
+from corpora.predictions.predictor_labels import MAJORITY, find_predictor, predicted_labels  # noqa: E402
 from tests.benchmarks.place import BenchmarkFailed  # noqa: E402
 from tests.benchmarks.population_stream import HISTORY, WINDOW  # noqa: E402
 
@@ -69,7 +70,7 @@ def load(corpus: str, truth: dict[str, str]) -> Population:
     ids = posts["id"].to_pylist()
     labels = [truth[key] for key in ids]
     predicted, right = {}, {}
-    for name in BUILT_IN:
+    for name in (*VOTERS, MAJORITY):
         said = predicted_labels(corpus, find_predictor(corpus, name), ids)
         predicted[name] = np.array([said[key] for key in ids])
         right[name] = np.array([label in stands_for(said[key]) for key, label in zip(ids, labels, strict=True)])

@@ -22,7 +22,7 @@ from corpora.core.detectors import (
 )
 from corpora.core.languages import LANGUAGES, normalise
 from corpora.core.masking import clean_for_detectors, letters_alone
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.voters import VOTERS
 from tests.annotate.corpus import POSTS
 
 GERMAN = "Guten Morgen zusammen, heute scheint in Hamburg die Sonne und alle gehen gern spazieren."
@@ -30,7 +30,7 @@ TEXTS = [GERMAN, "", "Сегодня мы долго гуляли в парке,
 
 
 def test_they_stand_in_the_order_of_the_votes():
-    assert tuple(DETECTORS) == DETECTOR_NAMES == ("langid", "cld2", "fasttext")
+    assert tuple(DETECTORS) == tuple(VOTERS) == ("langid", "cld2", "fasttext")
 
 
 @pytest.mark.parametrize("detector", DETECTORS)
@@ -224,6 +224,6 @@ def test_both_scripts_of_chinese_are_the_coarse_code():
 
 def test_versions_name_the_packages_and_the_models_digest():
     versions = detector_versions()
-    assert tuple(versions) == DETECTOR_NAMES
+    assert tuple(versions) == tuple(VOTERS)
     assert versions["langid"] == "1.1.6"
     assert "lid.176.ftz sha256:8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83" in versions["fasttext"]

@@ -10,7 +10,7 @@ import pytest
 
 from corpora.engines import asking, votes_in
 from corpora.storage.layout import Manifest
-from corpora.storage.schemas import VOTES_SCHEMA
+from corpora.storage.schemas import votes_schema
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -60,7 +60,7 @@ def test_the_first_votes_are_those_that_each_detector_names_first_and_und_where_
     rows = [{"id": "a", "letters": 9, "langid": ranked, "cld2": [], "fasttext": ranked[1:]}]
     with asking("none", manifest=Manifest("", True, "")) as store:
         store.connection.execute("DROP TABLE votes")
-        store.rows("votes", pa.Table.from_pylist(rows, schema=VOTES_SCHEMA))
+        store.rows("votes", pa.Table.from_pylist(rows, schema=votes_schema()))
         store.first_votes()
         (first,) = store.connection.table("first_votes").to_arrow_table().to_pylist()
     assert first == {

@@ -11,10 +11,11 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
 from corpora.core.records import RecordError
+from corpora.core.voters import VOTERS
 from corpora.engines import asking
 from corpora.predictions.prediction_rows import classes, read_map, read_predictions
 from corpora.predictions.predictor_labels import (
-    BUILT_IN,
+    MAJORITY,
     Predictor,
     find_predictor,
     labels_where,
@@ -106,8 +107,8 @@ def test_a_built_in_predictor_knows_what_its_coarse_codes_stand_for(corpus):
     assert find_predictor("c", "cld2").mapping == chinese
     assert find_predictor("c", "majority").mapping == chinese
     assert find_predictor("c", "fasttext").mapping == {**chinese, "sh": ("bs", "hr", "sr")}
-    assert [str(find_predictor("c", name)) for name in BUILT_IN] == list(BUILT_IN)
-    assert all(find_predictor("c", name).voted for name in BUILT_IN)
+    assert [str(find_predictor("c", name)) for name in (*VOTERS, MAJORITY)] == [*VOTERS, MAJORITY]
+    assert all(find_predictor("c", name).voted for name in (*VOTERS, MAJORITY))
 
 
 def as_table(delimiter):

@@ -11,9 +11,9 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from corpora.core.detectors import DETECTORS
 from corpora.core.masking import clean_for_detectors
-from corpora.core.voting import DETECTOR_NAMES
+from corpora.core.voters import VOTERS
 from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of, write_manifest
-from corpora.storage.schemas import VOTES_SCHEMA
+from corpora.storage.schemas import votes_schema
 from corpora.votes import vote_run as prelabelling
 from corpora.votes.vote_worker import vote_on
 from tests.corpora.conftest import POSTS
@@ -86,10 +86,10 @@ def test_the_manifest_says_by_what_the_votes_were_made(corpus, prelabel):
     prelabel(k=2)
     (made,) = manifest_of("c").votes
     assert (made.name, made.rows, made.k) == ("000001.parquet", 6, 2)
-    assert tuple(made.versions) == DETECTOR_NAMES
+    assert tuple(made.versions) == tuple(VOTERS)
     path = corpus_dir("c") / "votes" / made.name
     assert made.sha256 == digest_of(path)
-    assert pq.read_schema(path).equals(VOTES_SCHEMA)
+    assert pq.read_schema(path).equals(votes_schema())
 
 
 def test_run_again_nothing_changes_and_only_new_parts_are_done(corpus, prelabel, write, import_corpus):
@@ -120,7 +120,7 @@ def test_another_k_or_other_detectors_need_to_be_asked_for(corpus, prelabel, mon
         prelabel(k=2)
     prelabel(k=2, again=True)
     assert max(len(row["langid"]) for row in votes()) == 2
-    monkeypatch.setattr("corpora.votes.vote_run.detector_versions", lambda: {**made().versions, "cld2": "9"})
+    monkeypatch.setattr("corpora.votes.vote_run.voter_versions", lambda: {**made().versions, "cld2": "9"})
     with pytest.raises(CommandError, match=r"votes by cld2 0\.42 \(now 9\)\. Do them anew"):
         prelabel(k=2)
     prelabel(k=2, again=True)
@@ -197,9 +197,9 @@ def test_a_part_that_was_stopped_goes_on_at_its_last_piece_and_ends_with_the_sam
 
         return progress
 
-    def counted(k, posts):
+    def counted(k, voters, posts):
         worked.append(posts.num_rows)
-        return vote_on(k, posts)
+        return vote_on(k, voters, posts)
 
     monkeypatch.setattr(prelabelling, "vote_on", counted)
     for most in (300, 600):

@@ -6,11 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.core.voting import DETECTOR_NAMES, agreed_label, all_unanimous, rank_candidates, unanimous
+from corpora.core.voters import VOTERS
+from corpora.core.voting import agreed_label, all_unanimous, rank_candidates, unanimous
 
 CODES = st.sampled_from(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])
 RANKINGS = st.lists(CODES, unique=True, max_size=3).map(lambda codes: [[code, 0.5] for code in codes])
-VOTES = st.fixed_dictionaries(dict.fromkeys(DETECTOR_NAMES, RANKINGS))
+VOTES = st.fixed_dictionaries(dict.fromkeys(VOTERS, RANKINGS))
 
 
 def votes(langid="", cld2="", fasttext=""):
@@ -18,7 +19,7 @@ def votes(langid="", cld2="", fasttext=""):
     return {detector: [[code, 0.9] for code in codes.split()] for detector, codes in lists.items()}
 
 
-@given(VOTES, st.permutations(DETECTOR_NAMES))
+@given(VOTES, st.permutations(VOTERS))
 def test_the_order_of_the_detectors_in_the_record_does_not_matter(given_votes, order):
     shuffled = {detector: given_votes[detector] for detector in order}
     assert rank_candidates(shuffled) == rank_candidates(given_votes)
@@ -101,6 +102,6 @@ def test_of_many_texts_the_same_are_unanimous_as_one_by_one(texts):
     numbers = {code: place for place, code in enumerate(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])}
     firsts = [
         np.array([numbers[text[detector][0][0]] if text[detector] else -1 for text in texts], np.int16)
-        for detector in DETECTOR_NAMES
+        for detector in VOTERS
     ]
     assert all_unanimous(firsts).tolist() == [unanimous(text) is not None for text in texts]

@@ -13,9 +13,7 @@ SELECT
     posts.posted_at,
     posts.url,
     votes.letters,
-    votes.langid,
-    votes.cld2,
-    votes.fasttext
+    votes.every_voter
 FROM drawn
 INNER JOIN posts ON drawn.id = posts.id
 INNER JOIN votes ON drawn.id = votes.id

@@ -6,9 +6,7 @@ SELECT
     posts.posted_at,
     posts.url,
     votes.letters,
-    votes.langid,
-    votes.cld2,
-    votes.fasttext
+    votes.every_voter
 FROM posts
 INNER JOIN votes ON posts.id = votes.id
 INNER JOIN wanted ON posts.id = wanted.id

@@ -227,7 +227,7 @@ WRONG = [
     # a vocabulary
     (
         MOOD + '[vocabulary]\nname = "eurovoc"\n',
-        'line 26: only several labels come from a vocabulary; write form = "labels".',
+        'line 26: the table [vocabulary] goes with form = "labels"; write that, or leave vocabulary out.',
     ),
     (
         re.sub(r"(?s)\[vocabulary.*?(?=\[\[)", "", ACTS),
