@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from django.conf import settings
 from django.urls import reverse
 
 from annotate.actions.commands import call_command
@@ -94,3 +95,9 @@ def test_a_package_names_its_forms_by_an_entry_point(monkeypatch, installed_pack
 def test_two_forms_cannot_have_one_name(rating):
     with pytest.raises(ValueError, match="There is already a form of answers named 'rating'"):
         register(Rating())
+
+
+@pytest.mark.parametrize("file", ["rating.py", "funny.toml", "templates/rating/question.html", "common_words.py"])
+def test_the_documentation_shows_these_files(file):
+    page = (settings.BASE_DIR / "annotate/docs/how-to/forms-and-detectors.md").read_text(encoding="utf-8")
+    assert (HERE / file).read_text(encoding="utf-8") in page

@@ -78,7 +78,7 @@ def test_votes_of_another_panel_are_not_drawn_from(corpus):
         with pytest.raises(CorpusError, match="run `assay prelabel posts --again`"):
             find_and_draw(corpus)
         call_command("prelabel", "posts", processes=1, again=True, verbosity=0)
-        assert len(find_and_draw(corpus).items) == 3
+        assert find_and_draw(corpus).size == 3
     finally:
         del VOTERS["common"]
 
