@@ -66,7 +66,7 @@ class Concepts(QualityControl):
     def files(self, export: Export) -> Mapping[str, tuple[str, Any]]:
         """The published format of such sets has the descriptors in a file of its own."""
         labels = {"labels": (f"labels{export.mark}.tsv", partial(concepts.write_labels, export=export))}
-        if export.kind.formats:
+        if export.kind.publication.formats:
             return labels
         write = partial(concepts.write_descriptors, vocabulary=export.task.vocabulary)
         return labels | {"descriptors": (concepts.DESCRIPTORS, write)}

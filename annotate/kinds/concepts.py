@@ -214,12 +214,15 @@ class Concepts(Labels):
         unknown = [label for label in labels if label not in known]
         return f"{unknown[0]!r}, which is not a concept of {version}" if unknown else ""
 
+    def answers(self, top: Table) -> Mapping[str, Any]:
+        if own := next((key for key in ("answers", "answers_from") if key in top.raw), ""):
+            raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
+        return {}
+
     def of_file(self, top: Table, kind: Kind) -> Kind:
         thesaurus = _thesaurus(top.table("vocabulary"))
         if not kind.layout:
             raise top.fault("form", "nobody is shown anything; add a [[layout]] with a style and fields.")
-        if own := next((key for key in ("answers", "answers_from") if key in top.raw), ""):
-            raise top.fault(own, f"the concepts of the vocabulary are the answers; leave {own} out.")
         return answered_by_concepts(kind, thesaurus)
 
 

@@ -216,7 +216,7 @@ def _kept(task, name, report):
 
 def _preferences(task, address, sort):
     """What the page has besides where people compare systems."""
-    if "preferences" not in task.kind.sections:
+    if "preferences" not in task.kind.publication.sections:
         return {}
     report, _ = figures("preferences", task, partial(_kept, task, "preferences", lambda: preferring.report(task)))
     people = report["all"]["sides"]["people"]

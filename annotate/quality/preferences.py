@@ -57,7 +57,7 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
            ESTIMATE, "p", "out_of_line": bool}
     ESTIMATE, MEASURE: as quality/agreement.py has them.
     """
-    is_compared = "preferences" in task.kind.sections
+    is_compared = "preferences" in task.kind.publication.sections
     if not is_compared and (systems := task.draw.parameters.get(SYSTEMS)):
         raise NoPreferences(
             f"The task {task.name} compares two predictors by the labels that people give, not by preferences. Export "

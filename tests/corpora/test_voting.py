@@ -19,7 +19,7 @@ def votes(langid="", cld2="", fasttext=""):
     return {detector: [[code, 0.9] for code in codes.split()] for detector, codes in lists.items()}
 
 
-@given(VOTES, st.permutations(VOTERS))
+@given(VOTES, st.permutations([*VOTERS]))
 def test_the_order_of_the_detectors_in_the_record_does_not_matter(given_votes, order):
     shuffled = {detector: given_votes[detector] for detector in order}
     assert rank_candidates(shuffled) == rank_candidates(given_votes)
