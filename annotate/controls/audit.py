@@ -216,6 +216,7 @@ class AuditOfDeclaredLabels(QualityControl):
     """Of documents whose class is declared a share is read by people all the same."""
 
     name = "audit of declared labels"
+    look_at = "audit"
 
     def panel(self, task: Task) -> Panel:
         found = declared_audits.report(task)
