@@ -53,8 +53,8 @@ COMMANDS = {
         "reroute": ("task_lifecycle", "Send on units of queues that too few people read."),
         "adjudicate": ("decision_files", "Take in an adjudicator's decisions from a file, or list what waits."),
         "audit": ("audit", "Show what people found where the detectors agreed."),
-        "agreement": ("agreement", "Show how far the annotators of a task agree."),
-        "preferences": ("preferences", "Show which of two systems the people of a task prefer."),
+        "agreement": ("annotator_agreement", "Show how far the annotators of a task agree."),
+        "preferences": ("annotator_agreement", "Show which of two systems the people of a task prefer."),
     },
     "Results": {
         "export_gold": ("export_gold", "Write a task's gold set."),

@@ -1,17 +1,20 @@
-"""agreement: how far the annotators of a task agree, and what Dawid and Skene's model makes of their answers."""
+"""agreement: how far the annotators of a task agree, and what Dawid and Skene's model makes of their answers;
+preferences: which of two systems, or of several, they prefer.
+"""
 
 from pathlib import Path
 from typing import Any
 
-from annotate.actions.action import TASK, Action, Outcome, column, task_named
+from annotate.actions.action import TASK, Action, Outcome, action, column, task_named
 from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
-from annotate.quality import agreement, agreement_report
+from annotate.quality import agreement, agreement_report, preference_report, preferences
 from annotate.quality.agreement import UnorderedLabels
+from annotate.quality.preferences import NoPreferences
 from annotate.quality.true_labels import UnknownLabel
 from annotate.reports.tables import many
-from annotate.reports.terminal import as_lines
+from annotate.reports.terminal import as_lines, wrapped
 from corpora.sources.headers import named_columns
 
 SHOWN = 20
@@ -97,3 +100,39 @@ ACTION = Action(
     run,
     (JudgmentFileError, UnknownLabel, UnorderedLabels),
 )
+
+
+# --- Preferences between systems
+
+
+@action(
+    "preferences",
+    "Show which of two systems the people of a task prefer: shares of judgments and of majorities, ties apart, by "
+    "language and in all, the sign test, how far people agree, and how often each chose what stood first; of three "
+    "systems or more each pair, and their order by Bradley and Terry's model. With 95% intervals over messages.",
+    TASK,
+    refuses=(NoPreferences,),
+)
+def preferences_action(values, progress) -> Outcome:
+    task = task_named(values["task"])
+    report = preferences.report(task)
+    if not report["all"]["judgments"]:
+        return Outcome([f"Task {task.name}: no answer counts yet."], data=report)
+    return Outcome(_preference_lines(report), data=report)
+
+
+def _preference_lines(report: dict[str, Any]) -> list[str]:
+    people = report["all"]["sides"]["people"]
+    names = {one.pk: str(one) for one in Annotator.objects.select_related("user")}
+    tables = [
+        *preference_report.tables(report, shown=SHOWN),
+        *([preference_report.side_table(people[:SHOWN], names)] if people else []),
+    ]
+    written = [line for table in tables for line in (as_lines(table), "")]
+    longest = max(len(people), len(report["all"]["pairs"]))
+    cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
+    return [
+        *written,
+        *cut,
+        *(wrapped(words) for words in [*preference_report.words(report), *preference_report.agreement_words(report)]),
+    ]
