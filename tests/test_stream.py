@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from django.conf import settings as django_settings
 
-from annotate.evaluation.given import Subject
+from annotate.evaluation.subjects import Subject
 from annotate.models import Annotator, Judgment, Task
 from corpora.core.languages import UND, confusable_with
 from tests.annotate.corpus import demo_corpus, prelabelled  # noqa: F401 - fixtures

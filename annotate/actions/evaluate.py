@@ -7,9 +7,9 @@ from annotate.actions.action import FORMAT, MAP, Action, Outcome, column
 from annotate.core.option import Option, flag, number, points, share, whole_number
 from annotate.core.splits import SPLITS, TEST
 from annotate.evaluation.evaluate import evaluate, write_report
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
+from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.manifest import GoldSetError
 from annotate.reports import writing
 from annotate.reports.evaluation_report import LISTED

@@ -15,9 +15,9 @@ from annotate.core.estimation import LEAST_COUNT, SLACK, Estimate
 from annotate.core.figure_rows import Row, difference_row
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell, Of
-from annotate.evaluation.given import Subject
-from annotate.evaluation.matching import Joined, join
+from annotate.evaluation.joined_sets import Joined, join
 from annotate.evaluation.measures import POSTS, WITH_UND, bounded
+from annotate.evaluation.subjects import Subject
 from annotate.evaluation.uniform import Uniform, bounds_of, counted, share, within, worth
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import TRIGGERS

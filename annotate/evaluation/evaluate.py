@@ -13,10 +13,10 @@ from typing import Any
 from annotate.core.confidence_sequence import at_every_look
 from annotate.evaluation import language_pairs, ranked_documents, suggested_replies, xglue_tasks
 from annotate.evaluation.evaluator import evaluate_units
-from annotate.evaluation.given import UNFAIR_LOOK, EvaluationError, is_file
 from annotate.evaluation.measures import bounded
 from annotate.evaluation.posts import evaluate_posts
 from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
+from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError, is_file
 from annotate.goldsets import folders
 from annotate.goldsets.manifest import GoldSetError, manifest_of
 from annotate.goldsets.pairs import MADE_BY

@@ -16,11 +16,11 @@ from annotate.core.answers import Bools
 from annotate.core.classification import Paired, places_of
 from annotate.core.estimation import LEAST_COUNT
 from annotate.core.figure_rows import holm_corrected, of_compared
-from annotate.evaluation.given import EvaluationError, is_file
 from annotate.evaluation.judge import HALF_WIDTH, certificate, frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
 from annotate.evaluation.score_measures import losses, scored, scores_apart
+from annotate.evaluation.subjects import EvaluationError, is_file
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
 from annotate.kinds.labels import label_name

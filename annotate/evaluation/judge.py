@@ -22,8 +22,8 @@ from annotate.core.corpus_share import CorpusShare, ReadSample, Reason
 from annotate.core.figure_rows import Row, row
 from annotate.core.judge_agreement import judge_agreement
 from annotate.core.prediction_powered import LabelShares, corpus_shares
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_table import REFUSED, Predictions
+from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.units import Units, answers_of
 from annotate.reports.evaluation_report import section
 from corpora.storage.layout import corpus_dir, read_manifest

@@ -11,10 +11,10 @@ import numpy as np
 
 from annotate.core.audited_draw import AuditedDraw
 from annotate.core.classification import places_of
-from annotate.evaluation.given import EvaluationError, Subject
+from annotate.evaluation.joined_sets import join, too_little_read
 from annotate.evaluation.judge import Judged, check_complete, corpus_drawn_from, ids_of_corpus
-from annotate.evaluation.matching import join, too_little_read
 from annotate.evaluation.metrics import und_last
+from annotate.evaluation.subjects import EvaluationError, Subject
 from annotate.evaluation.units import answers_of
 from annotate.goldsets.reading import GoldSet, objects_in
 from annotate.kinds.designs import STREAM

@@ -11,7 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation.given import EvaluationError, is_file
+from annotate.evaluation.subjects import EvaluationError, is_file
 from annotate.reports.tables import are
 from corpora.core import CorpusError
 from corpora.core.records import RecordError, read_id

@@ -19,7 +19,6 @@ from annotate.core.comparing import mcnemar
 from annotate.core.estimation import proportion
 from annotate.core.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.core.splits import TEST, components
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import (
     RESTORE,
     SUFFIX,
@@ -30,6 +29,7 @@ from annotate.evaluation.prediction_files import (
     system_names,
     unfinished_ones,
 )
+from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import mldoc
 from annotate.goldsets.manifest import GoldSetError
 from annotate.kinds.balanced_draw import JOINT

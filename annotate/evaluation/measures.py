@@ -1,6 +1,6 @@
 """The measures of a predictor on joined gold sets, as the rows of a report.
 
-given.py reads what is given, matching.py joins it; metrics.py estimates the numbers.
+subjects.py reads predictors and gold sets, joined_sets.py joins them; metrics.py estimates the numbers.
 """
 
 from collections import defaultdict
@@ -29,7 +29,7 @@ from annotate.core.estimation import (
 from annotate.core.false_yes import ASSUMED
 from annotate.core.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
-from annotate.evaluation.matching import Joined
+from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.uniform import Measured, bounds_of, lone_triggers
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import objects_in

@@ -1,6 +1,6 @@
 """Accuracy, recall and precision of a predictor, from gold sets already joined with what it says.
 
-Labels that count as one class have been taken together (given.py). estimation.py estimates proportions; the callers
+Labels that count as one class have been taken together (subjects.py). estimation.py estimates proportions; the callers
 decide which sets may be used for what.
 """
 

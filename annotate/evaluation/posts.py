@@ -16,11 +16,11 @@ from annotate.core.figure_rows import Row, of_compared, row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
-from annotate.evaluation.given import EvaluationError, Subject, read_sets, subject_of
+from annotate.evaluation.joined_sets import EQUAL_RATES, Joined, join
 from annotate.evaluation.judge import HALF_WIDTH, certificate, with_certificate
 from annotate.evaluation.judged_posts import frame_of_posts, judged_posts
-from annotate.evaluation.matching import EQUAL_RATES, Joined, join
 from annotate.evaluation.metrics import und_last
+from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, subject_of
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
@@ -58,7 +58,7 @@ def evaluate_posts(
 ) -> dict[str, Any]:
     """The report on a file, or a predictor of the corpus. judge: whether it labelled the whole corpus and its
     certificate is wanted; half_width (in points), epsilon: see judge.py. reading: how predictions are read, see
-    given.subject_of."""
+    subjects.subject_of."""
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
     others = frame_of_posts(sets, reading.get("corpus", "")) if judge else ()
     subjects = [subject_of(sets, predictions, others=others, **reading)]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.edits import differing
 from annotate.goldsets.manifest import GoldSetError, manifest_of
 from annotate.goldsets.pairs import MADE_BY

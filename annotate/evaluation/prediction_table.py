@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.answers import Floats
-from annotate.evaluation.given import NAMED, EvaluationError, first_of
+from annotate.evaluation.subjects import NAMED, EvaluationError, first_of
 from annotate.reports.tables import many
 from corpora.core import CorpusError
 from corpora.core.languages import UND

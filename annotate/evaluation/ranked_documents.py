@@ -14,9 +14,9 @@ from annotate.core.estimation import LEAST_COUNT
 from annotate.core.label_shares import BUCKETS, FEW, FREQUENT, ZERO, buckets
 from annotate.core.ranked_labels import Answered, Judged
 from annotate.core.splits import TEST, TRAIN
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.label_rankings import Ranked, ranking_of, sentences
 from annotate.evaluation.prediction_files import PublishedSet, described, system_names, unfinished_ones
+from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get
 from annotate.kinds.forms.labels import ALL, PLAIN, TESTED, WIDENED, Measures
 from annotate.reports.evaluation_report import section

@@ -17,8 +17,8 @@ from annotate.core.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.core.replies import Example, rank_of
 from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.rouge import LONGEST, MissingTokenizer, best_of, is_measured, tokenized
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
+from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.manifest import GoldSetError
 from annotate.goldsets.pairs import RESPONSES
 from annotate.reports.evaluation_report import section

@@ -1,6 +1,6 @@
 """A uniform set joined with what a predictor says, and shares of its posts that are estimated by stratum.
 
-Labels that count as one class have been taken together (given.py). What shares are taken of is said in metrics.py;
+Labels that count as one class have been taken together (subjects.py). What shares are taken of is said in metrics.py;
 how they are estimated, in core/estimation.py.
 """
 

@@ -12,8 +12,8 @@ import numpy as np
 
 from annotate.core.answers import Floats, Ints
 from annotate.core.estimation import LEAST_COUNT
-from annotate.evaluation.given import UNFAIR_LOOK, EvaluationError
 from annotate.evaluation.prediction_files import RecordSet, check_set
+from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
 from annotate.goldsets.reading import UNCONFIRMED

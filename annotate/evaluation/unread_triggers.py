@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 
 from annotate.core.figure_rows import Row, row
-from annotate.evaluation.given import Subject, of_corpus
-from annotate.evaluation.matching import Joined
+from annotate.evaluation.joined_sets import Joined
+from annotate.evaluation.subjects import Subject, of_corpus
 from annotate.goldsets.reading import GoldRow, GoldSet
 from annotate.kinds.designs import STREAM
 from corpora.core import CorpusError

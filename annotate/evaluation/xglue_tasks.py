@@ -25,7 +25,6 @@ from annotate.core.figure_rows import (
 from annotate.core.ranking import by_query, mean_ndcg
 from annotate.core.resampling import LEAST_UNITS, apart
 from annotate.core.splits import TEST
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.prediction_files import (
     SUFFIX,
     PublishedSet,
@@ -35,6 +34,7 @@ from annotate.evaluation.prediction_files import (
     system_names,
     unfinished_ones,
 )
+from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.manifest import GoldSetError
 from annotate.kinds.forms import choice

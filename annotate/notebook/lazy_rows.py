@@ -20,7 +20,7 @@ from django.utils.html import format_html, format_html_join
 from annotate.actions.action import ActionError
 from annotate.core.option import OptionError
 from annotate.core.refusals import Refusal
-from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.subjects import EvaluationError
 from annotate.exit_status import OURS
 from annotate.goldsets.manifest import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed

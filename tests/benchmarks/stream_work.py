@@ -23,13 +23,13 @@ from django.db import transaction  # noqa: E402
 from django.db.models import F, OuterRef, Subquery  # noqa: E402
 
 from annotate.core import stages  # noqa: E402
-from annotate.evaluation.given import (  # noqa: E402
+from annotate.evaluation.measures import WITH_UND  # noqa: E402
+from annotate.evaluation.posts import evaluate  # noqa: E402
+from annotate.evaluation.subjects import (  # noqa: E402
     Subject,
     of_corpus,
     read_sets,
 )
-from annotate.evaluation.measures import WITH_UND  # noqa: E402
-from annotate.evaluation.posts import evaluate  # noqa: E402
 from annotate.goldsets.writing import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402

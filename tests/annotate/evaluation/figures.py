@@ -8,8 +8,8 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.evaluation.given import read_sets
 from annotate.evaluation.posts import evaluate
+from annotate.evaluation.subjects import read_sets
 
 KIND = """title = "How content is the reviewer?"
 form = "grades"

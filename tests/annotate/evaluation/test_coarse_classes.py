@@ -3,7 +3,7 @@
 import pytest
 
 from annotate.core.intervals import jeffreys
-from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.subjects import EvaluationError
 from annotate.reports.writing import as_text
 from corpora.core import CorpusError
 from tests.annotate.evaluation.figures import by_label, close, interval, means, measures_of, run, values

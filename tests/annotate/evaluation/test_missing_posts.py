@@ -11,8 +11,8 @@ from annotate.core.estimation import UNRESOLVED
 from annotate.evaluation.cells import NOT_TOLD, Cell
 from annotate.evaluation.comparison import _accuracy, differences
 from annotate.evaluation.evaluate import evaluate
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.metrics import accuracy, precision, recall
+from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.uniform import Uniform, bounds_of
 from annotate.models import Unit
 from corpora.core.languages import UND

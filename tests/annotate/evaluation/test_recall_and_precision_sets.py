@@ -11,7 +11,7 @@ from annotate.core.false_yes import false_among
 from annotate.core.intervals import jeffreys
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.cells import Cell
-from annotate.evaluation.given import EvaluationError
+from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.uniform import Uniform
 from annotate.models import Task
 from annotate.reports.writing import as_markdown

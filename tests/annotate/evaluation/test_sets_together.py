@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from annotate.evaluation.evaluate import write_report
-from annotate.evaluation.given import EvaluationError, read_sets
+from annotate.evaluation.subjects import EvaluationError, read_sets
 from annotate.goldsets.manifest import write_manifest
 from annotate.models import Unit
 from corpora.system import VERSION

@@ -9,7 +9,7 @@ import pytest
 from annotate.core.audits import slips_of
 from annotate.core.estimation import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
 from annotate.evaluation.cells import Cell
-from annotate.evaluation.matching import unchecked
+from annotate.evaluation.joined_sets import unchecked
 from annotate.evaluation.metrics import accuracy, precision, recall
 from annotate.evaluation.uniform import Uniform, share
 from annotate.kinds import Answer

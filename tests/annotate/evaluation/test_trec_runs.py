@@ -5,8 +5,8 @@ import gzip
 import pytest
 
 from annotate.core.ranked_labels import Judged, at_each
-from annotate.evaluation.given import EvaluationError
 from annotate.evaluation.label_rankings import read_ranking, sentences
+from annotate.evaluation.subjects import EvaluationError
 
 DOCUMENTS = ["31999R1400", "32001D0712"]
 LABELS = {"1565", "2443", "2644", "c_4ee83dea"}

@@ -13,9 +13,9 @@ from annotate.core.intervals import jeffreys
 from annotate.evaluation import measures
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.evaluate import evaluate as report_on
-from annotate.evaluation.given import EvaluationError, of_file, read_sets
-from annotate.evaluation.matching import Joined
+from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.posts import evaluate
+from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
 from annotate.evaluation.uniform import Uniform
 from annotate.models import Unit
 from annotate.reports.writing import as_html, as_markdown, as_text

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotate.core.estimation import proportion
-from annotate.evaluation.given import EvaluationError, of_file, read_sets
+from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
 from tests.annotate.evaluation.figures import accuracy, by_label, close, interval, run, values
 
 # Of 100 posts on which the detectors agree on English, 20 were audited; ten that the predictor calls German were not.

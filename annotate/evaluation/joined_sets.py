@@ -1,6 +1,6 @@
 """Gold sets taken together and joined with what a predictor says.
 
-What is given is read in given.py; what is computed of it is in measures.py.
+subjects.py reads predictors and gold sets; measures.py computes the figures.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 from annotate.core.false_yes import false_among
 from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell
-from annotate.evaluation.given import NAMED, EvaluationError, Subject, asked_together
+from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_together
 from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import AUTHORS, STREAM, TRIGGERS
