@@ -17,8 +17,10 @@ from annotate.core.option import Option, OptionError, flag, share, whole_number
 from annotate.core.refusals import Refusal
 from annotate.models import Task
 from corpora.core import CorpusError
+from corpora.core.language_codes import add_languages
 from corpora.core.values import FREE_LICENCES
 from corpora.sources.compression import FORMATS
+from corpora.sources.headers import named_columns
 from corpora.sources.rejects import MOST
 from corpora.sources.text import MAX_LINE
 from corpora.storage import layout
@@ -216,3 +218,19 @@ def assumed() -> str:
 def size_of(files: Collection[Path]) -> int:
     """Bytes in all, for a bar; missing files count nothing, and are refused when they are read."""
     return sum(map(layout.size_of, files))
+
+
+def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
+    """The arguments that all importers take: the values of these names, columns of the fields, and a progress in bytes.
+
+    Languages that a file adds are known from here on.
+    """
+    if values.get("languages"):
+        add_languages(values["languages"])
+    progress.begin(size_of(values["files"] if "files" in values else [values["file"]]), "B")
+    given = {name: values[name] for name in names} | {"progress": progress.advance}
+    if fields:
+        given["columns"] = named_columns(values["column"], fields)
+    if "longest_line" in values:
+        given["max_line"] = values["longest_line"]
+    return given

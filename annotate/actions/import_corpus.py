@@ -18,14 +18,13 @@ from annotate.actions.action import (
     ActionError,
     Outcome,
     column,
-    size_of,
+    import_arguments,
 )
 from annotate.core.option import Option, words
 from annotate.kinds.files import TAKEN
 from annotate.reports.numbers import percent
 from annotate.reports.tables import NUMBER, Column, many, table
 from annotate.reports.terminal import as_lines
-from corpora.core.language_codes import add_languages
 from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
@@ -89,23 +88,17 @@ OPTIONS = (
 
 
 def run(values, progress) -> Outcome:
-    if values["languages"]:
-        add_languages(values["languages"])
-    progress.begin(size_of(values["files"]), "B")
+    given = import_arguments(values, progress, "licence", "text_may_leave", "source", "format", "max_rejects")
     name, format = values["corpus"], values["format"]
     known = read_manifest(name)
     fields, language, labels = terms_of(format, known, tuple(values["fields"]), values["language"], values["labels"])
     _check_fields(fields if known is None and format not in DOCUMENTS else ())
     columns = columns_of(fields or (known.fields if known else ()))
-    told = {option: values[option] for option in ("licence", "text_may_leave", "source", "format")}
     outcomes = import_files(
         name,
         values["files"],
-        **told,
+        **given,
         columns=named_columns(values["column"], columns),
-        max_line=values["longest_line"],
-        max_rejects=values["max_rejects"],
-        progress=progress.advance,
         fields=fields,
         language=language,
         declared=labels,

@@ -1,14 +1,23 @@
 """import_predictions: what a classifier says of a corpus's posts, as a predictor."""
 
-from annotate.actions.action import CORPUS, FILE, FORMAT, LANGUAGES, MAP, Action, ActionError, Outcome, column, size_of
+from annotate.actions.action import (
+    CORPUS,
+    FILE,
+    FORMAT,
+    LANGUAGES,
+    MAP,
+    Action,
+    ActionError,
+    Outcome,
+    column,
+    import_arguments,
+)
 from annotate.core.option import Option, flag
 from annotate.reports.tables import many
 from corpora.core import listed
-from corpora.core.language_codes import add_languages
 from corpora.core.records import RecordError
 from corpora.predictions.prediction_import import import_predictions, import_ranked
 from corpora.predictions.prediction_rows import FIELDS, read_map
-from corpora.sources.headers import named_columns
 from corpora.storage.layout import Predictions
 
 RANKED = "Ranked labels"
@@ -47,20 +56,9 @@ def run(values, progress) -> Outcome:
         raise ActionError(
             "--vocabulary is for ranked labels alone; leave it out, or say with --ranked that the file is a run."
         )
-    corpus, file = values["corpus"], values["file"]
-    if values["languages"]:
-        add_languages(values["languages"])
-    progress.begin(size_of([file]), "B")
-    imported = import_predictions(
-        corpus,
-        file,
-        name=values["name"],
-        version=values["version"],
-        declared=read_map(values["map"]),
-        columns=named_columns(values["column"], FIELDS),
-        format=values["format"],
-        progress=progress.advance,
-    )
+    corpus = values["corpus"]
+    given = import_arguments(values, progress, "name", "version", "format", fields=FIELDS)
+    imported = import_predictions(corpus, values["file"], declared=read_map(values["map"]), **given)
     warned = imported.told.sentences()
     noun = "record" if imported.of_records else "post"
     if imported.strangers:
@@ -81,15 +79,7 @@ def _run_ranked(values, progress) -> Outcome:
             "out."
         )
     corpus, file = values["corpus"], values["file"]
-    progress.begin(size_of([file]), "B")
-    imported = import_ranked(
-        corpus,
-        file,
-        name=values["name"],
-        version=values["version"],
-        vocabulary=values["vocabulary"],
-        progress=progress.advance,
-    )
+    imported = import_ranked(corpus, file, **import_arguments(values, progress, "name", "version", "vocabulary"))
     known, warned = imported.predictions, []
     if imported.strangers:
         warned.append(_left_out(corpus, "record", imported.strangers, len(imported.strangers)))

@@ -2,12 +2,11 @@
 
 from dataclasses import asdict
 
-from annotate.actions.action import CORPUS, FILE, FORMAT, Action, Outcome, column, size_of
+from annotate.actions.action import CORPUS, FILE, FORMAT, Action, Outcome, column, import_arguments
 from annotate.core.option import Option, share
 from annotate.reports.tables import are, many
 from corpora.core import listed
-from corpora.sources.headers import named_columns
-from corpora.threads.scorers import FIELDS, MESSAGE, SIDES, import_scores
+from corpora.threads.scorers import FIELDS, MESSAGE, SIDES, Imported, import_scores
 
 OPTIONS = (
     CORPUS,
@@ -27,15 +26,29 @@ OPTIONS = (
 
 
 def run(values, progress) -> Outcome:
-    corpus, file = values["corpus"], values["file"]
-    progress.begin(size_of([file]), "B")
-    imported = import_scores(
-        corpus,
-        file,
-        **{option: values[option] for option in ("name", "threshold", "of", "format")},
-        columns=named_columns(values["column"], FIELDS),
-        progress=progress.advance,
+    corpus = values["corpus"]
+    given = import_arguments(values, progress, "name", "threshold", "of", "format", fields=FIELDS)
+    imported = import_scores(corpus, values["file"], **given)
+    scores = imported.scores
+    kept = imported.pairs - imported.dropped
+    data = asdict(scores) | {
+        "corpus": corpus,
+        "pairs": imported.pairs,
+        "kept": kept,
+        "empty": imported.empty,
+        "left_out": imported.outside,
+        "already": imported.already,
+    }
+    already = "already imported" if imported.already else f"{many(scores.rows, 'score')} from {scores.source}"
+    told = (
+        f"Scorer {scores.name} of corpus {corpus}: {already}; above {scores.threshold:g} and so dropped: "
+        f"{many(scores.dropped, 'pair')}. All scorers together keep {kept:,} of {many(imported.pairs, 'pair')} and "
+        f"drop {imported.dropped:,}."
     )
+    return Outcome([told], _notes(corpus, imported), data)
+
+
+def _notes(corpus: str, imported: Imported) -> list[str]:
     scores, warned = imported.scores, []
     if imported.replaced:
         warned.append(
@@ -55,22 +68,7 @@ def run(values, progress) -> Outcome:
             f"Note: the filter is another one now. What was drawn before (draws: {imported.draws:,}) tells of the "
             "filter as it was; open another task to audit this one."
         )
-    kept = imported.pairs - imported.dropped
-    data = asdict(scores) | {
-        "corpus": corpus,
-        "pairs": imported.pairs,
-        "kept": kept,
-        "empty": imported.empty,
-        "left_out": imported.outside,
-        "already": imported.already,
-    }
-    already = "already imported" if imported.already else f"{many(scores.rows, 'score')} from {scores.source}"
-    told = (
-        f"Scorer {scores.name} of corpus {corpus}: {already}; above {scores.threshold:g} and so dropped: "
-        f"{many(scores.dropped, 'pair')}. All scorers together keep {kept:,} of {many(imported.pairs, 'pair')} and "
-        f"drop {imported.dropped:,}."
-    )
-    return Outcome([told], warned, data)
+    return warned
 
 
 ACTION = Action(

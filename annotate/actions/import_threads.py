@@ -13,13 +13,12 @@ from annotate.actions.action import (
     Action,
     Outcome,
     column,
-    size_of,
+    import_arguments,
 )
 from annotate.core.option import Option, share
 from annotate.goldsets import pair_card
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
-from corpora.sources.headers import named_columns
 from corpora.threads.messages import LEAST_CERTAINTY, MESSAGE, TURNS
 from corpora.threads.thread_import import import_threads, told_of
 
@@ -47,16 +46,8 @@ OPTIONS = (
 
 def run(values, progress) -> Outcome:
     name = values["corpus"]
-    progress.begin(size_of(values["files"]), "B")
     given = ("licence", "text_may_leave", "source", "format", "least_certainty", "max_rejects")
-    outcome = import_threads(
-        name,
-        values["files"],
-        **{option: values[option] for option in given},
-        columns=named_columns(values["column"], FIELDS),
-        max_line=values["longest_line"],
-        progress=progress.advance,
-    )
+    outcome = import_threads(name, values["files"], **import_arguments(values, progress, *given, fields=FIELDS))
     manifest = outcome.manifest
     threads = told_of(name, manifest)
     rows = threads["declared"]
