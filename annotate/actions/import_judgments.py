@@ -110,21 +110,31 @@ def import_judgments(
     known = known or (values_of(task) if task else _labels(rows, pairs))
     rows = of_labels(rows, known, rejects)
     listed = settings.DATA_DIR / "judgments" / name / f"{digest_of(path)[:16]}.rejects.jsonl"
+    file = Rejected(path, written, listed, rows=total)
     with transaction.atomic():
         made = task or (rows and _new_task(name, path, rows, known, rejects, in_order=bool(labels), pairs=pairs))
         imported = Imported(made or None, is_new=task is None, rejects=rejects)
-        if rows:
-            left = [row for row in rows if row.line not in rejects]
-            # All bytes have been reported; from here on it can only be cancelled.
-            add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
-        list_rejects(rejects, path, listed)
-        if not (imported.judgments or imported.repeats or imported.already):
-            raise nothing_accepted(path, written, rejects, listed)
-        if faults := {line: why for line, why in rejects.items() if line not in imported.further}:
-            Rejected(path, written, listed, len(faults), total, min(faults.items())).check(max_rejects)
+        _attach(imported, rows, file, keep_repeats, max_rejects, progress)
     imported.rejects_file = listed if rejects else None
     imported.notes = respelled.sentences("labels")
     return imported
+
+
+def _attach(
+    imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Progress
+) -> None:
+    """Add the judgments and list the rejects. An error where none could be added, or too many rows were rejected."""
+    rejects = imported.rejects
+    if rows:
+        left = [row for row in rows if row.line not in rejects]
+        # All bytes have been reported; from here on it can only be cancelled.
+        add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
+    list_rejects(rejects, file.path, file.listed)
+    if not (imported.judgments or imported.repeats or imported.already):
+        raise nothing_accepted(file.path, file.format, rejects, file.listed)
+    if faults := {line: why for line, why in rejects.items() if line not in imported.further}:
+        file.count, file.first = len(faults), min(faults.items())
+        file.check(max_rejects)
 
 
 def _labels(rows: list[Row], pairs: bool) -> list[str]:

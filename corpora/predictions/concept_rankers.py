@@ -227,19 +227,15 @@ def suggest(
     with changing(corpus_name), full_disk_explained("no suggestions were kept"):
         manifest = manifest_of(corpus_name)
         about = [_METHOD, manifest.posts_sha256, vocabulary.sha256, depth, unread]
-        versions = {LABEL_MATCH: _version(about)}
-        if manifest.declared:
-            versions[NEAREST] = _version([*about, learn_from, apart])
+        by_likeness = {NEAREST: _version([*about, learn_from, apart])} if manifest.declared else {}
+        versions = {LABEL_MATCH: _version(about)} | by_likeness
         there = [known for name, version in versions.items() if (known := manifest.predictions_of(name, version))]
         if len(there) == len(versions):
             return Suggested(there, vocabulary, already=True)
         read = _Read(vocabulary, tuple(each for each in manifest.fields if each not in unread))
         read.add_all(corpus_name, learn_from, apart, progress)
-        scores = {LABEL_MATCH: read.matched()}
-        if read.learned:
-            scores[NEAREST] = zip(read.ids, nearest(read.terms, read.labels, read.apart, progress), strict=True)
         made = []
-        for name, of in scores.items():
+        for name, of in read.scores(progress).items():
             source = f"{vocabulary}{f', {learn_from}' if learn_from and name == NEAREST else ''}"
             manifest, predictions = with_rankings(
                 corpus_name, manifest, _cut(of, depth), name=name, version=versions[name], source=source
@@ -292,6 +288,13 @@ class _Read:
     @property
     def learned(self) -> int:
         return sum(map(bool, self.labels))
+
+    def scores(self, progress: Progress) -> dict[str, Iterator[tuple[str, Scores]]]:
+        """Predictor -> the id of each record, and its labels with their scores."""
+        scores = {LABEL_MATCH: self.matched()}
+        if self.learned:
+            scores[NEAREST] = zip(self.ids, nearest(self.terms, self.labels, self.apart, progress), strict=True)
+        return scores
 
     def add_all(self, corpus_name: str, learn_from: str, apart: str, progress: Progress) -> None:
         """All records of a corpus. CorpusError if there is nothing to learn from where learn_from says so."""

@@ -5,7 +5,6 @@ A file is taken as a whole or not at all. Single labels must be there for every 
 from the posts that the file happens to have. A run need not say something of every record.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -63,11 +62,9 @@ def import_predictions(
     check_file(path, format)
     checked = partial(_checked, corpus_name, name, version, declared)
     with taking(corpus_name, f"nothing of {path} was imported", checked) as (directory, manifest):
-        of_records = bool(manifest.fields)
-        if of_records and not columns:
-            _check_header(path, header_of(path, format or format_of(path) or ""))
-        staged, told = directory / _STAGING, Notes()
-        also = EVERY_LABEL if of_records else ()
+        if (of_records := bool(manifest.fields)) and not columns:
+            _check_header(path, format)
+        staged, told, also = directory / _STAGING, Notes(), EVERY_LABEL if of_records else ()
         with Stage(staged, _STAGED) as stage:
             for line, prediction in read_lines(path, declared, columns, format, told, progress=progress, also=also):
                 stage.add((line, *prediction))
@@ -80,9 +77,8 @@ def import_predictions(
                 return Imported(before, *strangers, told, of_records, already=True)
             file = new_file(directory / "predictions", manifest.predictions)
             write_file(file, PREDICTIONS_SCHEMA, store.query("predictions_kept"))
-        manifest, predictions = with_predictions(
-            manifest, file, name=name, version=version, rows=manifest.rows, mapping=classes(declared), source=path.name
-        )
+        terms = {"rows": manifest.rows, "mapping": classes(declared), "source": path.name}
+        manifest, predictions = with_predictions(manifest, file, name=name, version=version, **terms)
         write_manifest(corpus_name, manifest)
     return Imported(predictions, *strangers, told, of_records)
 
@@ -101,8 +97,9 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
     return manifest
 
 
-def _check_header(path: Path, header: Sequence[str]) -> None:
+def _check_header(path: Path, format: str | None) -> None:
     """CorpusError for a file that has no labels of records, but perhaps their scores."""
+    header = header_of(path, format or format_of(path) or "")
     if "id" in header and "label" not in header:
         raise CorpusError(
             f"{path} has no column label; its columns are: {', '.join(header[:20])}. Name it with --column "

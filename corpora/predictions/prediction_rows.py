@@ -8,6 +8,7 @@ import math
 from collections import Counter
 from collections.abc import Collection, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -243,35 +244,43 @@ def read_lines(
     written = format or format_of(path) or ""
     places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
     unknown = _UnknownLabels()
-
-    def read(raw: Mapping[str, Any]) -> Prediction | UnknownLabel | None:
-        key = read_id(raw.get("id"))
-        is_wanted = only is None or key in only
-        told.outside += not is_wanted
-        try:
-            label, is_understood = read_label(raw.get("label"), declared, also)
-            score = read_score(raw.get("score"))
-        except UnknownLabel as error:
-            unknown.swapped += is_label(key) or key in {*declared, *also}
-            error.is_wanted = is_wanted
-            return error
-        except RecordError:
-            if is_wanted:
-                raise
-            return None
-        if is_wanted and is_understood:
-            told.understood[raw["label"].strip(), label] += 1
-        return (key, label, score) if is_wanted else None
-
-    for line, prediction in all_sound(
-        path, written, judged(read_rows(path, written, places, MAX_LINE, progress), read)
-    ):
+    read = partial(_read, declared, also, only, told, unknown)
+    rows = judged(read_rows(path, written, places, MAX_LINE, progress), read)
+    for line, prediction in all_sound(path, written, rows):
         if isinstance(prediction, UnknownLabel):
             unknown.add(line, prediction)
         elif prediction:
             yield line, prediction
     if unknown.rows:
         unknown.check(path)
+
+
+def _read(
+    declared: Mapped,
+    also: Collection[str],
+    only: Container[str] | None,
+    told: Notes,
+    unknown: "_UnknownLabels",
+    raw: Mapping[str, Any],
+) -> Prediction | UnknownLabel | None:
+    """One row; None where its id does not count. RecordError for one that counts and has a fault."""
+    key = read_id(raw.get("id"))
+    is_wanted = only is None or key in only
+    told.outside += not is_wanted
+    try:
+        label, is_understood = read_label(raw.get("label"), declared, also)
+        score = read_score(raw.get("score"))
+    except UnknownLabel as error:
+        unknown.swapped += is_label(key) or key in {*declared, *also}
+        error.is_wanted = is_wanted
+        return error
+    except RecordError:
+        if is_wanted:
+            raise
+        return None
+    if is_wanted and is_understood:
+        told.understood[raw["label"].strip(), label] += 1
+    return (key, label, score) if is_wanted else None
 
 
 @dataclass

@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -163,13 +164,10 @@ def import_scores(
     """
     check_file(path, format)
     check_spelling("scorer", "name", name)
-
-    def checked() -> Manifest:
-        manifest = manifest_of(corpus_name)
-        check_pairs(corpus_name, manifest)
-        return manifest
-
-    with taking(corpus_name, f"nothing of {path} was imported", checked) as (directory, manifest):
+    with taking(corpus_name, f"nothing of {path} was imported", partial(_checked, corpus_name)) as (
+        directory,
+        manifest,
+    ):
         before = next((known for known in manifest.scores if known.name == name), None)
         staged = directory / "staging" / "scores.parquet"
         empty = _stage(staged, path, columns or {}, format or format_of(path) or "", progress)
@@ -186,6 +184,12 @@ def import_scores(
     replaced = None if already else before
     draws = Draw.objects.filter(corpus__name=corpus_name, design="filtered").count()
     return Imported(scores, manifest.rows, empty, outside, first, dropped, draws, replaced, already)
+
+
+def _checked(corpus_name: str) -> Manifest:
+    manifest = manifest_of(corpus_name)
+    check_pairs(corpus_name, manifest)
+    return manifest
 
 
 def _written(
