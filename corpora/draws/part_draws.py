@@ -177,8 +177,7 @@ def sample_contrasted(
     check(corpus.name, manifest)
     first, second = _predictors(corpus.name, systems)
     folded = _folded(corpus.name, (first, second), labels if of_records else None)
-    if not of_records:
-        # Items are made of posts and votes.
+    if not of_records:  # items are made of posts and votes
         check_votes(corpus.name, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, first, manifest, other=second) as store:
         store.rows("folded", folded)
@@ -187,16 +186,14 @@ def sample_contrasted(
         else:
             store.define("frame", "posts_without_language")
         none = f"Corpus {corpus.name} has no {what}s"
-        frame = count_parts(store, "contrasted_parts", CONTRASTS, languages, leave_out, none=none)
-        there = totals(frame)
+        there = totals(frame := count_parts(store, "contrasted_parts", CONTRASTS, languages, leave_out, none=none))
         if not there[DIFFER]:
             raise CorpusError(
                 f"{first} and {second} say the same of all {there[AGREE]:,} {what}s, so nothing tells them apart; name "
                 "two that differ."
             )
         drawn = draw_parts(store, part_sizes(size, there), seed)
-    parameters = {SYSTEMS: [str(first), str(second)]}
-    return samples_of_parts(corpus, "compare", drawn, frame, seed=seed, parameters=parameters)
+    return samples_of_parts(corpus, "compare", drawn, frame, seed=seed, parameters={SYSTEMS: [str(first), str(second)]})
 
 
 def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:

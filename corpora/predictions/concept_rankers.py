@@ -215,8 +215,7 @@ def suggest(
 
     learn_from: FIELD=VALUE, the records whose labels `nearest` ranks; all that have labels if it is empty. apart: a
     field; records with an equal value, such as translations, do not learn from one another. Neither field is read as
-    text. `progress` is told of records, of each twice. CorpusError if there is no such corpus, field or vocabulary, or
-    nothing to learn from where learn_from says so.
+    text. `progress` hears of each record twice. CorpusError where corpus, field, vocabulary or labels are missing.
     """
     learned_field, _, value = learn_from.partition("=")
     if learn_from and not (learned_field and value):

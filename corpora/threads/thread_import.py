@@ -282,19 +282,11 @@ def _make(
     parts = found.close()
     for folder in ("parts", "left_out", "rejects"):
         sync(directory / folder)
-    sources = (
-        source_of(
-            log.path,
-            digest,
-            log.format,
-            how.columns,
-            rows=log.rows,
-            accepted=found.accepted[number],
-            duplicates=duplicates[number],
-            rejects=log.count,
-        )
-        for number, (log, (digest, _)) in enumerate(zip(logs, given, strict=True))
-    )
+    sources = []
+    for number, (log, (digest, _)) in enumerate(zip(logs, given, strict=True)):
+        counts = {"rows": log.rows, "duplicates": duplicates[number], "rejects": log.count}
+        counts["accepted"] = found.accepted[number]
+        sources.append(source_of(log.path, digest, log.format, how.columns, **counts))
     return replace(manifest, sources=tuple(sources), parts=tuple(parts), threads=found.threads(count))
 
 
