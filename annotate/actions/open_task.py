@@ -161,7 +161,7 @@ def run(values, progress) -> Outcome:
     if not dry_run:
         # It takes a while, in which others may write again.
         tell(made)
-    outcome = opened.together(told) if values["replicates"] else told[0]
+    outcome = told[0]
     return replace(outcome, warned=[*outcome.warned, *note])
 
 
@@ -175,7 +175,7 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
     chosen = {name: values[name] for name in design.options if values[name] is not None}
     languages = chosen.pop("languages", None)
     return open_tasks(
-        replicas(values["name"], values["seed"], chosen.pop("replicates", None)),
+        {values["name"]: values["seed"]},
         corpus_named(values["corpus"]),
         kind,
         design=design.name,
@@ -231,14 +231,6 @@ def with_languages(values: Values) -> tuple[Values, list[str]]:
 
 def listed_codes(codes: list[str]) -> str:
     return ", ".join(codes[:MANY]) + (f" and {len(codes) - MANY} more" if len(codes) > MANY else "")
-
-
-def replicas(name: str, seed: str, number: int | None) -> dict[str, str]:
-    """Name of a task -> its seed: of one task, or, where a number is given, of so many, whose names sort."""
-    if number is None:
-        return {name: seed}
-    marks = [f"{each:0{max(2, len(str(number)))}}" for each in range(1, number + 1)]
-    return {f"{name}-{mark}": f"{seed}-{mark}" for mark in marks}
 
 
 def kind_named(given: str | None, design: str | None) -> Kind:
@@ -297,8 +289,6 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
         raise ActionError(f"--size is needed to open a task by the {design.spelled} design.")
     if empty := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
         raise ActionError(f"{empty[0]} is empty; name something, or leave it out.")
-    if values["replicates"] and values["from_indices"]:
-        raise ActionError("Published lists make the same sets by any seed; leave --replicates or --from-indices out.")
     if strange := not_allowed(kind, design, values):
         offered = (
             " The languages to offer are named with --labels."

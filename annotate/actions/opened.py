@@ -63,23 +63,6 @@ def _by_controls(opened: Opened, size: int | None, extended: bool) -> Outcome:
     return _declared(opened, size, extended)
 
 
-def together(outcomes: list[Outcome]) -> Outcome:
-    """Of tasks that were opened at once: what is said of all of them is said once, after what is said of each."""
-    said = [sentence for each in outcomes for sentence in each.said if not _of_all(sentence, outcomes)]
-    said += [sentence for sentence in outcomes[0].said if _of_all(sentence, outcomes)]
-    warned = [
-        sentence if _of_all(sentence, outcomes) else f"{each.data['task']}: {sentence}"
-        for each in outcomes
-        for sentence in each.warned
-    ]
-    data = {"dry_run": outcomes[0].data["dry_run"], "tasks": [each.data for each in outcomes]}
-    return Outcome(said, list(dict.fromkeys(warned)), data)
-
-
-def _of_all(sentence: str, outcomes: list[Outcome]) -> bool:
-    return all(sentence in (*each.said, *each.warned) for each in outcomes)
-
-
 def _counted(opened: Opened) -> dict[str, Any]:
     """What came of it, in JSON's terms."""
     draws = [

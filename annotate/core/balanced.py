@@ -185,7 +185,7 @@ def check_enough(
         return
     exact = sum(size // len(classes) for name, size in sizes.apart().items() if name != TRAIN)
     may_fill = not fill and all(there[each.language, each.label] > exact for each in lacking)
-    instead = "take smaller sets" + (", or leave train short where need be (--short fill)" if may_fill else "")
+    instead = "take smaller sets" + (', or leave train short where need be (--sets "… fill")' if may_fill else "")
     raise BalanceError(f"{_listed(lacking)} So {instead}, or leave the class out.")
 
 

@@ -89,6 +89,25 @@ def sizes(text: str) -> list[int]:
     return [whole_number(number) for number in words(text)]
 
 
+def set_sizes(text: str) -> dict[str, list[int]]:
+    """Name of a set -> its numbers, of text such as "test 4000 train 1000 2000"; a design checks the names."""
+    found: dict[str, list[int]] = {}
+    for word in words(text):
+        if not word.isdecimal():
+            found[word] = []
+        elif found and int(word):
+            found[next(reversed(found))].append(int(word))
+        else:
+            raise OptionError(f"{_quoted(text)} is no list of sets with sizes, such as test 4000 train 1000 2000.")
+    return found
+
+
+def sets(text: str) -> str:
+    """The same text, once it is known that `set_sizes` reads it."""
+    set_sizes(text)
+    return text
+
+
 def codes(text: str) -> list[str]:
     return words(text.replace(",", " "))
 

@@ -267,7 +267,7 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     if not ids_of:
         raise EvaluationError(
             f"The set {gold.name} in {gold.folder} has no test set, and predictions are for its documents; open a task "
-            "with --test, and export that."
+            'with --sets "test …", and export that.'
         )
     units = _units(ids_of, rows)
     return {

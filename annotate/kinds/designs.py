@@ -9,12 +9,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from annotate.core.option import Option, codes, days, fraction, labels, named_file, sizes, whole_number, words, written
+from annotate.core.option import Option, codes, days, fraction, labels, named_file, set_sizes, sets, words, written
+from annotate.core.splits import DEV, TEST, TRAIN
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted
+from corpora.core import CorpusError
 from corpora.core.voters import VOTERS
-from corpora.draws.design import HISTORY, LEAST_POSTS, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
+from corpora.draws.design import HISTORY, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
 from corpora.draws.part_draws import sample_contrasted, sample_filtered
 from corpora.draws.samples import (
     Sample,
@@ -51,6 +53,10 @@ class Wanted:
 
 
 DRAW = "The draw"
+# How many pairs that a filter kept, and that it dropped, are drawn by default.
+KEPT, DROPPED = 300, 100
+# Where a class has too few documents, train takes what there is.
+FILL = "fill"
 # Where no default stands here, a design has its own, or all that there is.
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
@@ -75,33 +81,19 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             "share", fraction, SHARE, help="the share of an author's posts that must be in the language", group=DRAW
         ),
         Option(
-            "least_posts",
-            whole_number,
-            LEAST_POSTS,
-            help="how many posts an author must have in the history; with 1, one mistaken post makes its author a user "
-            "of a language",
-            group=DRAW,
-        ),
-        Option(
             "classes",
             labels,
             help='the declared labels that count, as in "CCAT ECAT GCAT MCAT", or separated by semicolons, as in '
             '"world news; sports"; what has none or several of them is never drawn',
             group=DRAW,
         ),
-        Option("test", whole_number, least=1, help="documents of the test set, in each language", group=DRAW),
-        Option("dev", whole_number, least=1, help="documents of the dev set, in each language", group=DRAW),
         Option(
-            "train",
-            sizes,
-            help='documents of the train sets, each within the next, as in "1000 2000 5000 10000"',
-            group=DRAW,
-        ),
-        Option(
-            "joint",
-            whole_number,
-            least=1,
-            help="documents of each language in a joint train and a joint dev set of all languages",
+            "sets",
+            sets,
+            help='balanced: documents of the sets in each language, as in "test 4000 dev 1000 train 1000 2000", each '
+            "train set within the next; `joint 200` makes a joint train and dev set of 200 from each language; with "
+            "`fill` train takes what there is where a class has too few documents. filtered: how many pairs that a "
+            f'filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
             group=DRAW,
         ),
         Option(
@@ -123,23 +115,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             "separated by tabs",
             group=DRAW,
         ),
-        Option(
-            "replicates",
-            whole_number,
-            least=2,
-            most=100,
-            help="open so many tasks in place of one, NAME-01 and so on, each by a seed of its own, SEED-01 and so on",
-            group=DRAW,
-        ),
-        Option("kept", whole_number, 300, help="how many of the pairs that a filter kept", group=DRAW, least=1),
-        Option("dropped", whole_number, 100, help="how many of those that it dropped", group=DRAW, least=1),
         Option("apart", words, help="fields of which equal values stay in one of test, dev and train", group=DRAW),
-        Option(
-            "short",
-            choices=("refuse", "fill"),
-            help="what to do where a class has too few documents: refuse, or fill train with what there is",
-            group=DRAW,
-        ),
     )
 }
 
@@ -226,7 +202,7 @@ class Design:
     @property
     def sets_sizes(self) -> bool:
         """Whether options of its own say how many are drawn."""
-        return bool({"test", "kept"} & set(self.options))
+        return "sets" in self.options
 
 
 def _uniform(wanted: Wanted) -> list[Sample]:
@@ -287,7 +263,19 @@ def _contrasted(wanted: Wanted) -> list[Sample]:
     )
 
 
+def _sizes(wanted: Wanted, *names: str) -> dict[str, list[int]]:
+    """The sets that are wanted, of these names. CorpusError for others, and where a number is missing or too many."""
+    found = set_sizes(wanted.chosen.get("sets", ""))
+    for name, sizes in found.items():
+        if name not in names:
+            raise CorpusError(f"--sets: there is no set {name}; there is {', '.join(names)}.")
+        if len(sizes) != (name != FILL) and not (name == TRAIN and sizes):
+            raise CorpusError(f"--sets: {name} has {len(sizes)} sizes; give it {'none' if name == FILL else 'one'}.")
+    return found
+
+
 def _balanced(wanted: Wanted) -> list[Sample]:
+    sizes = _sizes(wanted, TEST, DEV, TRAIN, "joint", FILL)
     sample = sample_predicted if "predictor" in wanted.chosen else sample_balanced
     return sample(
         wanted.corpus,
@@ -295,13 +283,21 @@ def _balanced(wanted: Wanted) -> list[Sample]:
         seed=wanted.seed,
         fields=wanted.fields,
         leave_out=wanted.leave_out,
-        **wanted.chosen,
+        **{name: value for name, value in wanted.chosen.items() if name != "sets"},
+        **{name: of if name == TRAIN else of[0] for name, of in sizes.items() if name != FILL},
+        **({"short": FILL} if FILL in sizes else {}),
     )
 
 
 def _filtered(wanted: Wanted) -> list[Sample]:
-    numbers = {name: wanted.chosen.get(name, DRAW_OPTIONS[name].default) for name in ("kept", "dropped")}
-    return sample_filtered(wanted.corpus, wanted.languages, seed=wanted.seed, leave_out=wanted.leave_out, **numbers)
+    sizes = {"kept": [KEPT], "dropped": [DROPPED]} | _sizes(wanted, "kept", "dropped")
+    return sample_filtered(
+        wanted.corpus,
+        wanted.languages,
+        seed=wanted.seed,
+        leave_out=wanted.leave_out,
+        **{name: of[0] for name, of in sizes.items()},
+    )
 
 
 # Larger draws of these would ask other people other questions.
@@ -322,7 +318,7 @@ DESIGNS: Mapping[str, Design] = {
             "recall",
             "recall-oriented",
             _with_predictor(sample_recall),
-            options=("languages", "predictor", "history", "window", "share", "least_posts"),
+            options=("languages", "predictor", "history", "window", "share"),
             needs=("predictor", "languages"),
             size=RECALL_SIZE,
             population=AUTHORS,
@@ -377,10 +373,7 @@ DESIGNS: Mapping[str, Design] = {
             "balanced",
             "balanced",
             _balanced,
-            options=(
-                *("languages", "classes", "predictor", "test", "dev", "train", "apart", "short", "joint"),
-                *("from_indices", "replicates"),
-            ),
+            options=("languages", "classes", "predictor", "sets", "apart", "from_indices"),
             needs=("classes",),
             size=None,
             answers_from=CLASSES,
@@ -400,7 +393,7 @@ DESIGNS: Mapping[str, Design] = {
             "filtered",
             "filtered",
             _filtered,
-            options=("languages", "kept", "dropped"),
+            options=("languages", "sets"),
             size=None,
             not_extended="open another task by another seed.",
         ),

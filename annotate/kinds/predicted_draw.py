@@ -49,8 +49,8 @@ def sample_predicted(
     """
     if others:
         raise CorpusError(
-            "Which set a document is in is known once people have labelled it; leave --apart, --joint and "
-            "--from-indices out, or --predictor."
+            "Which set a document is in is known once people have labelled it; leave --apart, --from-indices "
+            "and the joint sets out, or --predictor."
         )
     check_once(classes)
     if UND in classes:

@@ -30,9 +30,14 @@ def audited(tmp_path, capsys):
     import_filtered(tmp_path)
 
     def make(kept=6, dropped=4, **options):
-        given = {"redundancy": 1, "stop_early": False, "languages": ["en"]} | options
+        given = {"redundancy": 1, "stop_early": False, "languages": ["en"], "sets": f"kept {kept} dropped {dropped}"}
         call_command(
-            "open_task", "audit", corpus="talk", kind="toxic_pairs", seed="1", kept=kept, dropped=dropped, **given
+            "open_task",
+            "audit",
+            corpus="talk",
+            kind="toxic_pairs",
+            seed="1",
+            **given | options,
         )
         capsys.readouterr()
         return Task.objects.get(name="audit")
@@ -169,7 +174,9 @@ def test_a_card_tells_of_audits_that_somebody_read_each_with_its_table(audited, 
     call_command("export_pairs", "talk", out=tmp_path / "before", seed="1")
     assert "What people found" not in (tmp_path / "before" / "README.md").read_text()
     read_all(task, ann, lambda key: True)
-    call_command("open_task", "again", corpus="talk", kind="toxic_pairs", seed="2", kept=3, dropped=2, languages=["en"])
+    call_command(
+        "open_task", "again", corpus="talk", kind="toxic_pairs", seed="2", sets="kept 3 dropped 2", languages=["en"]
+    )
     call_command("export_pairs", "talk", out=tmp_path / "after", seed="1")
     card = (tmp_path / "after" / "README.md").read_text()
     assert re.search(r"\nTask audit: [^\n]+\n\n\| language \|", card)

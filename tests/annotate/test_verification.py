@@ -341,7 +341,7 @@ def test_a_language_for_which_nothing_is_found_has_its_record_too(open_task, tmp
 
 
 def test_a_design_that_finds_nothing_opens_no_task(open_task):
-    said = refused(open_task, "t", *RECALL, "--least-posts", "1000", languages="de", size=5)
+    said = refused(open_task, "t", *RECALL, languages="yi", size=5)
     assert said.startswith("No post of corpus demo fits the recall-oriented design for any of the languages;")
 
 

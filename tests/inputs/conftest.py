@@ -67,8 +67,8 @@ def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  #
         fields = {"fields": "headline body", "column": ["headline=topic", "body=text"], "labels": "topic"}
         call_command("import_corpus", "topics", *topics, licence="CC-BY-SA-4.0", **fields)
         classes = {"classes": "sports health", "design": "balanced", "kind": "topic"}
-        call_command("open_task", "topics", corpus="topics", seed="1", test=10, train="10", **classes)
-        call_command("open_task", "untested", corpus="topics", seed="1", train="10", **classes)
+        call_command("open_task", "topics", corpus="topics", seed="1", sets="test 10 train 10", **classes)
+        call_command("open_task", "untested", corpus="topics", seed="1", sets="train 10", **classes)
         for name in ("topics", "untested"):
             call_command("export_gold", name, out=folder / name)
         acts = {"train": {"t": ["cat"]}, "test": {"a": ["cat", "elk"], "b": ["elk"]}}

@@ -187,7 +187,7 @@ OF_DOCUMENTS = [
     (DOCUMENTS, of_folder, 1, "de-en.prediction cannot be read: Is a directory"),
     (DOCUMENTS, lambda path: path.mkdir(), 1, "has no file of predictions; put one there for each pair"),
     (DOCUMENTS, b"sports\n", 1, "The name of FILE.pairs does not tell its format"),
-    (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test set, .* open a task with --test"),
+    (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test set, .* open a task with --sets"),
     (DOCUMENTS + " --gold untested", predictions(), 1, "2 gold sets are named, and predictions are for one"),
     (DOCUMENTS + " --gold published", predictions(), 1, "are sets of different kinds, whose predictions"),
     (DOCUMENTS + " --measure recall", predictions(), 1, "--measure is for sets of posts"),

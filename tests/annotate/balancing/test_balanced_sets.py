@@ -183,7 +183,7 @@ def test_the_chance_of_a_document_is_that_of_its_class(sentences, kind, tmp_path
         ({"test": 63}, r"Too few documents of a class: de, science/technology: 20 there, 21 needed"),
         ({"test": 1000}, r"1,000 documents in test cannot be shared equally by 7 classes; take 994 or 1,001\."),
         ({"train": "28 14"}, "The sizes of train must rise"),
-        ({"test": 0}, r"--test is 0; it must be 1 or more"),
+        ({"test": 0}, r"--sets: 'test 0 dev 14 train 28 49 70' is no list of sets with sizes"),
         ({"apart": "author"}, "has no field 'author'; its fields are body, sentence"),
         ({"languages": "nl"}, "no records in nl; it has them in de, en, fr, ja"),
         ({"classes": f"{TOPICS} sports"}, "The class sports is named twice"),
@@ -222,7 +222,7 @@ def test_sets_that_cannot_be_had_are_refused_and_nothing_is_kept(sentences, kind
         ({}, {}, "has no list for any language"),
         ({"german.test": "\n"}, {}, "german.test is empty; give it its ids"),
         ({"german.test": "a\n"}, {"languages": "fr"}, "has no list for fr"),
-        ({"german.test": "a\n"}, {"test": 7}, "leave --test, --dev, --train, --apart and --joint out"),
+        ({"german.test": "a\n"}, {"test": 7}, "leave --sets and --apart out"),
     ],
 )
 def test_lists_that_cannot_be_used_are_refused(sentences, kind, tmp_path, files, options, why):

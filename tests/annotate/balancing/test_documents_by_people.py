@@ -202,7 +202,7 @@ def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
         ({"predictor": "cld2"}, "cld2 tells languages and not classes"),
         ({"predictor": "yours"}, "There is no predictor 'yours' for corpus sib"),
         ({"apart": "sentence"}, "Which set a document is in is known once people have labelled it; leave --apart"),
-        ({"joint": 3}, "leave --apart, --joint and --from-indices out, or --predictor"),
+        ({"joint": 3}, "leave --apart, --from-indices and the joint sets out, or --predictor"),
         ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These are numbers of what mine@1 says"),
         ({"classes": "sports none"}, "The class none is called as an answer of sentence_topic that means something"),
     ):

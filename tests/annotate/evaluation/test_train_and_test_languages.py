@@ -50,7 +50,9 @@ def made(django_db_setup, django_db_blocker, tmp_path_factory):
         transaction.atomic(),
     ):
         call_command("import_corpus", "sib", *map(str, files), licence="CC-BY-SA-4.0", **fixed)
-        call_command("open_task", "gold", corpus="sib", seed="1", test=3 * EACH, dev=6, apart="sentence", **drawn)
+        call_command(
+            "open_task", "gold", corpus="sib", seed="1", sets=f"test {3 * EACH} dev 6", apart="sentence", **drawn
+        )
         call_command("export_gold", "gold", out=str(folder / "gold"))
         (folder / "lists").mkdir()
         numbers = dict(zip(CLASSES, (8, 4, 2), strict=True))

@@ -81,7 +81,7 @@ def test_a_label_that_the_vocabulary_of_the_task_has_not_is_refused_and_no_task_
     [
         ({"suggest_from": ["mine"]}, "There is no predictor 'mine' for corpus acts"),
         (
-            {"suggest_from": ["mine"], "kind": "topic", "classes": "a b", "test": 2},
+            {"suggest_from": ["mine"], "kind": "topic", "classes": "a b", "sets": "test 2"},
             "--suggest-from: not an option of topic tasks drawn by the balanced design",
         ),
     ],
