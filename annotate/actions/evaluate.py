@@ -10,7 +10,7 @@ from annotate.evaluation.evaluate import evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.set_folder import GoldSetError
 from annotate.reports import writing
 from annotate.reports.evaluation_report import LISTED
 from corpora.core.records import RecordError

@@ -7,7 +7,7 @@ from annotate.actions.opened import lacking
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
 from annotate.figures import overview_report, task_overview
-from annotate.goldsets.writing import SPLITS, ExportError, export
+from annotate.goldsets.exporter import SPLITS, ExportError, export
 from annotate.quality.audits import contested_waiting
 from annotate.reports.tables import many
 from annotate.work import closure

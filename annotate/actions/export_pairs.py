@@ -4,7 +4,9 @@ from pathlib import Path
 
 from annotate.actions.action import CORPUS, Action, ActionError, Outcome
 from annotate.core.option import Option, sizes, whole_number
-from annotate.goldsets.pairs import PairsError, Responses, Struck, export_pairs, read_struck
+from annotate.goldsets.exporter import export_pairs
+from annotate.goldsets.formats.mrs import Responses, Struck, read_struck
+from annotate.goldsets.set_folder import ExportError
 from annotate.reports.tables import many
 from corpora.threads.pair_sets import SHARES, SPLITS, Plan
 
@@ -109,5 +111,5 @@ ACTION = Action(
     "is written as a whole or not at all.",
     OPTIONS,
     run,
-    (PairsError,),
+    (ExportError,),
 )

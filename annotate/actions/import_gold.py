@@ -5,8 +5,8 @@ from typing import Any
 
 from annotate.actions.action import FILE, MAX_REJECTS, Action, Outcome
 from annotate.core.option import Option
-from annotate.goldsets.importing import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
-from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
+from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.labels import is_negative
 from corpora.core.languages import UND
 

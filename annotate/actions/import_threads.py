@@ -16,7 +16,7 @@ from annotate.actions.action import (
     import_arguments,
 )
 from annotate.core.option import Option, share
-from annotate.goldsets import pair_card
+from annotate.goldsets import thread_report
 from annotate.reports.tables import many
 from annotate.reports.terminal import as_lines
 from corpora.threads.messages import LEAST_CERTAINTY, MESSAGE, TURNS
@@ -60,8 +60,8 @@ def run(values, progress) -> Outcome:
     if outcome.already:
         said = f"Corpus {name}: nothing is new; it has {many(manifest.rows, 'pair')}."
     tables = [
-        as_lines(pair_card.steps_table(pair_card.steps_of(threads))),
-        *([as_lines(pair_card.disagreement_table(rows))] if rows else []),
+        as_lines(thread_report.steps_table(thread_report.steps_of(threads))),
+        *([as_lines(thread_report.disagreement_table(rows))] if rows else []),
     ]
     data = {
         "corpus": name,
@@ -71,7 +71,7 @@ def run(values, progress) -> Outcome:
         "rejects": rejects,
         "already": outcome.already,
     }
-    return Outcome([said, *(line for each in tables for line in ("", each))], pair_card.called_out(rows), data)
+    return Outcome([said, *(line for each in tables for line in ("", each))], thread_report.called_out(rows), data)
 
 
 ACTION = Action(

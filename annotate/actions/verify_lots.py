@@ -6,8 +6,8 @@ from typing import Any
 from annotate.actions.action import Action, Outcome
 from annotate.core.lots import PURPOSES
 from annotate.core.option import Option
-from annotate.goldsets.manifest import GoldSetError
-from annotate.goldsets.verifying import verify
+from annotate.goldsets.set_folder import GoldSetError
+from annotate.goldsets.verification import verify
 from annotate.reports.tables import NOTE, Column, many, numbers, table
 from annotate.reports.terminal import as_lines
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from annotate.goldsets import concepts
+from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
 from annotate.kinds import Answer
 from annotate.kinds.concepts import newest, version_of
@@ -60,16 +60,16 @@ class Concepts(QualityControl):
         task.options["keep_declared"] = is_wanted
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
-        shown = ("suggestions_shown", pa.bool_(), concepts.suggestions_shown)
-        return (("concepts", pa.list_(concepts.CHOSEN), concepts.chosen), shown)
+        shown = ("suggestions_shown", pa.bool_(), form_extras.suggestions_shown)
+        return (("concepts", pa.list_(form_extras.CHOSEN), form_extras.chosen), shown)
 
     def files(self, export: Export) -> Mapping[str, tuple[str, Any]]:
         """The published format of such sets has the descriptors in a file of its own."""
-        labels = {"labels": (f"labels{export.mark}.tsv", partial(concepts.write_labels, export=export))}
+        labels = {"labels": (f"labels{export.mark}.tsv", partial(form_extras.write_labels, export=export))}
         if export.kind.publication.formats:
             return labels
-        write = partial(concepts.write_descriptors, vocabulary=export.task.vocabulary)
-        return labels | {"descriptors": (concepts.DESCRIPTORS, write)}
+        write = partial(form_extras.write_descriptors, vocabulary=export.task.vocabulary)
+        return labels | {"descriptors": (form_extras.DESCRIPTORS, write)}
 
 
 register(Concepts())

@@ -5,8 +5,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from annotate.goldsets.compared import first
-from annotate.goldsets.records import COMPARED
+from annotate.goldsets.form_extras import first
+from annotate.goldsets.unit_rows import COMPARED
 from annotate.kinds import Answer, Kind
 from annotate.kinds.compared_draw import Replies
 from annotate.kinds.control import QualityControl, register

@@ -17,9 +17,9 @@ from annotate.evaluation.measures import bounded
 from annotate.evaluation.posts import evaluate_posts
 from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError, is_file
-from annotate.goldsets import folders
-from annotate.goldsets.manifest import GoldSetError, manifest_of
-from annotate.goldsets.pairs import MADE_BY
+from annotate.goldsets import set_folder
+from annotate.goldsets.formats.mrs import MADE_BY
+from annotate.goldsets.set_folder import GoldSetError, manifest_of
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import FORMS
 from annotate.reports import writing
@@ -244,7 +244,7 @@ def write_report(report: dict[str, Any], out: Path) -> None:
         written["errors.jsonl"] = "".join(f"{line}\n" for line in lines)
     name = report["predictor"]["spelled"]
     try:
-        with folders.replacing(out.resolve(), "evaluation", name) as folder:
+        with set_folder.replacing(out.resolve(), "evaluation", name) as folder:
             for file, text in written.items():
                 (folder / file).write_text(text, encoding="utf-8")
             manifest = {
@@ -257,5 +257,5 @@ def write_report(report: dict[str, Any], out: Path) -> None:
                 "files": {file: digest_of(folder / file) for file in sorted(written)},
             }
             (folder / "manifest.json").write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
-    except folders.FolderError as error:
+    except set_folder.ExportError as error:
         raise EvaluationError(str(error)) from error

@@ -31,7 +31,7 @@ from annotate.evaluation.prediction_files import (
 )
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import mldoc
-from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.balanced_draw import JOINT
 from annotate.reports.evaluation_report import section
 from annotate.reports.numbers import estimate

@@ -9,9 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.edits import differing
-from annotate.goldsets.manifest import GoldSetError, manifest_of
-from annotate.goldsets.pairs import MADE_BY
+from annotate.goldsets.formats.mrs import MADE_BY
+from annotate.goldsets.set_folder import GoldSetError, differing, manifest_of
 
 SUFFIX = ".prediction"
 OF_PAIRS = "MRS"  # the format that message-reply pairs are published in

@@ -17,7 +17,7 @@ from annotate.core.splits import TEST, TRAIN
 from annotate.evaluation.label_rankings import Ranked, ranking_of, sentences
 from annotate.evaluation.prediction_files import PublishedSet, described, system_names, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.manifest import RESTORE, GoldSetError, get
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, get
 from annotate.kinds.forms.labels import ALL, PLAIN, TESTED, WIDENED, Measures
 from annotate.reports.evaluation_report import section
 from annotate.reports.tables import are, many

@@ -19,8 +19,8 @@ from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 from annotate.core.rouge import LONGEST, MissingTokenizer, best_of, is_measured, tokenized
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.manifest import GoldSetError
-from annotate.goldsets.pairs import RESPONSES
+from annotate.goldsets.formats.mrs import RESPONSES
+from annotate.goldsets.set_folder import GoldSetError
 from annotate.reports.evaluation_report import section
 from annotate.reports.tables import many
 from corpora.threads.messages import compared

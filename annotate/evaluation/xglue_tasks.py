@@ -36,7 +36,7 @@ from annotate.evaluation.prediction_files import (
 )
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import xglue
-from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.forms import choice
 from annotate.reports.tables import many
 from corpora.core.languages import published_code

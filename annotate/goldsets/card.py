@@ -4,15 +4,16 @@ The kind of question names the template. What the card says of a section is made
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from annotate.core.aggregation import at_first, needed
 from annotate.core.splits import SPLITS
-from annotate.goldsets import concepts
-from annotate.goldsets.deciding import DETECTORS
+from annotate.goldsets import form_extras, thread_report
+from annotate.goldsets.exclusions import REASONS
 from annotate.goldsets.export import Export
-from annotate.goldsets.left_out import REASONS
+from annotate.goldsets.provenance import DETECTORS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
 from annotate.quality import audit_report, filter_audits, preference_report
@@ -22,10 +23,11 @@ from annotate.quality.classes import remarks, standing_table
 from annotate.quality.with_suggestions import suggestion_table
 from annotate.reports.markdown import in_yaml, parts
 from annotate.reports.numbers import estimate
-from annotate.reports.tables import beside
+from annotate.reports.tables import LANGUAGE, beside, numbers, table
 from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import VOTERS, in_words
+from corpora.threads.pair_sets import SPLITS as PAIR_SPLITS
 
 # Licences whose identifier on Hugging Face's cards is their name in lower case, and those with another identifier.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
@@ -48,22 +50,30 @@ SIZES = (
 Context = dict[str, Any]
 
 
-def cache_version(digests: Iterable[str]) -> str:
-    """The version that a card gives the rows in files with these digests: other rows, another version.
+def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: Iterable[str]) -> Context:
+    """What the header of every card has. codes: of the languages; digests: of the files with the rows.
 
-    datasets.load_dataset keeps what it has read under the folder's name and this version, and looks at nothing else.
-    Without it, a set would be read as another one that was once loaded from a folder of the same name.
+    version: other rows have another version. datasets.load_dataset keeps what it has read under the folder's name and
+    this version, and looks at nothing else. Without it, a set would be read as another one that was once loaded from a
+    folder of the same name.
     """
-    return f"0.0.{int(hashlib.sha256(' '.join(digests).encode()).hexdigest()[:15], 16)}"
+    return {
+        "licence": CARD_LICENCES.get(licence_key(licence)),
+        "quoted": {"title": in_yaml(title), "licence": in_yaml(licence)},
+        "languages": sorted({code.split("-")[0] for code in codes}),
+        "size": next((name for limit, name in SIZES if rows < limit), "100M<n<1B"),
+        "version": f"0.0.{int(hashlib.sha256(' '.join(digests).encode()).hexdigest()[:15], 16)}",
+    }
 
 
 def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
-    """names: the files' names, in the terms of writing.py."""
+    """names: the files' names, in the terms of exporter.py."""
     kind, task, licence = export.kind, manifest["task"], manifest["corpus"]["licence"]
+    digests = [manifest["files"][name] for name in names["splits"].values()]
     context = {
+        **head_of(task["title"], licence, _languages(kind, manifest), manifest["counts"]["labelled"], digests),
         "manifest": manifest,
         "names": names,
-        "version": cache_version(manifest["files"][name] for name in names["splits"].values()),
         "design": export.design,
         "voters": _voters(manifest["detectors"]),
         "draw": manifest["draws"][0],
@@ -71,9 +81,6 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "lots": manifest["lots"] if kind.answered_here else {},
         "noun": f"{kind.noun}s",
         "one": kind.noun,
-        "licence": CARD_LICENCES.get(licence_key(licence)),
-        "quoted": {"title": in_yaml(task["title"]), "licence": in_yaml(licence)},
-        "languages": sorted({code.split("-")[0] for code in _languages(kind, manifest)}),
         "needed": needed(task["redundancy"]),
         "shares": {
             name: whole_percent(task[name])
@@ -110,7 +117,6 @@ def _counts(kind: Kind, manifest: dict) -> Context:
     reused = counts.get("reused", {})
     return {
         "total": counts[f"{kind.noun}s"],
-        "size": next((name for limit, name in SIZES if counts["labelled"] < limit), "100M<n<1B"),
         "by_machine": by_machine,
         "by_people": counts["labelled"] - by_machine,
         "agreed_by_people": sum(agreed_by.values()) - by_machine,
@@ -144,6 +150,29 @@ def _told(value) -> str:
     """A parameter of a draw; a window as two moments, midnights as days."""
     ends = [str(end).removesuffix("T00:00:00+00:00") for end in value] if isinstance(value, list) else [str(value)]
     return " to ".join(ends)
+
+
+def pair_card(manifest: dict[str, Any]) -> Context:
+    """The same for a set of message-reply pairs (formats/mrs.py)."""
+    corpus, languages, declared = manifest["corpus"], manifest["languages"], manifest["threads"]["declared"]
+    total = sum(row[split] for row in languages for split in PAIR_SPLITS)
+    # A split that a card names but that has no rows cannot be loaded.
+    there = {split: f"pairs.{split}.parquet" for split in PAIR_SPLITS if any(row[split] for row in languages)}
+    rows = json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])
+    steps = [*thread_report.steps_of(manifest["threads"]), *thread_report.filter_steps(manifest)]
+    heads = numbers({**{split: split for split in PAIR_SPLITS}, "responses": "response set"})
+    title, codes = f"{corpus['name']}: pairs of message and reply", [row["language"] for row in languages]
+    return {
+        **head_of(title, corpus["licence"], codes, total, [rows]),
+        "manifest": manifest,
+        "total": total,
+        "splits": {"validation" if split == "valid" else split: file for split, file in there.items()},
+        "steps": parts(thread_report.steps_table(steps)),
+        "by_language": parts(table("Languages", (*LANGUAGE, *heads), languages)),
+        "declared": parts(thread_report.disagreement_table(declared)) if declared else None,
+        "called_out": thread_report.called_out(declared),
+        "responses": sum(row["responses"] for row in languages),
+    }
 
 
 # --- sections of the manifest
@@ -216,14 +245,14 @@ def _concepts(kind: Kind, manifest: dict) -> Context:
         **{
             name: parts(made(found))
             for name, made in (
-                ("by_split", concepts.split_table),
-                ("buckets", concepts.bucket_table),
-                ("label_shares", concepts.apart_table),
+                ("by_split", form_extras.split_table),
+                ("buckets", form_extras.bucket_table),
+                ("label_shares", form_extras.apart_table),
             )
         },
-        "votes": parts(concepts.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
+        "votes": parts(form_extras.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
         # Names are of a file.
-        "frequent": parts(concepts.label_table(counts["by_label"], kind.name)),
+        "frequent": parts(form_extras.label_table(counts["by_label"], kind.name)),
     }
 
 

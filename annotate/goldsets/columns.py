@@ -1,7 +1,7 @@
 """Every column that a row of an exported set can have: its type in Parquet, and where its value is from.
 
 A kind of question names the columns of its rows, in their order (`Publication.columns`). Values are made from a Source
-of export.py, of many rows at once.
+of export.py, for many rows at once.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -10,11 +10,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from annotate.core import stages
-from annotate.core.estimation import SLACK
-from annotate.goldsets import compared, concepts, deciding
-from annotate.goldsets.arrays import each, lists_in, or_none
+from annotate.goldsets import form_extras, provenance
 from annotate.goldsets.export import Source
+from annotate.goldsets.unit_rows import each, lists_in, or_none
 from annotate.kinds import Kind
 from corpora.engines import votes_in
 
@@ -33,7 +31,6 @@ TRANSITION = pa.struct(
     [(name, _TEXT) for name in ("event", "from_stage", "to_stage")]
     + [("round", _COUNT), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
 )
-SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUMBER)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
@@ -50,7 +47,7 @@ class Column:
 
 
 def _own(name: str) -> Callable[[Source], pa.Array]:
-    """A column of the unit, as records.py has it."""
+    """A column of the unit, as unit_rows.py has it."""
     return lambda rows: rows.own[name]
 
 
@@ -74,99 +71,6 @@ def _split(rows: Source) -> pa.Array:
 
 def _apart(rows: Source) -> pa.Array:
     return pa.array([[fields[name] for name in rows.export.apart] for fields in rows.fields], pa.list_(_TEXT))
-
-
-def _stratum(rows: Source) -> pa.Array:
-    """How a post of a uniform task came to its label; None if people were asked in any case.
-
-    agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by chance
-    to audit that, and read by people; contested: they agreed, but their language failed its audit, and people read
-    it, or had read a post with the same text in the audit; disputed: they did not agree; unconfirmed: one reader named
-    another queue's language, and the task was closed before a second person read it.
-    """
-    contested, asks_all = rows.export.contested, rows.export.design.asks_all
-
-    def stratum(asked: str, agreed_label: str, audited: bool, stage: str, event: str | None) -> str | None:
-        if asked:
-            return None
-        if event == "unconfirmed":
-            return event
-        if asks_all:
-            return None
-        if not agreed_label:
-            return "disputed"
-        if audited:
-            return "audited"
-        # If the task was extended since, the added posts wait for the next audit.
-        return "contested" if agreed_label in contested and stage != stages.AGREED else "agreed"
-
-    own = (rows.own[name] for name in ("asked", "agreed_label", "audited"))
-    return each(stratum, _TEXT, *own, rows.judged["stage"], rows.moved.last("event"))
-
-
-def _chance(rows: Source) -> pa.Array:
-    """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one
-    draw of all; where classes are drawn in equal parts, that of the class that is declared or predicted; from both
-    sides of a filter, that of the side.
-    """
-    own, chances, by_id = rows.own, rows.export.chances, rows.export.chances_by_id
-    if rows.export.sets:
-        of_class = rows.export.balancing.chances
-
-        def chance(language: str, predicted: str, agreed_label: str) -> float | None:
-            return of_class.get((language, predicted or agreed_label))
-
-        return each(chance, _NUMBER, own["item__language"], own["predicted"], own["agreed_label"])
-
-    def of_draw(asked: str, language: str) -> float | None:
-        return chances.get(asked or language) or chances.get("")
-
-    found = each(of_draw, _NUMBER, own["asked"], own["item__language"])
-    return pc.coalesce(pa.array(map(by_id.get, own["item__key"].to_pylist()), _NUMBER), found) if by_id else found
-
-
-def _audit_chance(rows: Source) -> pa.Array:
-    """The chance of having been given to people, for posts on which the detectors agree and declared labels."""
-    chances = rows.export.audit_chances
-
-    def chance(stratum: str | None, *of: str) -> float:
-        return chances[of] if stratum in ("agreed", "audited") else 1.0
-
-    return each(chance, _NUMBER, _stratum(rows), *(rows.own[path] for path in rows.export.kind.statistics.audit_strata))
-
-
-def _second_opinions(rows: Source) -> list[tuple[str | None, float | None]]:
-    """The label of Dawid and Skene's model, None if it is undecided, and the posterior of the likeliest label."""
-    return [_likeliest(rows.export.opinions.get(unit)) for unit in rows.judged["pk"].to_pylist()]
-
-
-def _likeliest(posterior: Mapping[str, float] | None) -> tuple[str | None, float | None]:
-    if not posterior:
-        return None, None
-    best = max(posterior.values())
-    likeliest = [label for label, share in posterior.items() if share >= best - SLACK]
-    # Sums of floats may differ in the last digits on another machine.
-    return likeliest[0] if len(likeliest) == 1 else None, round(best, 6)
-
-
-def _soft_labels(rows: Source) -> pa.Array:
-    """The labels that anybody gave or the model holds possible, in the task's order, with votes and posterior."""
-    export, found = rows.export, []
-    for unit in rows.judged["pk"].to_pylist():
-        votes, posterior = export.vote_shares.get(unit, {}), export.opinions.get(unit, {})
-        # Rounded like the posterior of the likeliest.
-        told = (
-            (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
-            for label in export.answers.labels
-        )
-        found.append([one for one in told if one[1] or one[2]])
-    return pa.array(found, pa.list_(SOFT_LABEL))
-
-
-def _agreement(rows: Source) -> pa.Array:
-    found = rows.export.pairs_that_agree
-    shares = (found.get(unit) for unit in rows.judged["pk"].to_pylist())
-    return pa.array([None if share is None else round(share, 6) for share in shares], _NUMBER)
 
 
 def _judgments(*more: Callable[[Source], pa.Array], of: pa.DataType = JUDGMENT) -> Callable[[Source], pa.Array]:
@@ -243,54 +147,54 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "concepts": Column(
         pa.list_(_TEXT),
-        concepts.concepts,
+        form_extras.concepts,
         "The ids of the concepts: as they were declared where the declared ones stand, else in the order of their ids.",
     ),
     "support": Column(
-        pa.list_(concepts.SUPPORT),
-        concepts.support,
+        pa.list_(form_extras.SUPPORT),
+        form_extras.support,
         "Each concept that anybody chose, with how many did and of how many whose answers count, the most chosen "
         "first; what adjudicators chose does not count here.",
     ),
     "suggested": Column(
         pa.list_(_TEXT),
-        concepts.suggested,
+        form_extras.suggested,
         "The ids of the concepts that were suggested, the best first, to whom suggestions were shown.",
     ),
     "systems": Column(
-        pa.list_(_TEXT), compared.systems, "The two systems that people compared, in the order of their names."
+        pa.list_(_TEXT), form_extras.systems, "The two systems that people compared, in the order of their names."
     ),
     "replies": Column(
-        pa.list_(compared.REPLIES),
-        compared.replies,
+        pa.list_(form_extras.REPLIES),
+        form_extras.replies,
         "What each of the two suggests, the best first. It is left out where the licence keeps the text.",
         with_text=True,
     ),
     "preferred": Column(
-        pa.list_(compared.PREFERRED),
-        compared.preferred,
+        pa.list_(form_extras.PREFERRED),
+        form_extras.preferred,
         "How many people preferred each of the two, or neither (`tie`), of those whose answers count; empty where both "
         "suggest the same, and nobody was asked.",
     ),
     "dawid_skene": Column(
         _TEXT,
-        lambda rows: pa.array([label for label, _ in _second_opinions(rows)], _TEXT),
+        lambda rows: pa.array([label for label, _ in provenance.second_opinions(rows)], _TEXT),
         "The label that the model of Dawid and Skene finds likeliest; none where it is undecided.",
     ),
     "posterior": Column(
         _NUMBER,
-        lambda rows: pa.array([posterior for _, posterior in _second_opinions(rows)], _NUMBER),
+        lambda rows: pa.array([posterior for _, posterior in provenance.second_opinions(rows)], _NUMBER),
         "How sure the model is of that label, 0 to 1. That is the model's own, and not a calibrated probability.",
     ),
     "soft_labels": Column(
-        pa.list_(SOFT_LABEL),
-        _soft_labels,
+        pa.list_(provenance.SOFT_LABEL),
+        provenance.soft_labels,
         "Each label with its share of the answers that count, and its posterior under the model; empty where no answer "
         "counts.",
     ),
     "agreement": Column(
         _NUMBER,
-        _agreement,
+        provenance.agreement,
         "How far people agree on it: the share of the pairs of its answers that are the same, of those that count "
         "(Fleiss 1971); none with fewer than two.",
     ),
@@ -308,7 +212,7 @@ COLUMNS: Mapping[str, Column] = {
     "stage": Column(_TEXT, _judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": Column(
         _TEXT,
-        _stratum,
+        provenance.stratum,
         "How the label came about: agreed (the detectors' label, or what people said of an audited post with the same "
         "text), audited, contested, disputed or unconfirmed (one reader named another queue's language, and nobody "
         "else read it); none where people were asked in any case.",
@@ -318,30 +222,30 @@ COLUMNS: Mapping[str, Column] = {
         _if_any(_own("agreed_label")),
         "The label on which the detectors agree; none where they do not.",
     ),
-    "chance": Column(_NUMBER, _chance, "The chance that the row had of being drawn from its corpus."),
+    "chance": Column(_NUMBER, provenance.chance, "The chance that the row had of being drawn from its corpus."),
     "audit_chance": Column(
         _NUMBER,
-        _audit_chance,
+        provenance.audit_chance,
         "The chance that a post on which the detectors agree, or a document whose class is declared, had of being "
         "given to people; 1 for all others.",
     ),
     "decided_by": Column(
         _TEXT,
-        deciding.decided_by,
+        provenance.decided_by,
         "Who gave the label: detectors, one (a reader alone), several (readers) or adjudicator; none without a label.",
     ),
     "check_chance": Column(
         _NUMBER,
-        deciding.check_chance,
+        provenance.check_chance,
         "The chance that what one reader decided had of being decided again by an adjudicator; 1 for all others.",
     ),
     "checked": Column(
         pa.bool_(),
-        deciding.checked,
+        provenance.checked,
         "Whether an adjudicator gave the label who checked, by lot, what one reader had decided.",
     ),
     "first_label": Column(
-        _TEXT, deciding.first_label, "What that reader had said, where the row was checked; none elsewhere."
+        _TEXT, provenance.first_label, "What that reader had said, where the row was checked; none elsewhere."
     ),
     "round": Column(
         _COUNT,

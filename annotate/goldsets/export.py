@@ -17,11 +17,9 @@ from annotate.core.balanced import part_of
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.lottery import lot
 from annotate.core.splits import SPLITS, TRAIN, ratios
-from annotate.goldsets.arrays import Lists
-from annotate.goldsets.balancing import Balancing, balancing_of
-from annotate.goldsets.left_out import LeftOut, known_of
-from annotate.goldsets.records import Units, units_of
-from annotate.goldsets.splitting import Splitting, split_by_field, split_set
+from annotate.goldsets.exclusions import LeftOut, known_of
+from annotate.goldsets.partitions import Balancing, Splitting, balancing_of, split_by_field, split_set
+from annotate.goldsets.unit_rows import Lists, Units, units_of
 from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design

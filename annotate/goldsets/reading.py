@@ -11,8 +11,7 @@ from typing import Any
 
 from annotate.core.audits import slips_of
 from annotate.core.estimation import Estimate
-from annotate.goldsets.edits import check_others, differing, gone_from
-from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, check_others, differing, get, gone_from, manifest_of
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM
 
 UNCONFIRMED = "unconfirmed"

@@ -40,8 +40,7 @@ from annotate.core.option import (
 )
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
-from annotate.goldsets.compared import PREFERRED, REPLIES
-from annotate.goldsets.concepts import CHOSEN, SUPPORT
+from annotate.goldsets.form_extras import CHOSEN, PREFERRED, REPLIES, SUPPORT
 from annotate.kinds import KINDS, concepts, files, parts
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import OTHER_CODES, status_of

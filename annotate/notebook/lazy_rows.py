@@ -22,7 +22,7 @@ from annotate.core.option import OptionError
 from annotate.core.refusals import Refusal
 from annotate.evaluation.subjects import EvaluationError
 from annotate.exit_status import OURS
-from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.set_folder import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed
 from annotate.reports.tables import many
 from corpora.core import CorpusError

@@ -15,7 +15,7 @@ from django.template.loader import render_to_string
 from annotate.actions.evaluate import OF_COMMAND
 from annotate.evaluation.evaluate import evaluate as measured
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.manifest import manifest_of
+from annotate.goldsets.set_folder import manifest_of
 from annotate.notebook.campaign_data import named_action, options_given
 from annotate.notebook.installation import AssayError
 from annotate.notebook.lazy_rows import SAID, Rows, check_pandas, of_dicts, of_files, told

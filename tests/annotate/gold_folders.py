@@ -4,7 +4,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.evaluation.subjects import Subject
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
 from annotate.models import Transition
 from annotate.work.unit_entry import add_units
 from corpora.core.voters import VOTERS

@@ -3,7 +3,7 @@
 import json
 
 from annotate.core.label_shares import buckets
-from annotate.goldsets.manifest import write_manifest
+from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 
 DESCRIPTORS = "EURLEX57K/EURLEX57K.json"

@@ -1,6 +1,6 @@
 """Sets of message-reply pairs as export_pairs writes them, and predictions for them."""
 
-from annotate.goldsets.manifest import write_manifest
+from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 
 

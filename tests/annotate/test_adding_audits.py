@@ -15,7 +15,7 @@ from annotate.core import lottery, stages
 from annotate.core.audits import allotted
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.goldsets.export import Export
-from annotate.goldsets.rows import rows
+from annotate.goldsets.table import rows
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
 from annotate.quality import audits

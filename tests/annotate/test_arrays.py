@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.goldsets.arrays import each, lists_in, lists_of, or_none
+from annotate.goldsets.unit_rows import each, lists_in, lists_of, or_none
 
 FEW = st.none() | st.sampled_from("abc")
 

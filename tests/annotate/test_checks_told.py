@@ -8,9 +8,9 @@ import pytest
 
 from annotate.actions.commands import call_command
 from annotate.core.intervals import jeffreys
-from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.exporter import export
 from annotate.goldsets.reading import GoldRow, read_gold_set
-from annotate.goldsets.writing import export
+from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality import checks

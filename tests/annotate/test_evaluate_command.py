@@ -11,7 +11,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.intervals import jeffreys
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
 from corpora.core.languages import ARTICLE_LABELS
 from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers
 from tests.annotate.acts import open_task, open_verification

@@ -19,10 +19,10 @@ from django.conf import settings as django_settings
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets import export as exporting
-from annotate.goldsets import rows as row_making
-from annotate.goldsets import writing
+from annotate.goldsets import exporter
+from annotate.goldsets import table as row_making
 from annotate.goldsets.columns import LEFT_OUT
-from annotate.goldsets.writing import ExportError, export
+from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality import audits
@@ -402,7 +402,7 @@ def test_a_stop_by_the_keyboard_leaves_the_earlier_export_as_it_was(finished, ou
     def stop(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(writing, "render_to_string", stop)
+    monkeypatch.setattr(exporter, "render_to_string", stop)
     with pytest.raises(KeyboardInterrupt):
         export(finished, out)
     assert files(out) == before

@@ -10,9 +10,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.edits import digests_of, line_digest, write_digests
-from annotate.goldsets.manifest import GoldSetError, manifest_digest, write_manifest
 from annotate.goldsets.reading import GoldRow, read_gold_set, read_ids
+from annotate.goldsets.set_folder import (
+    GoldSetError,
+    digests_of,
+    line_digest,
+    manifest_digest,
+    write_digests,
+    write_manifest,
+)
 from corpora.storage.layout import digest_of
 
 ROWS = [

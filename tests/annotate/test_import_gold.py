@@ -11,10 +11,9 @@ from datasets import load_dataset
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.edits import line_digest
-from annotate.goldsets.importing import canonical, import_gold
-from annotate.goldsets.manifest import GoldSetError
+from annotate.goldsets.gold_import import canonical, import_gold
 from annotate.goldsets.reading import GoldRow, read_gold_set
+from annotate.goldsets.set_folder import GoldSetError, line_digest
 from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 from tests.annotate.exporting.acts import no_file_longer_than

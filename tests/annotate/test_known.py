@@ -11,7 +11,7 @@ from django.db.models import F
 from annotate.core import lottery, stages
 from annotate.core.false_yes import AskedSet
 from annotate.core.intervals import jeffreys
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
 from annotate.kinds import Answer
 from annotate.kinds.designs import DESIGNS
 from annotate.models import AnnotatorLanguage, Transition

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.manifest import manifest_of
+from annotate.goldsets.set_folder import manifest_of
 from corpora.engines import asking
 from corpora.threads.messages import cell
 from corpora.threads.pair_sets import SPLITS, Plan, draw_splits

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from annotate.goldsets import folders
+from annotate.goldsets import set_folder
 from corpora.storage.layout import digest_of, write_whole
 from tests.running import ROOT
 
@@ -15,7 +15,7 @@ from tests.running import ROOT
 WRITER = """
 import os, signal, sys
 from pathlib import Path
-from annotate.goldsets import folders
+from annotate.goldsets import set_folder
 from tests.annotate.test_whole_folders import fill
 
 moves = []
@@ -27,7 +27,7 @@ def watch(event, args):
             os.kill(os.getpid(), signal.SIGKILL)
 
 sys.addaudithook(watch)
-with folders.replacing(Path({out!r}), "evaluation", "mine") as folder:
+with set_folder.replacing(Path({out!r}), "evaluation", "mine") as folder:
     fill(folder, {text!r})
     if not {time}:
         os.kill(os.getpid(), signal.SIGKILL)
@@ -41,7 +41,7 @@ def fill(folder, text):
 
 
 def write(out, text):
-    with folders.replacing(out, "evaluation", "mine") as folder:
+    with set_folder.replacing(out, "evaluation", "mine") as folder:
         fill(folder, text)
 
 
@@ -71,7 +71,7 @@ def test_a_folder_that_was_put_aside_when_its_command_was_killed_goes_back(tmp_p
     write(out, "the first")
     killed(out, "the second", time=2)
     assert not out.exists()
-    with pytest.raises(ZeroDivisionError), folders.replacing(out, "evaluation", "mine"):
+    with pytest.raises(ZeroDivisionError), set_folder.replacing(out, "evaluation", "mine"):
         raise ZeroDivisionError
     assert (out / "report.md").read_text() == "the first"
     assert beside(out) == ["report"]
@@ -79,7 +79,7 @@ def test_a_folder_that_was_put_aside_when_its_command_was_killed_goes_back(tmp_p
 
 def test_what_another_command_is_writing_to_the_same_folder_stays(tmp_path):
     out = tmp_path / "report"
-    with folders.replacing(out, "evaluation", "mine") as folder:
+    with set_folder.replacing(out, "evaluation", "mine") as folder:
         write(out, "the faster")
         fill(folder, "the slower")
     assert (out / "report.md").read_text() == "the slower"

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.manifest import write_manifest as sign
+from annotate.goldsets.set_folder import write_manifest as sign
 from annotate.kinds import Answer
 from annotate.work.adjudication import settle, to_adjudicate
 from corpora.storage.layout import Manifest, Part, corpora_dir, digest_of, write_manifest

@@ -24,7 +24,7 @@ import pyarrow.parquet as pq  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
-from annotate.goldsets import writing  # noqa: E402
+from annotate.goldsets import exporter  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit  # noqa: E402
 from annotate.program import COLLECTED_EVERY  # noqa: E402
@@ -215,7 +215,7 @@ def open_task(folder: Path, number: int) -> int:
 
 
 def export(folder: Path, number: int) -> int:
-    return writing.export(Task.objects.get(name=NAME), folder / "set")["counts"]["posts"]
+    return exporter.export(Task.objects.get(name=NAME), folder / "set")["counts"]["posts"]
 
 
 # --- the floors

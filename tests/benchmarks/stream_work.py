@@ -30,7 +30,7 @@ from annotate.evaluation.subjects import (  # noqa: E402
     of_corpus,
     read_sets,
 )
-from annotate.goldsets.writing import export  # noqa: E402
+from annotate.goldsets.exporter import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402
 from annotate.work import task_opening  # noqa: E402

@@ -13,13 +13,13 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from annotate.goldsets import concepts
-from annotate.goldsets.manifest import SUMS
+from annotate.goldsets import form_extras
+from annotate.goldsets.set_folder import SUMS
 from corpora.sources.eurlex import published
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.written import Written
+    from annotate.goldsets.table import Written
 
 FOLDER = "EURLEX57K"
 DESCRIPTORS = f"{FOLDER}/EURLEX57K.json"
@@ -31,7 +31,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
     documents; buckets: bucket -> its labels, by the documents of train. refused: why there are no acts, if so.
     """
     (folder / FOLDER).mkdir()
-    files = {DESCRIPTORS: concepts.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}
+    files = {DESCRIPTORS: form_extras.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}
     splits = {split: len(documents) for split, documents in export.label_sets.items() if documents}
     if not (refused := _refused(splits, export)):
         rows = written.each(("id", "url", "split", "concepts", *export.kind.exported_fields))
@@ -42,8 +42,8 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
         "files": files,
         "splits": splits,
         "frequent_over": export.frequent_over,
-        "buckets": concepts.buckets(export),
-        "vocabulary": concepts.described(export.task.vocabulary),
+        "buckets": form_extras.buckets(export),
+        "vocabulary": form_extras.described(export.task.vocabulary),
         "refused": refused,
     }
 

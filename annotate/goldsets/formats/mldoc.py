@@ -19,7 +19,7 @@ from corpora.core.languages import published_code
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.written import Written
+    from annotate.goldsets.table import Written
 
 INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"
 # The classes as LASER and sampling_rcv2.py know them. LASER's `sed s/C/0/` would make 0CAT of CCAT.

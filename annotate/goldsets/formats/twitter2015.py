@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from annotate.goldsets.lines import content
+from annotate.goldsets.table import content
 from annotate.kinds.designs import Design
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.written import Written
+    from annotate.goldsets.table import Written
 
 BATCH = 10_000
 _NONE = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.string())]).empty_table()

@@ -19,7 +19,7 @@ from corpora.core.languages import published_code
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.written import Written
+    from annotate.goldsets.table import Written
 
 # The characters at which str.splitlines() and line readers break, besides the tab.
 _BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")

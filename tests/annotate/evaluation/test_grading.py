@@ -14,7 +14,7 @@ from annotate.core.comparing import holm, mcnemar
 from annotate.core.intervals import jeffreys
 from annotate.core.ranking import ndcg
 from annotate.goldsets.formats import xglue
-from annotate.goldsets.manifest import write_manifest
+from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.evaluation.figures import figures, refusal
 

@@ -8,7 +8,7 @@ import pytest
 
 from annotate.evaluation.evaluate import write_report
 from annotate.evaluation.subjects import EvaluationError, read_sets
-from annotate.goldsets.manifest import write_manifest
+from annotate.goldsets.set_folder import write_manifest
 from annotate.models import Unit
 from corpora.system import VERSION
 from tests.annotate.evaluation.figures import VOTER, accuracy, close, measures_of, run, values

@@ -14,7 +14,7 @@ from annotate.actions.commands import call_command
 from annotate.core.comparing import holm, mcnemar
 from annotate.core.intervals import jeffreys
 from annotate.goldsets.formats import mldoc
-from annotate.goldsets.manifest import write_manifest
+from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.balancing.acts import ROOT, SENTENCES
 from tests.annotate.evaluation.figures import figures, refusal

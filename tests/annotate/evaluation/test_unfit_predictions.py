@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from annotate.goldsets.manifest import write_manifest
+from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.evaluation.figures import refusal, rows_of, written
 from tests.annotate.labelled_sets import labelled_set

@@ -15,7 +15,7 @@ from annotate.actions.commands import call_command
 from annotate.core.classification import Paired
 from annotate.core.confidence_sequence import share_at_every_look
 from annotate.core.intervals import jeffreys
-from annotate.goldsets.manifest import manifest_of
+from annotate.goldsets.set_folder import manifest_of
 from annotate.kinds import Answer
 from annotate.kinds.forms.grades import Measures
 from annotate.models import Task

@@ -10,8 +10,8 @@ from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.figures.queue_states import queue_states
 from annotate.figures.task_overview import standing
-from annotate.goldsets.verifying import verify
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
+from annotate.goldsets.verification import verify
 from annotate.kinds import Answer
 from annotate.quality.decoys import known_units
 from annotate.work.adjudication import settle

@@ -10,7 +10,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.goldsets.writing import ExportError, export
+from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from tests.annotate.corpus import SMALL
 from tests.annotate.exporting.acts import finish

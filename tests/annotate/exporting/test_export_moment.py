@@ -5,9 +5,9 @@ import threading
 import pytest
 from django.db import connection
 
-from annotate.goldsets import rows as row_making
-from annotate.goldsets import writing
-from annotate.goldsets.writing import ExportError, export
+from annotate.goldsets import exporter
+from annotate.goldsets import table as row_making
+from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task
 from annotate.work.judgments import judge
@@ -85,5 +85,5 @@ def test_an_export_cannot_write(make_task):
     from django.db import InternalError
 
     task = make_task([AGREED])
-    with pytest.raises(InternalError, match="read-only"), writing.one_moment():
+    with pytest.raises(InternalError, match="read-only"), exporter.one_moment():
         Task.objects.filter(pk=task.pk).update(title="x")

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
 from annotate.kinds import KINDS
 from annotate.quality.gold_answers import GoldRow
 from annotate.work.routing import decide

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.writing import ExportError, export
+from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial
 from annotate.quality import agreement as agreeing

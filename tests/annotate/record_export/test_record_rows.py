@@ -9,7 +9,7 @@ import pytest
 from datasets import load_dataset
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality import agreement as agreeing

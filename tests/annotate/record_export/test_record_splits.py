@@ -10,7 +10,7 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
 from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.exporting.told import card_of, everything_in, files
 from tests.annotate.record_export.records import (

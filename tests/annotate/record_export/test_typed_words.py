@@ -4,7 +4,7 @@ import pytest
 import yaml
 from markdown_it import MarkdownIt
 
-from annotate.goldsets.writing import export
+from annotate.goldsets.exporter import export
 from annotate.reports.markdown import code, in_yaml, marked_down
 from tests.annotate.acts import open_records
 from tests.annotate.record_export.records import LANGUAGES

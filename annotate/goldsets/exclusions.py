@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from annotate.core import stages
-from annotate.goldsets.arrays import Lists, each
-from annotate.goldsets.records import Units, live
+from annotate.goldsets.unit_rows import Lists, Units, each, live
 from annotate.kinds import Kind
 from annotate.kinds.designs import Design
 from annotate.models import Judgment, Task

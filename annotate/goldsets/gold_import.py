@@ -16,18 +16,16 @@ from pathlib import Path
 import pyarrow as pa
 from django.template.loader import render_to_string
 
-from annotate.goldsets import folders
-from annotate.goldsets.card import CARD_LICENCES, cache_version
-from annotate.goldsets.edits import digests_of, write_digests
+from annotate.goldsets import set_folder
+from annotate.goldsets.card import head_of
 from annotate.goldsets.formats import twitter2015
-from annotate.goldsets.manifest import FORMAT, GoldSetError, write_with_card
+from annotate.goldsets.set_folder import FORMAT, GoldSetError, digests_of, write_digests, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.labels import NOT, is_negative, negative
-from annotate.reports.markdown import in_yaml
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID
-from corpora.core.values import is_missing, is_respelled, licence_key, tidy
+from corpora.core.values import is_missing, is_respelled, tidy
 from corpora.sources.compression import check_file
 from corpora.sources.rejects import TooManyRejected, encoding_hint, too_many
 from corpora.sources.text import text_of
@@ -118,9 +116,9 @@ def import_gold(
     _check_rejects(path, sifted, max_rejects)
     imported = {"name": name, "file": path.name, "source": source, "licence": licence, "sha256": sha256}
     try:
-        with folders.replacing(out.resolve(), "import", name) as folder:
+        with set_folder.replacing(out.resolve(), "import", name) as folder:
             return _write(folder, sifted, how, imported)
-    except folders.FolderError as error:
+    except set_folder.ExportError as error:
         raise GoldSetError(str(error)) from error
 
 
@@ -329,13 +327,12 @@ def unlisted(by_label: dict[str, int]) -> dict[str, int]:
 
 def _card(manifest: dict, tsv: str) -> dict:
     imported = manifest["imported"]
+    digests, labelled = [manifest["files"]["gold.jsonl"]], manifest["counts"]["labelled"]
     return {
+        **head_of(imported["name"], imported["licence"], (), labelled, digests),
         "manifest": manifest,
-        "version": cache_version([manifest["files"]["gold.jsonl"]]),
         "tsv": tsv,
         "rejects": REJECTS,
         "digests": DIGESTS,
         "refused": manifest["counts"]["rows"] - manifest["counts"]["labelled"],
-        "licence": CARD_LICENCES.get(licence_key(imported["licence"])),
-        "quoted": {"name": in_yaml(imported["name"]), "licence": in_yaml(imported["licence"])},
     }

@@ -1,22 +1,27 @@
-"""What the manifest of an exported set says besides the task, the draws and the counts, section by section.
+"""The manifest of an exported set: the task, the draws, the counts, and what else it says, section by section.
 
 A kind of question names the sections of its sets (`Publication.sections`). No section tells anything that identifies a
 person.
 """
 
 from collections.abc import Callable, Mapping
+from importlib.metadata import version
 from typing import Any
 
 from django.db.models import Count, Max, Min
 
 from annotate.core.estimation import proportion
-from annotate.goldsets import compared, concepts
+from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
+from annotate.goldsets.set_folder import FORMAT
+from annotate.goldsets.table import Counts
+from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.models import GoldAnswer, Judgment, Task, Trial
 from annotate.quality import (
     agreement,
     audits,
     checks,
+    commitments,
     declared_audits,
     decoys,
     filter_audits,
@@ -26,6 +31,12 @@ from annotate.quality import (
 )
 from annotate.quality.classes import standing
 from annotate.quality.qualification import qualified
+from annotate.reports.markdown import parts
+from corpora.core.language_codes import tables_of
+from corpora.draws import part_draws
+from corpora.draws.part_draws import SIDES
+from corpora.models import Draw
+from corpora.system import VERSION
 
 # What the report of quality/preferences.py has of one person, and of all has nothing to say.
 OF_ONE = ("annotator", "pseudonym", "p")
@@ -49,6 +60,59 @@ AGREEMENT = (
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 # Format -> what its module returned of its files.
 Published = Mapping[str, Any]
+
+
+# The fields of a draw that say how it came about.
+DRAW = (
+    *("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance"),
+    "parameters",
+)
+
+
+def manifest_of_set(export: Export, counts: Counts, published: Mapping[str, Any]) -> dict[str, Any]:
+    draws = export.task.draws.order_by("language", "pk")
+    return {
+        "format": FORMAT,
+        "design": export.design.name,
+        "finished": not export.mark,
+        "task": _task(export.task),
+        "draws": [_draw(draw) for draw in draws],
+        "corpus": export.corpus,
+        "detectors": export.draw.detectors,
+        "lots": commitments.section(export.task, tell_secret=export.tell_secret),
+        **sections_of(export, published),
+        "counts": counts.as_dict(),
+        "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
+        "files": {},
+    }
+
+
+def _draw(draw: Draw) -> dict[str, Any]:
+    """Without the ids, which the rows have."""
+    told = {field: getattr(draw, field) for field in DRAW}
+    ids = (IDS, JOINT, part_draws.IDS)
+    return told | {"parameters": {name: value for name, value in draw.parameters.items() if name not in ids}}
+
+
+def _task(task: Task) -> dict[str, Any]:
+    """What decided how the labels came about. kind_sha256: that of the kind's file; None if the kind is a module. form:
+    what an answer is, a module of kinds/forms; together: the field by whose value records were drawn together.
+
+    added_languages: those of its labels and records that are not on the list here; readers learn their names from this.
+    """
+    return {
+        "name": task.name,
+        "title": task.title,
+        "type": task.kind_slug,
+        "kind_sha256": task.kind.digest or None,
+        "form": task.kind.form.slug,
+        "together": task.kind.records.together,
+        "labels": task.labels,
+        "languages": task.languages,
+        "added_languages": tables_of(task.kind.languages.values()),
+        **task.policy,
+        **task.kind.publication.constants,
+    }
 
 
 def sections_of(export: Export, published: Published) -> dict[str, Any]:
@@ -178,8 +242,8 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "checks": _checks,
     "splits": _splits,
     "sets": _sets,
-    "systems": lambda export, published: compared.section(export),
-    "concepts": lambda export, published: concepts.summary(export),
+    "systems": lambda export, published: form_extras.section(export),
+    "concepts": lambda export, published: form_extras.summary(export),
     "suggestions": lambda export, published: with_suggestions.report(export.task),
     "people": _people,
     "gold_answers": _gold_answers,
@@ -189,3 +253,22 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     # The files that predictions are made for and measured on; None if the kind has none.
     "published": lambda export, published: next(iter(published.values()), None),
 }
+
+
+def pair_sections(corpus_name: str) -> dict[str, Any]:
+    """What the manifest of message-reply pairs says besides: what people found of the filter, in each task that was
+    drawn from both of its sides and in which they read.
+    """
+    tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
+    reports = {task.name: filter_audits.report(task) for task in tasks}
+    audits = {name: audit for name, audit in reports.items() if audit and any(audit[side]["read"] for side in SIDES)}
+    if not audits:
+        return {}
+    told = [
+        {
+            "words": f"Task {name}: {' '.join(filter_audits.filter_words(audit))}",
+            "table": parts(filter_audits.figures_table(audit)),
+        }
+        for name, audit in audits.items()
+    ]
+    return {"filter_audits": {"heading": "What people found of the filter", "told": told, "audits": audits}}

@@ -11,8 +11,7 @@
     left_out.jsonl                          every reply that is no pair of the set, with the reason
     struck.tsv                              replies that were struck out of the response set, with the reason
 
-They are written into a folder beside the wanted one, which takes its place when everything is there. pair_card.py says
-what the set is.
+Their rows come from a corpus of pairs; no task is needed. exporter.py writes manifest and card beside them.
 """
 
 import codecs
@@ -29,12 +28,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from annotate.goldsets import folders, pair_card
-from annotate.goldsets.manifest import FORMAT, SUMS, write_with_card
-from annotate.goldsets.parquet import parquet_rows
+from annotate.goldsets.set_folder import FORMAT, SUMS, ExportError
+from annotate.goldsets.set_manifest import pair_sections
+from annotate.goldsets.table import parquet_rows
 from corpora.core.languages import LANGUAGES
 from corpora.engines import Store
-from corpora.storage.layout import Manifest, digest_of, manifest_of
+from corpora.storage.layout import Manifest, digest_of
 from corpora.system import VERSION
 from corpora.threads.messages import cell
 from corpora.threads.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
@@ -49,10 +48,6 @@ _SCORE = pa.struct([("scorer", pa.string()), ("score", pa.float64())])
 _IDS = [pa.field(name, pa.string()) for name in ("id", "message_id", "thread", "language", "split")]
 _FOUND = [pa.field("certainty", pa.float64()), pa.field("scores", pa.list_(_SCORE))]
 _TEXTS = [pa.field(name, pa.string()) for name in ("message", "reply")]
-
-
-class PairsError(Exception):
-    """The set cannot be written; the sentence says why. The folder is as it was."""
 
 
 @dataclass(frozen=True)
@@ -79,15 +74,15 @@ class Responses:
 
 
 def read_struck(path: Path) -> Struck:
-    """The replies in a file of lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`. PairsError for another
+    """The replies in a file of lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`. ExportError for another
     line, and where there is none."""
     try:
         lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode().split("\n")
     except OSError as error:
-        raise PairsError(f"{path} cannot be read: {error.strerror}.") from error
+        raise ExportError(f"{path} cannot be read: {error.strerror}.") from error
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        raise PairsError(f"{path}, line {line:,}, is not UTF-8; save the file as UTF-8.") from error
+        raise ExportError(f"{path}, line {line:,}, is not UTF-8; save the file as UTF-8.") from error
     reasons: dict[tuple[str, str], str] = {}
     of_line: dict[tuple[str, str], int] = {}
     for number, line in enumerate(lines, 1):
@@ -95,39 +90,25 @@ def read_struck(path: Path) -> Struck:
         if not any(cells):
             continue
         if len(cells) not in (2, 3) or not all(cells[-2:]):
-            raise PairsError(
+            raise ExportError(
                 f"{path}, line {number:,}: write the reply, a tab and the reason why it is struck out, or the "
                 "language, the reply and the reason."
             )
         if len(cells) == 2 and cells[0] in LANGUAGES:
-            raise PairsError(
+            raise ExportError(
                 f"{path}, line {number:,}: {cells[0]} is the code of a language, so that a cell may be lacking; write "
                 "the language, the reply and the reason."
             )
         if len(cells) == 3 and cells[0] not in LANGUAGES:
-            raise PairsError(f"{path}, line {number:,}: {cells[0][:40]!r} is no language; write its code, such as en.")
+            raise ExportError(f"{path}, line {number:,}: {cells[0][:40]!r} is no language; write its code, such as en.")
         asked = "" if len(cells) == 2 else cells[0], cells[-2]
         reasons[asked], of_line[asked] = cells[-1], number
     if not reasons:
-        raise PairsError(f"{path} names no reply; write lines of a reply, a tab and the reason why it is struck out.")
+        raise ExportError(f"{path} names no reply; write lines of a reply, a tab and the reason why it is struck out.")
     return Struck(reasons, of_line)
 
 
-def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
-    """Write the pairs of a corpus that are kept, and return the manifest. A set exported there before is replaced.
-
-    PairsError where the folder holds something else, CorpusError where the corpus has no such pairs; then nothing is
-    written.
-    """
-    corpus = manifest_of(corpus_name)
-    try:
-        with folders.replacing(out.resolve(), "export of pairs", corpus_name) as folder:
-            return _write(corpus_name, corpus, folder, plan, responses)
-    except folders.FolderError as error:
-        raise PairsError(str(error)) from error
-
-
-def _write(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
+def write_pairs(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
     with_text, staged = corpus.text_may_leave, folder / "kept.parquet"
     with pair_set(corpus_name, corpus, plan, staged) as store:
         _write_pairs(store, folder, with_text)
@@ -177,12 +158,11 @@ def _write(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, respons
             "struck": len(struck),
             "unseen": _unseen(responses.struck, struck),
         },
-        "sections": pair_card.sections_of(corpus_name),
+        "sections": pair_sections(corpus_name),
         "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
         "files": {},
     }
     _write_sums(folder)
-    write_with_card(folder, manifest, lambda: pair_card.card_of(manifest))
     return manifest
 
 
@@ -289,7 +269,8 @@ def _write_left_out(store: Store, folder: Path) -> int:
             told = {name: value for name, value in first.items() if name not in ("scorer", "score")}
             scores = {row["scorer"]: row["score"] for row in (first, *others)}
             file.write(json.dumps(told | {"reason": "dropped", "dropped_by": scores}, ensure_ascii=False) + "\n")
-    folders.without_empty(folder / "left_out.jsonl")
+    if not (folder / "left_out.jsonl").stat().st_size:
+        (folder / "left_out.jsonl").unlink()
     return small
 
 

@@ -22,8 +22,7 @@ from annotate.core.lots import (
     Line,
 )
 from annotate.core.lottery import Lots, by_secret, hit
-from annotate.goldsets.edits import differing, pairs_of
-from annotate.goldsets.manifest import RESTORE, GoldSetError, get, manifest_of
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, pairs_of
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Judgment
 
