@@ -7,8 +7,10 @@ class AnnotateConfig(AppConfig):
 
     def ready(self):
         from annotate import controls
+        from annotate.goldsets import formats
         from annotate.kinds import forms
 
         controls.load()
         forms.load()
+        formats.load()
         from annotate.actions import database  # noqa: F401 - registers its check

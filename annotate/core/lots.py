@@ -207,7 +207,7 @@ AUDIT, RECHECK, CHECK, OVERLAP = "audit", "recheck", "check", "overlap"
 DECOY, DECOY_PLACE, TEST, SECOND, GOLD_PLACE = "decoy", "decoy place", "test", "second", "gold place"
 SIDE, BLIND = "side", "blind"
 # Purpose -> what is drawn, in words, and how what is written down of it is drawn again. Those without a check of lines
-# are in the rows of a set (goldsets/verifying.py).
+# are in the rows of a set (goldsets/verification.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
     AUDIT: ("which labels of machines people audit", _count),
     RECHECK: ("which confirmed ones an adjudicator decides again", _each),

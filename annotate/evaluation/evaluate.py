@@ -4,20 +4,22 @@ Every way takes a path or a predictor's name, and the folders of the sets; the r
 """
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from math import inf
 from pathlib import Path
 from typing import Any
 
 from annotate.core.confidence_sequence import at_every_look
-from annotate.evaluation import language_pairs, ranked_documents, suggested_replies, xglue_tasks
+from annotate.evaluation import ranked_documents
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.measures import bounded
 from annotate.evaluation.posts import evaluate_posts
-from annotate.evaluation.prediction_files import OF_PAIRS, read_published_sets
+from annotate.evaluation.prediction_files import read_published_sets
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError, is_file
 from annotate.goldsets import set_folder
+from annotate.goldsets.formats import measured
 from annotate.goldsets.formats.mrs import MADE_BY
 from annotate.goldsets.set_folder import GoldSetError, manifest_of
 from annotate.kinds.designs import DESIGNS
@@ -49,13 +51,6 @@ BOUNDS = {
     **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
     **dict.fromkeys(("roc_auc", "average_precision", "macro_roc_auc", "macro_average_precision"), (0.0, 1.0)),
 }
-# The format of a published set -> what makes the report of (predictions, sets, other predictions to compare with).
-GRADED: Mapping[str, Callable[..., dict[str, Any]]] = {
-    "XGLUE": xglue_tasks.grade,
-    "MLDoc": language_pairs.grade,
-    OF_PAIRS: suggested_replies.grade,
-}
-OF_SEVERAL = ("XGLUE",)  # formats whose predictions may be for several sets, a task each
 # Options -> what they are for; an option that is not here is for all.
 MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)),
@@ -139,7 +134,8 @@ def _with_bounds(row: Mapping[str, Any], least: float, most: float) -> dict[str,
 def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **options: Any) -> dict[str, Any]:
     """The report of sets of another kind than posts, and predictions for them."""
     sets = [] if what == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
-    if len(gold) > 1 and not (sets and sets[0].format in OF_SEVERAL):
+    format = measured(sets[0].format) if sets else None
+    if len(gold) > 1 and not (format and format.of_several):
         raise EvaluationError(
             f"{len(gold)} gold sets are named, and predictions are for one; measure on each by itself."
         )
@@ -148,7 +144,8 @@ def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **o
     found = {"gold": [each.described() for each in sets]}
     if what == RANKED:
         return found | ranked_documents.grade(predictions, sets, against, **options)
-    return found | GRADED[sets[0].format](Path(predictions), sets, Path(against) if against else None)
+    grade = import_module(format.measured_by).grade
+    return found | grade(Path(predictions), sets, Path(against) if against else None)
 
 
 def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
@@ -220,7 +217,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     published = (manifest.get("published") or {}).get("format", "")
     # Labels for the units of such a set may also stand in one file, as for any other set.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
-    return PUBLISHED if published in GRADED and as_published else UNITS
+    return PUBLISHED if as_published and measured(published) else UNITS
 
 
 # --- on disk

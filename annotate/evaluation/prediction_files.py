@@ -9,11 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.formats.mrs import MADE_BY
+from annotate.goldsets.formats.mrs import MADE_BY, TITLE
 from annotate.goldsets.set_folder import GoldSetError, differing, manifest_of
 
 SUFFIX = ".prediction"
-OF_PAIRS = "MRS"  # the format that message-reply pairs are published in
 RESTORE = "Restore it, or export the set again."
 
 
@@ -95,7 +94,7 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
                 "predictions are not in one folder; measure on each by itself."
             )
         # How many pairs there are is known when they are read.
-        if gold.format != OF_PAIRS and not gold.size:
+        if gold.format != TITLE and not gold.size:
             raise EvaluationError(
                 f"The gold set {gold.name} in {folder} is empty: nothing was drawn, or nothing that was drawn has a "
                 "label. Leave it out, or export it again when people have labelled some."
@@ -108,7 +107,7 @@ def _read(folder: Path, unfinished: bool) -> PublishedSet:
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
         name, finished, labels, size = manifest["corpus"]["name"], True, [], 0
-        published = {"format": OF_PAIRS, "files": {}}
+        published = {"format": TITLE, "files": {}}
     else:
         task, size = manifest["task"], manifest["counts"]["labelled"]
         published = manifest["published"] or {"format": "", "files": {}}

@@ -1,4 +1,4 @@
-"""What one export is made of: its task, and what is read of it beforehand. writing.py writes it.
+"""What one export is made of: its task, and what is read of it beforehand. exporter.py writes it.
 
 What only some kinds of rows need is read when it is first asked for, so that others do not pay for it.
 """
@@ -239,8 +239,8 @@ class Export:
 
 @dataclass(frozen=True)
 class Source:
-    """What some rows are made of. own, judged: as in records.py. left_out: why each is not in the set; empty if it is.
-    decided: the judgments that the label is from, which are of another task where it was reused.
+    """What some rows are made of. own, judged: as in unit_rows.py. left_out: why each is not in the set; empty if
+    it is. decided: the judgments that the label is from, which are of another task where it was reused.
     """
 
     export: Export

@@ -80,9 +80,9 @@ def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: mrs.Respons
     ExportError where the folder holds something else, CorpusError where the corpus has no such pairs; then nothing is
     written.
     """
-    corpus = manifest_of(corpus_name)
+    pairs = mrs.Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
     with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
-        manifest = mrs.write_pairs(corpus_name, corpus, folder, plan, responses)
+        manifest = mrs.write(folder, None, pairs)
         write_with_card(folder, manifest, lambda: render_to_string("annotate/card_pairs.md", pair_card(manifest)))
     return manifest
 

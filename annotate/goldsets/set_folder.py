@@ -15,6 +15,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -24,7 +25,7 @@ import pyarrow.parquet as pq
 
 from corpora.core.language_codes import learn
 from corpora.storage.layout import digest_of, sync
-from corpora.system import release
+from corpora.system import VERSION, release
 
 # --- manifest.json of a gold set: it is written with a digest of its contents, and read back only if the digest still
 # fits.
@@ -50,6 +51,10 @@ def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], s
     (folder / "README.md").write_text(card(), encoding="utf-8")
     manifest["files"] = dict(sorted({**manifest["files"], "README.md": digest_of(folder / "README.md")}.items()))
     write_manifest(folder, manifest)
+
+
+def versions() -> dict[str, str]:
+    return {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")}
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:

@@ -5,7 +5,6 @@ person.
 """
 
 from collections.abc import Callable, Mapping
-from importlib.metadata import version
 from typing import Any
 
 from django.db.models import Count, Max, Min
@@ -13,7 +12,7 @@ from django.db.models import Count, Max, Min
 from annotate.core.estimation import proportion
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
-from annotate.goldsets.set_folder import FORMAT
+from annotate.goldsets.set_folder import FORMAT, versions
 from annotate.goldsets.table import Counts
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.models import GoldAnswer, Judgment, Task, Trial
@@ -36,7 +35,6 @@ from corpora.core.language_codes import tables_of
 from corpora.draws import part_draws
 from corpora.draws.part_draws import SIDES
 from corpora.models import Draw
-from corpora.system import VERSION
 
 # What the report of quality/preferences.py has of one person, and of all has nothing to say.
 OF_ONE = ("annotator", "pseudonym", "p")
@@ -82,7 +80,7 @@ def manifest_of_set(export: Export, counts: Counts, published: Mapping[str, Any]
         "lots": commitments.section(export.task, tell_secret=export.tell_secret),
         **sections_of(export, published),
         "counts": counts.as_dict(),
-        "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
+        "versions": versions(),
         "files": {},
     }
 

@@ -1,7 +1,7 @@
 """The rows of an exported set, of any kind of question. It only reads; the same database gives the same rows.
 
-They come column by column, for CHUNK units at a time: unit_rows.py reads what
-they are made of, in a query for each table.
+They come column by column, for CHUNK units at a time: unit_rows.py reads what they are made of, in a query for each
+table.
 """
 
 import json

@@ -2,7 +2,7 @@
 
 Drawn are as many of each class as the sets need if the predictor is right in all of them; what follows in the order of
 the lots is drawn where it was not (controls/replenishment.py). Which set a document is in is known once people have
-labelled it (goldsets/balancing.py).
+labelled it (goldsets/partitions.py).
 """
 
 from collections import Counter

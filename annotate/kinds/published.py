@@ -35,7 +35,7 @@ class Layout:
 
 
 # Format -> its layouts by name (XGLUE, Liang et al. 2020).
-FORMATS: Mapping[str, Mapping[str, Layout]] = {
+FORMATS: dict[str, Mapping[str, Layout]] = {
     "xglue": {
         "qadsm": Layout(("query", "title", "description")),
         "qam": Layout(("question", "passage"), code="1"),

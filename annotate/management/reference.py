@@ -39,8 +39,9 @@ from annotate.core.option import (
     words,
 )
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
-from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
+from annotate.goldsets.columns import COLUMNS, JUDGMENT, TRANSITION, VOTE
 from annotate.goldsets.form_extras import CHOSEN, PREFERRED, REPLIES, SUPPORT
+from annotate.goldsets.provenance import SOFT_LABEL
 from annotate.kinds import KINDS, concepts, files, parts
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import OTHER_CODES, status_of

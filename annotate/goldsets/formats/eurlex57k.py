@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from annotate.goldsets import form_extras
+from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import SUMS
 from corpora.sources.eurlex import published
 
@@ -38,7 +39,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
         _write_acts(folder / FOLDER, rows, export.mark)
         files[f"{FOLDER}/{SUMS}"] = sum(splits.values())
     return {
-        "format": "EURLEX57K",
+        "format": FOLDER,
         "files": files,
         "splits": splits,
         "frequent_over": export.frequent_over,
@@ -70,3 +71,6 @@ def _write_acts(folder: Path, rows: Iterable[Mapping[str, Any]], mark: str) -> N
             (folder / name).parent.mkdir(exist_ok=True)
             (folder / name).write_bytes(content)
             sums.write(f"{hashlib.sha256(content).hexdigest()}  {name}\n")
+
+
+register(Format("eurlex57k", FOLDER, write))

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from annotate.goldsets.formats import Format, register
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 from corpora.core.languages import published_code
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from annotate.goldsets.export import Export
     from annotate.goldsets.table import Written
 
+TITLE = "MLDoc"
 INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"
 # The classes as LASER and sampling_rcv2.py know them. LASER's `sed s/C/0/` would make 0CAT of CCAT.
 LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
@@ -42,7 +44,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
     refused = (
         "" if export.with_text else "The licence keeps the texts here, so there are lists of ids and no documents."
     )
-    return {"format": "MLDoc", "files": files, "letters": letters, "refused": refused}
+    return {"format": TITLE, "files": files, "letters": letters, "refused": refused}
 
 
 def letters_of(classes: Iterable[str]) -> dict[str, str]:
@@ -86,3 +88,6 @@ def _lines(rows: Iterable[Mapping[str, str]], fields: Iterable[str], letters: Ma
 
 def text_of(row: Mapping[str, str], fields: Iterable[str]) -> str:
     return _BREAKS.sub(" ", " ".join(row[field] for field in fields)).strip()
+
+
+register(Format("mldoc", TITLE, write, measured_by="annotate.evaluation.language_pairs"))

@@ -18,29 +18,28 @@ import codecs
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from annotate.goldsets.set_folder import FORMAT, SUMS, ExportError
+from annotate.goldsets.formats import Format, register
+from annotate.goldsets.set_folder import FORMAT, SUMS, ExportError, versions
 from annotate.goldsets.set_manifest import pair_sections
 from annotate.goldsets.table import parquet_rows
 from corpora.core.languages import LANGUAGES
 from corpora.engines import Store
 from corpora.storage.layout import Manifest, digest_of
-from corpora.system import VERSION
 from corpora.threads.messages import cell
 from corpora.threads.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
 from corpora.threads.scorers import filter_counts, filter_digest
 from corpora.threads.thread_import import told_of
 
-MADE_BY = "export_pairs"
+TITLE, MADE_BY = "MRS", "export_pairs"
 GMR_VALID = "gmr_valid"
 LINES = "pairs.tsv"
 RESPONSES, MAPPING = "response_lm_cluster.txt", "response.mapping.txt"
@@ -108,19 +107,69 @@ def read_struck(path: Path) -> Struck:
     return Struck(reasons, of_line)
 
 
-def write_pairs(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
-    with_text, staged = corpus.text_may_leave, folder / "kept.parquet"
-    with pair_set(corpus_name, corpus, plan, staged) as store:
+@dataclass(frozen=True)
+class Pairs:
+    """The pairs of a corpus that an export is of, and how they are split."""
+
+    corpus_name: str
+    corpus: Manifest
+    plan: Plan
+    responses: Responses
+
+
+def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
+    """Write the files of a set, and return its manifest. written: nothing, since the rows come from the corpus."""
+    corpus, plan, responses = pairs.corpus, pairs.plan, pairs.responses
+    languages, small, struck = _write_files(folder, pairs)
+    manifest = {
+        "format": FORMAT,
+        "made_by": MADE_BY,
+        "pairs": {"name": pairs.corpus_name},
+        "corpus": {
+            "name": pairs.corpus_name,
+            **{name: getattr(corpus, name) for name in ("source", "licence", "text_may_leave")},
+            "files": [source.name for source in corpus.sources],
+        },
+        "seed": plan.seed,
+        "splits": dict(zip(SPLITS, plan.shares, strict=True)),
+        "apart": plan.apart,
+        "least_pairs": plan.least_pairs,
+        "threads": told_of(pairs.corpus_name, corpus),
+        "filter": _filter(pairs.corpus_name, corpus),
+        "small_languages": small,
+        "languages": languages,
+        "response_set": {
+            **{name: getattr(responses, name) for name in ("least", "most", "of")},
+            "struck": len(struck),
+            "unseen": _unseen(responses.struck, struck),
+        },
+        "sections": pair_sections(pairs.corpus_name),
+        "versions": versions(),
+        "files": {},
+    }
+    # The digests of all files so far, as sha256sum writes and checks them.
+    there = sorted(path for path in folder.rglob("*") if path.is_file())
+    lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in there]
+    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+    return manifest
+
+
+def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int, list[dict[str, Any]]]:
+    """Returns the counts by language, how many replies are in languages that are too small, and the struck replies."""
+    with_text, staged = pairs.corpus.text_may_leave, folder / "kept.parquet"
+    with pair_set(pairs.corpus_name, pairs.corpus, pairs.plan, staged) as store:
         _write_pairs(store, folder, with_text)
         counts = store.found("split_counts")
         sizes = Counter[str]()
         for row in counts:
-            if responses.of in ("all", row["split"]):
+            if pairs.responses.of in ("all", row["split"]):
                 sizes[row["language"]] += row["pairs"]
-        seen, struck = _responses(store, responses)
+        seen, struck = _responses(store, pairs.responses)
         if with_text:
             _write_responses(folder, seen, sizes)
-            _write_struck(folder, struck)
+            lines = [f"{row['language']}\t{row['reply']}\t{row['pairs']}\t{row['reason']}\n" for row in struck]
+            if lines:
+                (folder / "struck.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
         small = _write_left_out(store, folder)
     staged.unlink()
     languages = [
@@ -130,40 +179,9 @@ def write_pairs(corpus_name: str, corpus: Manifest, folder: Path, plan: Plan, re
             **{row["split"]: row["pairs"] for row in rows},
             "responses": len(seen.get(language, [])),
         }
-        for language, rows in _by_language(counts)
+        for language, rows in groupby(counts, lambda row: row["language"])
     ]
-    manifest = {
-        "format": FORMAT,
-        "made_by": MADE_BY,
-        "pairs": {"name": corpus_name},
-        "corpus": {
-            "name": corpus_name,
-            "source": corpus.source,
-            "licence": corpus.licence,
-            "text_may_leave": with_text,
-            "files": [source.name for source in corpus.sources],
-        },
-        "seed": plan.seed,
-        "splits": dict(zip(SPLITS, plan.shares, strict=True)),
-        "apart": plan.apart,
-        "least_pairs": plan.least_pairs,
-        "threads": told_of(corpus_name, corpus),
-        "filter": _filter(corpus_name, corpus),
-        "small_languages": small,
-        "languages": languages,
-        "response_set": {
-            "least": responses.least,
-            "most": responses.most,
-            "of": responses.of,
-            "struck": len(struck),
-            "unseen": _unseen(responses.struck, struck),
-        },
-        "sections": pair_sections(corpus_name),
-        "versions": {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")},
-        "files": {},
-    }
-    _write_sums(folder)
-    return manifest
+    return languages, small, struck
 
 
 def _unseen(wanted: Struck, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -171,10 +189,6 @@ def _unseen(wanted: Struck, found: Iterable[Mapping[str, Any]]) -> list[dict[str
     met = {(row["asked"], row["reply"]) for row in found}
     lines = [(line, reply) for (language, reply), line in wanted.lines.items() if (language, reply) not in met]
     return [{"line": line, "reply": reply} for line, reply in sorted(lines)]
-
-
-def _by_language(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Iterator[Mapping[str, Any]]]]:
-    return groupby(rows, lambda row: row["language"])
 
 
 def _filter(corpus_name: str, corpus: Manifest) -> dict[str, Any]:
@@ -249,12 +263,6 @@ def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], si
                 mapping.write(f"{reply}\t{reply}\n")
 
 
-def _write_struck(folder: Path, struck: Iterable[Mapping[str, Any]]) -> None:
-    lines = [f"{row['language']}\t{row['reply']}\t{row['pairs']}\t{row['reason']}\n" for row in struck]
-    if lines:
-        (folder / "struck.tsv").write_text("".join(lines), encoding="utf-8", newline="\n")
-
-
 def _write_left_out(store: Store, folder: Path) -> int:
     """Every reply that is no pair of the set; returns how many are of languages that are too small."""
     small = 0
@@ -274,8 +282,4 @@ def _write_left_out(store: Store, folder: Path) -> int:
     return small
 
 
-def _write_sums(folder: Path) -> None:
-    """The digests of all files so far, as sha256sum writes and checks them."""
-    there = sorted(path for path in folder.rglob("*") if path.is_file())
-    lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in there]
-    (folder / SUMS).write_text("".join(lines), encoding="utf-8")
+register(Format("mrs", TITLE, write, measured_by="annotate.evaluation.suggested_replies"))

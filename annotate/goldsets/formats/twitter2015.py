@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from annotate.goldsets.formats import Format, register
 from annotate.goldsets.table import content
 from annotate.kinds.designs import Design
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from annotate.goldsets.export import Export
     from annotate.goldsets.table import Written
 
+TITLE = "Twitter 2015"
 BATCH = 10_000
 _NONE = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.string())]).empty_table()
 
@@ -21,9 +23,9 @@ _NONE = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.str
 def write(folder: Path, written: "Written", export: "Export") -> dict:
     """Write the file of a set, and return what it is. A set whose chances differ has none: the file has no chances."""
     if not export.design.sets.stem:
-        return {"format": "Twitter 2015", "files": {}}
+        return {"format": TITLE, "files": {}}
     name = file_name(export.design, mark=export.mark)
-    return {"format": "Twitter 2015", "files": {name: write_pairs(folder / name, written.columns("label", "id"))}}
+    return {"format": TITLE, "files": {name: write_pairs(folder / name, written.columns("label", "id"))}}
 
 
 def file_name(design: Design, *, mark: str = "") -> str:
@@ -45,3 +47,6 @@ def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
         for batch in ordered.to_batches(BATCH):
             file.write(content(pc.binary_join_element_wise(batch["label"], "\t", batch["id"], "\n", "")))
     return table.num_rows
+
+
+register(Format("twitter2015", TITLE, write))

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from annotate.core.splits import TEST
+from annotate.goldsets.formats import Format, register
 from annotate.kinds.published import FORMATS as PUBLISHED
 from corpora.core.languages import published_code
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from annotate.goldsets.export import Export
     from annotate.goldsets.table import Written
 
+TITLE = "XGLUE"
 # The characters at which str.splitlines() and line readers break, besides the tab.
 _BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _BOM = "\ufeff"
@@ -77,7 +79,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
     are none.
     """
     name = export.kind.publication.formats["xglue"]
-    told = {"format": "XGLUE", "tasks": list(forms_of(name)), "files": {}, "refused": ""}
+    told = {"format": TITLE, "tasks": list(forms_of(name)), "files": {}, "refused": ""}
     if not export.with_text:
         told["refused"] = (
             "XGLUE's files hold the texts of the records, which the licence keeps here, so they are not written."
@@ -171,3 +173,6 @@ def read(path: Path, columns: int) -> list[list[str]]:
     except csv.Error as error:
         raise XglueError(f"{path} cannot be read with tabs and without quotes: {error}.") from error
     return rows
+
+
+register(Format("xglue", TITLE, write, measured_by="annotate.evaluation.xglue_tasks", of_several=True))

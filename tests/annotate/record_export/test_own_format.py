@@ -1,0 +1,73 @@
+"""A published format that is registered from outside: it is exported and measured, and no file of ours knows it."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from annotate.actions.commands import call_command
+from annotate.evaluation.evaluate import evaluate
+from annotate.goldsets.exporter import export
+from annotate.goldsets.formats import FORMATS, Format, register
+from annotate.kinds.published import FORMATS as LAYOUTS
+from annotate.models import Task
+from tests.annotate.record_export.line_format import FORMAT, labels_of
+
+KINDS_FOLDER = Path(__file__).parents[3] / "annotate/kinds"
+
+
+@pytest.fixture
+def registered():
+    register(FORMAT)
+    yield
+    del FORMATS[FORMAT.name], LAYOUTS[FORMAT.name]
+
+
+@pytest.fixture
+def task(registered, corpus_of, answered, tmp_path):
+    """Of a kind whose file names the format."""
+    for path in KINDS_FOLDER.glob("qa_match.*"):
+        shutil.copy(path, tmp_path)
+    kind = tmp_path / "own_pairs.toml"
+    text = (KINDS_FOLDER / "qa_match.toml").read_text(encoding="utf-8")
+    kind.write_text(text.replace('xglue = "qam"', 'lines = "pairs"'), encoding="utf-8")
+    corpus_of("qa_match")
+    options = {"kind": str(kind), "seed": "7", "test_items": 0, "gold_share": 0, "verbosity": 0}
+    call_command("open_task", "own", corpus="qa_match", languages=["en", "de"], **options)
+    return answered(Task.objects.get(name="own"))
+
+
+def test_a_format_from_outside_is_exported_and_measured(task, out, tmp_path):
+    manifest = export(task, out, splits="train=0.5,dev=0.2,test=0.3")
+    published = manifest["published"]
+    assert published["format"] == "Lines"
+    assert sum(published["files"].values()) == manifest["counts"]["labelled"]
+    assert published["files"].keys() <= manifest["files"].keys()
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    for language in ("en", "de"):
+        labels = labels_of(out / f"lines.{language}.test.txt")
+        wrong = "0" if labels[0] == "1" else "1"
+        (mine / f"{language}.txt").write_text("".join(f"{label}\n" for label in [wrong, *labels[1:]]))
+    report = evaluate(str(mine), [out])
+    sizes = {name: len(labels_of(out / f"lines.{name}.test.txt")) for name in ("de", "en")}
+    assert {row["of"]["language"]: row["value"] for row in report["rows"]} == {
+        name: (size - 1) / size for name, size in sizes.items()
+    }
+    assert json.dumps(report)
+
+
+def test_a_kind_that_lacks_a_field_of_the_format_is_refused(registered, tmp_path):
+    text = (KINDS_FOLDER / "ad_relevance.toml").read_text(encoding="utf-8")
+    for path in KINDS_FOLDER.glob("ad_relevance.*"):
+        shutil.copy(path, tmp_path)
+    kind = tmp_path / "own_ads.toml"
+    kind.write_text(text.replace('xglue = "qadsm"', 'lines = "pairs"'), encoding="utf-8")
+    with pytest.raises(Exception, match="pairs needs the fields question, passage, and there is no question, passage"):
+        call_command("check_kind", str(kind))
+
+
+def test_two_formats_cannot_have_one_name(registered):
+    with pytest.raises(ValueError, match="There is already a format named 'lines'; give this one another name"):
+        register(Format("lines", "Other lines", FORMAT.write))
