@@ -216,7 +216,11 @@ class AuditOfDeclaredLabels(QualityControl):
     """Of documents whose class is declared a share is read by people all the same."""
 
     name = "audit of declared labels"
+    manifest_key = "declared_audit"
     look_at = "audit"
+
+    def section(self, task: Task) -> Any:
+        return declared_audits.report(task)
 
     def panel(self, task: Task) -> Panel:
         found = declared_audits.report(task)
@@ -238,7 +242,11 @@ class AuditOfAgreement(AuditOfDeclaredLabels):
     """Of posts on which the detectors agree people read a share, and an adjudicator a share of what they confirm."""
 
     name = "audit"
+    manifest_key = "audit"
     of_agreement = True
+
+    def section(self, task: Task) -> Any:
+        return report(task)
 
     def panel(self, task: Task) -> Panel:
         found = report(task)
@@ -277,7 +285,11 @@ class AuditOfFilter(QualityControl):
     """People read what a filter keeps and drops, by a draw of its own."""
 
     name = "audit of a filter"
+    manifest_key = "filter_audit"
     look_at = "audit"
+
+    def section(self, task: Task) -> Any:
+        return filter_audits.report(task)
 
     def panel(self, task: Task) -> Panel:
         found = filter_audits.report(task)

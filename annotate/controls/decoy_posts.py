@@ -1,6 +1,7 @@
 """Decoys: posts known not to be in the language asked about, hidden among the posts of a verification."""
 
 from collections.abc import Iterator
+from typing import Any
 
 from annotate.controls.audit import copies
 from annotate.core import stages
@@ -21,8 +22,12 @@ class Decoys(QualityControl):
     """Whoever says Yes to a decoy was wrong. Labels of other tasks that answer the question are reused on request."""
 
     name = "decoys"
+    manifest_key = "decoys"
     look_at = "audit"
     hides = True
+
+    def section(self, task: Task) -> Any:
+        return report(task)
 
     def panel(self, task: Task) -> Panel:
         found = report(task)

@@ -1,6 +1,6 @@
 """Records whose answer is known: hidden among the work to tell how people do, and asked in a test before they begin."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import product
 from typing import Any
@@ -9,6 +9,7 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotate.core.refusals import InvalidAnswer
+from annotate.goldsets.exclusions import known_of
 from annotate.kinds.control import Place, QualityControl, register
 from annotate.models import Judgment, Lease, Task, Unit
 from annotate.quality.gold_answers import GoldAnswerError, check_pool, store, without_twins
@@ -58,6 +59,9 @@ class GoldAnswers(QualityControl):
         turn = turn_in(permit, unit.language)
         due = hidden if is_due(permit, unit.language, turn) else []
         return partial(_what_comes, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
+
+    def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
+        return known_of(task, units)
 
     def pauses(self, permit: Permit) -> bool:
         return pause_if_failing(permit)

@@ -49,6 +49,10 @@ class Checks(QualityControl):
     """Of units that one reader decides a share is decided again by an adjudicator who does not see the answer."""
 
     name = "checks"
+    manifest_key = "checks"
+
+    def section(self, task: Task) -> Any:
+        return checks.report(task)
 
     def panel(self, task: Task) -> Panel:
         found = checks.report(task)

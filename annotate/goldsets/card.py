@@ -92,7 +92,10 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
     for section, made in SECTIONS.items():
         if manifest.get(section):
             context |= made(kind, manifest)
-    return context
+    # The kind's own card has words for the sections that the kind names.
+    others = [control for control in kind.quality_controls if control.manifest_key not in kind.publication.sections]
+    panels = [panel for control in others if control.manifest_key and (panel := control.panel(export.task))]
+    return context | {"panels": [(panel, [parts(table) for table in panel.tables]) for panel in panels]}
 
 
 def _voters(panels: Sequence[Mapping[str, str]]) -> Context:

@@ -14,6 +14,7 @@ from annotate.goldsets import form_extras, provenance
 from annotate.goldsets.export import Source
 from annotate.goldsets.unit_rows import each, lists_in, or_none
 from annotate.kinds import Kind
+from annotate.models import Task
 from corpora.engines import votes_in
 
 # In a kind's columns this stands for each field of its records, by the field's name.
@@ -311,13 +312,25 @@ def _judgments_of(kind: Kind) -> Column:
     return Column(pa.list_(type), _judgments(*functions, of=type), COLUMNS["judgments"].about)
 
 
-def columns_of(kind: Kind, *, with_text: bool) -> dict[str, Column]:
-    """The columns of a kind's rows by name, in their order. with_text: with the text and what is kept back with it."""
+def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
+    """The columns of a task's rows by name, in their order; those of its quality controls last. with_text: with the
+    text and what is kept back with it.
+    """
+    kind = task.kind
     known = COLUMNS | {"judgments": _judgments_of(kind)}
     found: dict[str, Column] = {}
     for name in kind.publication.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}
+    for control in kind.quality_controls:
+        found |= {name: _of_control(values) for name, values in control.columns(task).items()}
     return {name: column for name, column in found.items() if with_text or not column.with_text}
+
+
+def _of_control(given: Mapping[int, object]) -> Column:
+    def values(rows: Source) -> pa.Array:
+        return pa.array([given.get(unit) for unit in rows.own["pk"].to_pylist()], _TEXT)
+
+    return Column(_TEXT, values, "What a quality control says of it.")
 
 
 def _of_field(field: str) -> Column:

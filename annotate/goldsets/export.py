@@ -17,7 +17,7 @@ from annotate.core.balanced import part_of
 from annotate.core.label_shares import FREQUENT_OVER
 from annotate.core.lottery import lot
 from annotate.core.splits import SPLITS, TRAIN, ratios
-from annotate.goldsets.exclusions import LeftOut, known_of
+from annotate.goldsets.exclusions import LeftOut
 from annotate.goldsets.partitions import Balancing, Splitting, balancing_of, split_by_field, split_set
 from annotate.goldsets.unit_rows import Lists, Units, units_of
 from annotate.kinds import Kind
@@ -111,7 +111,11 @@ class Export:
 
     @cached_property
     def known(self) -> dict[int, str]:
-        return known_of(self.task, self.units())
+        """Unit -> why it is left out, of those whose label somebody could know."""
+        found: dict[int, str] = {}
+        for control in self.kind.quality_controls:
+            found |= control.known(self.task, self.units())
+        return found
 
     @cached_property
     def left_out(self) -> LeftOut:

@@ -171,7 +171,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
 def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: Counts, progress: Progress) -> None:
     """gold.jsonl with its digests, what is left out, and the Parquet files."""
     is_split = export.kind.publication.splits
-    schema = columns.schema(columns.columns_of(export.kind, with_text=export.with_text))
+    schema = columns.schema(columns.columns_of(export.task, with_text=export.with_text))
     paths = {part: folder / name for part, name in names["parquet"].items()}
     digests, written = [], 0
     with (

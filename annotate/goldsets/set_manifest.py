@@ -15,14 +15,11 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import FORMAT, versions
 from annotate.goldsets.table import Counts
 from annotate.kinds.balanced_draw import IDS, JOINT
+from annotate.kinds.control import QualityControl
 from annotate.models import GoldAnswer, Judgment, Task, Trial
 from annotate.quality import (
     agreement,
-    audits,
-    checks,
     commitments,
-    declared_audits,
-    decoys,
     filter_audits,
     honeypots,
     preferences,
@@ -114,19 +111,18 @@ def _task(task: Task) -> dict[str, Any]:
 
 
 def sections_of(export: Export, published: Published) -> dict[str, Any]:
-    return {name: SECTIONS[name](export, published) for name in export.kind.publication.sections}
+    """Those that the kind names, in its order, and after them those of controls from outside; None of a control that
+    the kind has not.
+    """
+    controls = {control.manifest_key: control for control in export.kind.quality_controls if control.manifest_key}
+    names = dict.fromkeys((*export.kind.publication.sections, *controls))
+    return {name: _section(name, controls.get(name), export, published) for name in names}
 
 
-def _audit(export: Export, published: Published) -> dict | None:
-    return audits.report(export.task) if "audit" in export.kind.controls else None
-
-
-def _decoys(export: Export, published: Published) -> dict | None:
-    return decoys.report(export.task) if "decoys" in export.kind.controls else None
-
-
-def _checks(export: Export, published: Published) -> dict | None:
-    return checks.report(export.task) if "checks" in export.kind.controls else None
+def _section(name: str, control: QualityControl | None, export: Export, published: Published) -> Any:
+    if control:
+        return control.section(export.task)
+    return SECTIONS[name](export, published) if name in SECTIONS else None
 
 
 def _splits(export: Export, published: Published) -> dict:
@@ -233,11 +229,6 @@ def _preferences(export: Export, published: Published) -> dict | None:
 
 
 SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
-    "audit": _audit,
-    "declared_audit": lambda export, published: declared_audits.report(export.task),
-    "filter_audit": lambda export, published: filter_audits.report(export.task),
-    "decoys": _decoys,
-    "checks": _checks,
     "splits": _splits,
     "sets": _sets,
     "systems": lambda export, published: form_extras.section(export),

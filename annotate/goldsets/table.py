@@ -54,7 +54,7 @@ def rows(export: Export) -> Iterator[Rows]:
     known answers that were hidden among the work are not there, nor are their answers. If the text may not leave, a
     row has neither the text nor what leads to it (author, url) or may quote it (comments).
     """
-    columns = columns_of(export.kind, with_text=export.with_text)
+    columns = columns_of(export.task, with_text=export.with_text)
     for source in _sources(export):
         values = [column.values(source) for column in columns.values()]
         yield Rows(source, pa.RecordBatch.from_arrays(values, schema=schema(columns)))

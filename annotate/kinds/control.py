@@ -63,7 +63,7 @@ class QualityControl:
     options of open_task and export_gold that only tasks with this control take. hides: whether it hides items among
     what is drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement of
     machines on a stream of posts is worth. tabs: address and name of each page of a task that it adds to the manager's
-    pages. unit_columns: what an export reads of each unit for it, path -> type in Arrow.
+    pages. manifest_key: of its section. unit_columns: what an export reads of each unit for it, path -> type in Arrow.
     """
 
     name: str = ""
@@ -73,6 +73,7 @@ class QualityControl:
     look_at: str = ""
     of_agreement: bool = False
     tabs: Sequence[tuple[str, str]] = ()
+    manifest_key: str = ""
     unit_columns: Mapping[str, Any] = {}
 
     def applies(self, task: Task) -> bool:
@@ -173,13 +174,11 @@ class QualityControl:
         return None
 
     def section(self, task: Task) -> Any:
-        """What the manifest and the card of an exported set say of it, in JSON's terms."""
+        """What the manifest of an exported set says of it under `manifest_key`, in JSON's terms."""
         return None
 
-    def columns(self, task: Task) -> Mapping[str, Any]:
-        """Columns that it adds to an exported set: name -> function of the keys of units that returns a value for
-        each.
-        """
+    def columns(self, task: Task) -> Mapping[str, Mapping[int, Any]]:
+        """Columns that it adds to an exported set: name -> unit -> value, of the units that have one."""
         return {}
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:

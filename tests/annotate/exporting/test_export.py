@@ -21,6 +21,7 @@ from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.set_manifest import SECTIONS
 from annotate.goldsets.table import TALLIES, Counts, Rows
 from annotate.kinds import KINDS, Answer, language
+from annotate.kinds.control import CONTROLS
 from annotate.models import Unit
 from annotate.work.adjudication import settle
 from annotate.work.closure import close
@@ -144,7 +145,7 @@ def test_a_copy_carries_the_label_of_the_post_it_was_judged_as(corpus, people, o
 def test_whatever_a_kind_says_of_its_sets_is_known(kind):
     assert set(kind.publication.columns) <= {*columns.COLUMNS, columns.FIELDS}
     assert set(kind.publication.tallies) <= set(TALLIES)
-    assert set(kind.publication.sections) <= set(SECTIONS)
+    assert set(kind.publication.sections) <= {*SECTIONS, *(control.manifest_key for control in CONTROLS.values())}
     assert set(kind.publication.formats) <= set(FORMATS)
     assert (ROOT / "annotate" / "templates" / kind.publication.card).is_file()
 

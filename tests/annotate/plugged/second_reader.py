@@ -1,0 +1,73 @@
+"""A quality control of one's own: one unit in so many is shown to a second person, who does not know that."""
+
+from typing import Any
+
+from django.db.models import F
+
+from annotate.core.estimation import proportion
+from annotate.core.option import Option, whole_number
+from annotate.kinds.control import Panel, QualityControl
+from annotate.models import Judgment, Task
+from annotate.reports.tables import estimated, numbered, table
+
+EVERY = Option(
+    "second_every",
+    whole_number,
+    default=50,
+    off=0,
+    help="one unit in so many is shown to a second person; 0: none",
+    group="Answers to labels",
+    fixed=True,
+)
+COLUMNS = [numbered("read", "read twice"), numbered("same", "same answer"), estimated("agreement", "share")]
+
+
+class SecondReader(QualityControl):
+    """What two people say who read the same, neither knowing of the other, tells how far labels can be trusted."""
+
+    name = "second reader"
+    options = (EVERY,)
+    look_at = "audit"
+    manifest_key = "second_reader"
+
+    def applies(self, task: Task) -> bool:
+        return bool(task.options.get(EVERY.name))
+
+    def units_added(self, task: Task, first: int, before: Any) -> int:
+        every = task.options[EVERY.name]
+        # Nobody who sees the order of units can tell which they are: where to begin is drawn by the task's secret.
+        begin = int(task.lots("second reader", "begin"), 16) % every
+        added = task.units.work().queued().filter(position__gte=first)
+        added.alias(place=F("position") % every).filter(place=begin).update(redundancy=F("redundancy") + 1)
+        return 0
+
+    def panel(self, task: Task) -> Panel:
+        found = self.section(task)
+        if not found["read"]:
+            return Panel("Second readers", key="second_reader", data=found, empty="No unit has two answers yet.")
+        words = [f"Two people read {found['read']} units and gave the same answer to {found['same']}."]
+        return Panel("Second readers", words, [table("", COLUMNS, [found])], found, key="second_reader")
+
+    def section(self, task: Task) -> dict[str, Any]:
+        pairs = [said for said in self._said(task).values() if len(said) > 1]
+        same = sum(first == second for first, second, *_ in pairs)
+        return {
+            "every": task.options[EVERY.name],
+            "read": len(pairs),
+            "same": same,
+            "agreement": proportion(same, len(pairs)).as_dict(),
+        }
+
+    def columns(self, task: Task) -> dict[str, dict[int, str]]:
+        return {"second_label": {unit: said[1] for unit, said in self._said(task).items() if len(said) > 1}}
+
+    def _said(self, task: Task) -> dict[int, list[str]]:
+        """Unit -> the answers that count, in the order in which they were given."""
+        found: dict[int, list[str]] = {}
+        rows = Judgment.objects.live().answers().filter(unit__in=task.units.work().order_by()).order_by("pk")
+        for unit, label in rows.values_list("unit_id", "label"):
+            found.setdefault(unit, []).append(label)
+        return found
+
+
+CONTROL = SecondReader()
