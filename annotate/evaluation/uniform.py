@@ -367,9 +367,9 @@ def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
 class _Counts:
     """A Turn while it is counted."""
 
-    posts: int = 0
-    read: int = 0
-    off: int = 0
+    posts: float = 0
+    read: float = 0
+    off: float = 0
     usual: float | None = None
 
 
@@ -377,8 +377,8 @@ class _Counts:
 class _Tally:
     """The posts of one stratum, in the domain and right: those read, and all as guessed; and how these may turn."""
 
-    read: tuple[int, int] = (0, 0)
-    guessed: tuple[int, int] = (0, 0)
+    read: tuple[float, float] = (0, 0)
+    guessed: tuple[float, float] = (0, 0)
     turns: dict[Way, _Counts] = field(default_factory=dict)
 
     @property

@@ -235,8 +235,8 @@ def test_the_manifest_counts_and_digests_what_is_there(finished, out):
 def test_the_manifest_tells_of_the_task_each_option_that_its_kind_has(finished, out):
     told = export(finished, out)["task"]
     known = ("name", "title", "type", "kind_sha256", "form", "together", "labels", "languages", "added_languages")
-    assert tuple(told) == (*known, *finished.kind.options)
-    assert {name: told[name] for name in finished.kind.options} == finished.options
+    assert tuple(told) == (*known, *finished.kind.options, "never_agree", "overlap_share", "least_letters")
+    assert {name: told[name] for name in finished.options} == finished.options
     assert (told["type"], told["kind_sha256"], told["languages"]) == ("language", None, [])
     assert told["added_languages"] == {}
 

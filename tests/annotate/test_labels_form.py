@@ -91,13 +91,6 @@ def test_the_support_of_a_label_is_how_many_chose_it():
     assert labels.support(["a b", "b c", "b"]) == {"a": 1, "b": 3, "c": 1}
 
 
-def test_if_a_fourth_is_asked_because_no_label_had_two_of_three_two_still_suffice():
-    asked = {"aggregate": labels.majority, "order": (), "asked": 3, "extra": 1}
-    assert outcome(["a", "b", "c"], **asked) == 4
-    assert outcome(["a", "b", "c", "a d"], **asked) == "a"
-    assert outcome(["a", "b", "c", "d"], **asked) is None
-
-
 @given(ANSWERS)
 def test_the_order_of_the_answers_plays_no_part(answers):
     assert len({labels.majority(order) for order in permutations(answers[:4])}) == 1

@@ -22,6 +22,7 @@ from annotate.core import stages  # noqa: E402
 from annotate.core.audits import Audit, error, overall_error  # noqa: E402
 from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
+from annotate.kinds.language import LEAST_LETTERS  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Job, Judgment, Task, Unit  # noqa: E402
 from annotate.quality import audits  # noqa: E402
 from annotate.work import adjudication, judgments, queue, routing  # noqa: E402
@@ -157,7 +158,7 @@ class Frame:
         self.wrong: Counter[str] = Counter()
         self.right: Counter[str] = Counter()
         self.size = len(truth)
-        policy = {"labels": task.labels, "never_agree": task.never_agree, "least_letters": task.least_letters}
+        policy = {"labels": task.labels, "never_agree": task.never_agree, "least_letters": LEAST_LETTERS}
         with asking(NAME) as store:
             for batch in store.query("draw_uniform", "", self.size, 0):
                 for row in batch.to_pylist():
