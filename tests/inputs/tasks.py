@@ -25,7 +25,7 @@ OPEN_TASK = [
     (OPEN.replace("--size 10", f"--size {'9' * 5000}"), None, 1, "is not a whole number"),
     (f"{OPEN} --audit-share 2", None, 1, "--audit-share is 2"),
     (f"{OPEN} --audit-share nan", None, 1, "--audit-share"),
-    (f"{OPEN} --redundancy 1.5", None, 1, "'1.5' is not a whole number"),
+    (f"{OPEN} --redundancy many", None, 1, "'many' is not a finite number"),
     (f"{OPEN} --redundancy {'9' * 20}", None, 1, "--redundancy"),
     (f"{OPEN} --labels en,klingon", None, 1, "'klingon': not a language code known here"),
     (f"{OPEN} --kind klingon", None, 1, "no kind 'klingon'"),
