@@ -129,8 +129,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "deploy.static_files.Middleware",
-    "annotate.pages.middleware.NothingKeptMiddleware",
-    "annotate.pages.middleware.HeadMiddleware",
+    "annotate.pages.middleware.HeadersMiddleware",
     "annotate.pages.middleware.InTurnMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",

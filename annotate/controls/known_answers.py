@@ -31,11 +31,9 @@ class GoldAnswers(QualityControl):
     """Of the units that a person is given a share has a known answer. Whoever fails too many of them is paused."""
 
     name = "gold answers"
+    switch = "gold_share"
     inputs = ("gold", "gold_column")
     hides = True
-
-    def applies(self, task: Task) -> bool:
-        return bool(task.gold_share)
 
     def enter(self, entry: Entry) -> None:
         task = entry.task
@@ -71,10 +69,8 @@ class QualificationTest(QualityControl):
     """People begin in a language once they have passed a test of records with a known answer."""
 
     name = "test"
+    switch = "test_items"
     tabs = (("manage-tests", "Test and gold answers"), ("manage-rule", "Pause rule"))
-
-    def applies(self, task: Task) -> bool:
-        return bool(task.test_items)
 
     def check_change(self, task: Task, changed: Sequence[str]) -> None:
         if OF_POOL.isdisjoint(changed):

@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.kinds.forms import register
 from annotate.kinds.forms.labels import RIGHT_FROM, Labels
-from annotate.kinds.kind import ASK, BESIDE_BROADER, REFUSE, Answer, Kind, Thesaurus, Unsure
+from annotate.kinds.kind import ASK, BESIDE_BROADER, REFUSE, WAYS, Answer, Kind, Thesaurus, Unsure
 from annotate.kinds.languages import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
 from annotate.kinds.tables import Table, nearest
@@ -193,6 +193,12 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
 # --- the form of answers
 
 
+def ways_in(posted: Any) -> dict[str, str]:
+    """Concept -> what led to it, as a form says; empty where it does not."""
+    ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
+    return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
+
+
 class Concepts(Labels):
     """Several concepts of a vocabulary, which the table [vocabulary] of a kind's file names."""
 
@@ -200,6 +206,9 @@ class Concepts(Labels):
     lists = False
     controls = ("concepts",)
     preview = "annotate/_preview_concepts.html"
+
+    def details(self, posted: Any) -> dict[str, Any]:
+        return {"ways": ways_in(posted), "is_sure": "is_sure" in posted}
 
     def vocabulary(self, kind: Kind) -> dict[str, Any]:
         asked: Any = kind.thesaurus

@@ -60,7 +60,8 @@ class QualityControl:
     """The hooks of a control; each does nothing unless a control overrides it.
 
     name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs:
-    options of open_task and export_gold that only tasks with this control take. hides: whether it hides items among
+    options of open_task and export_gold that only tasks with this control take. switch: the option without whose value
+    it does not apply to a task. hides: whether it hides items among
     what is drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement of
     machines on a stream of posts is worth. tabs: address and name of each page of a task that it adds to the manager's
     pages. manifest_key: of its section. unit_columns: what an export reads of each unit for it, path -> type in Arrow.
@@ -70,6 +71,7 @@ class QualityControl:
     options: Sequence[Option] = ()
     inputs: Sequence[str] = ()
     hides: bool = False
+    switch: str = ""
     look_at: str = ""
     of_agreement: bool = False
     tabs: Sequence[tuple[str, str]] = ()
@@ -78,7 +80,7 @@ class QualityControl:
 
     def applies(self, task: Task) -> bool:
         """Whether its hooks around an answer are called in a task of its kind; the others always are."""
-        return True
+        return not self.switch or bool(task.options.get(self.switch))
 
     # --- a task is opened, changed or enlarged
 
@@ -227,7 +229,3 @@ def panels(task: Task) -> list[Panel]:
     """What the controls of a task have found. Checks, which others build upon, act first and are told of last."""
     found = (control.panel(task) for control in reversed(task.kind.quality_controls))
     return [panel for panel in found if panel]
-
-
-def controls_of(names: Iterable[str]) -> tuple[QualityControl, ...]:
-    return tuple(CONTROLS[name] for name in names)

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from django.utils.translation import gettext
 
-from annotate.kinds.control import QualityControl, controls_of
+from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import Form
 from annotate.kinds.labels import question_about
@@ -355,7 +355,7 @@ class Kind:
 
     @property
     def quality_controls(self) -> tuple[QualityControl, ...]:
-        return controls_of((*self.controls, *self.form.controls))
+        return tuple(CONTROLS[name] for name in (*self.controls, *self.form.controls))
 
     @property
     def lease_minutes(self) -> int:

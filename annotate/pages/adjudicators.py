@@ -324,8 +324,8 @@ def _decide(request, annotator, unit) -> Judgment:
     discard = "discard" in request.POST
     sent = [] if discard else request.POST.getlist("answer") or [request.POST.get("label", "")]
     reason, comment = request.POST.get("reason", ""), request.POST.get("comment", "")
-    how = {"ways": concept_picker.read_ways(request.POST), "is_sure": "is_sure" in request.POST}
-    said = adjudication.read_decision(unit.task.kind, sent, reason, comment, **how)
+    details = unit.task.kind.form.details(request.POST)
+    said = adjudication.read_decision(unit.task.kind, sent, reason, comment, **details)
     if discard:
         return adjudication.discard(annotator, unit.pk, said.reason, said.comment)
     return adjudication.settle(annotator, unit.pk, said)

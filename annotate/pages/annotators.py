@@ -32,6 +32,7 @@ from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
 from annotate.work import eligible, flags, judgments, notes
 from annotate.work import queue as handing_out
+from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting_as, permit_of, permits
 
 # Steps at which there is no test to go to.
@@ -235,7 +236,8 @@ def judge(request, task):
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     try:
         with acting_as(request.user, task) as permit:
-            closed = judgments.close(permit, lease_id, _answer(request, permit, comment), active_seconds(request))
+            answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST, comment)
+            closed = judgments.close(permit, lease_id, answer, active_seconds(request))
             # One transaction for the answer and what comes next.
             lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
     except InvalidAnswer as refusal:
@@ -243,13 +245,6 @@ def judge(request, task):
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
         return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
     return _next(request, permit.now(closed.paused, closed.is_new), lease, closed=closed, before=closed.lease)
-
-
-def _answer(request, permit, comment: str):
-    """What the form says; None: skip."""
-    if "skip" in request.POST:
-        return None
-    return concept_picker.read_answer(permit.task.kind, request.POST, comment)
 
 
 @require_POST

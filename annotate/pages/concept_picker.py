@@ -16,12 +16,10 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from annotate.kinds import Answer, Kind
-from annotate.kinds.concepts import version_of
+from annotate.kinds.concepts import version_of, ways_in
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.quality.suggestions import shown_to, suggested
-from annotate.work import judgments
 from annotate.work.permit import Permit
 from corpora.core.language_codes import same_language
 from corpora.models import Concept, Item, Scheme, Vocabulary
@@ -201,22 +199,10 @@ class State:
     is_sure: bool = False
 
 
-def read_ways(posted: QueryDict) -> dict[str, str]:
-    """Concept -> what led to it, as a form says; empty where it does not."""
-    ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
-    return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
-
-
-def read_answer(kind: Kind, posted: QueryDict, comment: str) -> Answer:
-    """What a form says of one unit, of concepts or of anything else. InvalidAnswer if it cannot be read."""
-    sent, reason = posted.getlist("answer"), posted.get("reason", "")
-    return judgments.read_answer(kind, sent, reason, comment, ways=read_ways(posted), is_sure="is_sure" in posted)
-
-
 def read_state(posted: QueryDict) -> State:
     """The state after what was to be done."""
     state = State(
-        ways=read_ways(posted),
+        ways=ways_in(posted),
         view=posted.get("view", ""),
         at=posted.get("at", ""),
         typed=posted.get("typed", ""),

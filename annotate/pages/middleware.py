@@ -25,34 +25,25 @@ from annotate.work.accounts import preferences_of
 NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # as Django's never_cache says it
 
 
-class NothingKeptMiddleware:
+class HeadersMiddleware:
     """Browsers and proxies keep no answer, unless the view says that they may: nearly each tells of a person, or of
     what a person is given to read.
+
+    HEAD is answered wherever GET is, with the same headers and no body. Monitors of a site send it.
     """
 
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
+        is_head = request.method == "HEAD"
+        if is_head:
+            request.method = "GET"
         response = self.get_response(request)
         response.headers.setdefault("Cache-Control", NOT_KEPT)
-        return response
-
-
-class HeadMiddleware:
-    """HEAD is answered wherever GET is, with the same headers and no body. Monitors of a site send it."""
-
-    def __init__(self, get_response):
-        self.get_response = get_response
-
-    def __call__(self, request):
-        if request.method != "HEAD":
-            return self.get_response(request)
-        request.method = "GET"
-        response = self.get_response(request)
-        if response.streaming:
+        if is_head and response.streaming:
             response.streaming_content = []
-        else:
+        elif is_head:
             response.headers["Content-Length"] = str(len(response.content))
             response.content = b""
         return response

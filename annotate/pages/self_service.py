@@ -25,6 +25,7 @@ from annotate.pages.access import check_right, status_of, whole_number, with_per
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
 from annotate.work import accounts, answer_changes, judgments
+from annotate.work.judgments import posted_answer
 from annotate.work.moves import seen
 from annotate.work.permit import permits
 from corpora.core.languages import LANGUAGES, UND
@@ -151,7 +152,7 @@ def change(request, permit, judgment):
     if request.method == "POST":
         comment = request.POST.get("comment", "").replace("\r\n", "\n")
         try:
-            said = concept_picker.read_answer(permit.task.kind, request.POST, comment)
+            said = posted_answer(permit.task.kind, request.POST, comment)
             answer_changes.change(permit.annotator, permit.task, judgment, said)
         except InvalidAnswer as error:
             refusal = error

@@ -5,6 +5,7 @@ from copy import copy
 from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
+from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
@@ -461,6 +462,11 @@ def read_answer(
     except ValueError as error:
         raise InvalidAnswer(translated(error)) from error
     return Answer(label=label, reason=reason, comment=comment, ways=ways, is_sure=is_sure)
+
+
+def posted_answer(kind: Kind, posted: Any, comment: str) -> Answer:
+    """What a page's form says of one unit. posted: a QueryDict. InvalidAnswer if it cannot be read."""
+    return read_answer(kind, posted.getlist("answer"), posted.get("reason", ""), comment, **kind.form.details(posted))
 
 
 def check_words(*words: str) -> None:

@@ -101,7 +101,15 @@ def tell(sql: str, values: Sequence[Any]) -> Any:
     """
     database = connections[DEFAULT_DB_ALIAS]
     # Where Django writes statements down, as in tests that count them, it is Django's own, which can tell its SQL.
-    cursor = database.cursor() if database.queries_logged else _cursor(database)
+    if database.queries_logged:
+        cursor = database.cursor()
+    else:
+        # As Django does before any other statement.
+        database.close_if_health_check_failed()
+        if _own.cursor is None or _own.cursor.connection is not database.connection:
+            database.ensure_connection()
+            _own.cursor = database._prepare_cursor(_new_cursor(database))
+        cursor = _own.cursor
     cursor.execute(sql, values)
     return cursor
 
@@ -115,15 +123,6 @@ class _Own(threading.local):
 
 
 _own = _Own()
-
-
-def _cursor(database: Any) -> Any:
-    # As Django does before any other statement.
-    database.close_if_health_check_failed()
-    if _own.cursor is None or _own.cursor.connection is not database.connection:
-        database.ensure_connection()
-        _own.cursor = database._prepare_cursor(_new_cursor(database))
-    return _own.cursor
 
 
 def _new_cursor(database: Any) -> Any:

@@ -107,6 +107,10 @@ class Form:
         """What people send in a task. labels: what is stored there; answers: those of the kind."""
         return list(labels)
 
+    def details(self, posted: Any) -> dict[str, Any]:
+        """What a page's form says of an answer besides its labels, as read_answer takes it. posted: a QueryDict."""
+        return {}
+
     def vocabulary(self, kind: Any) -> dict[str, Any] | None:
         """What programs are told of the vocabulary that the answers come from; None where the answers are listed."""
         return None
