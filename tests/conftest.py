@@ -59,7 +59,7 @@ ON_SQLITE = """
     test_access test_agreement_of_concepts test_balanced_sets test_blind_shares test_commands test_evaluate_command
     test_exported_and_measured test_exported_concepts test_exported_set test_exporting test_foreseeing
     test_json_everywhere test_listing test_lots test_mldoc test_pair_export test_protections test_published_judgments
-    test_replicates test_simulated_people test_suggest_from test_told_to_annotators test_tongues_of_pages
+    test_simulated_people test_suggest_from test_told_to_annotators test_tongues_of_pages
     test_with_suggestions
 """.split()  # noqa: SIM905 - as above
 OF_THE_PROGRAM = (

@@ -30,7 +30,7 @@ SPAMMER = Labeler("spammer", accuracy=0.0, tested=1.0, spams=True)
 # And this one does not even pass the test.
 GUESSER = Labeler("guesser", accuracy=0.0, tested=0.0)
 LABELERS = [*(replace(each, tested=1.0) for each in crowd(7, 0, low=0.88, high=0.96)), SPAMMER, GUESSER]
-GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
+GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, DEFAULT.confidence, DEFAULT.least), gold_share=0.3, gold_pool=20)
 
 
 @pytest.fixture

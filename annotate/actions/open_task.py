@@ -188,7 +188,7 @@ def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
         gold=read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
         reuse=values["reuse"],
         suggest_from=values["suggest_from"],
-        options={name: values[name] for name in TASK_OPTIONS if values[name] is not None},
+        options={name: values[name] for name in TASK_OPTIONS if values.get(name) is not None},
         progress=progress,
         then=then,
     )

@@ -225,7 +225,7 @@ def forecast(request, _):
         # What it will be called changes nothing.
         values = by_name()["open_task"].read({"name": "unnamed", **action_forms.given_by("open_task", request.GET)})
         size = values["size"] or 0
-        options = {name: values[name] for name in OPTIONS if values[name] is not None}
+        options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
         task = imagined_task(kind, values["labels"], options)
         if not size:
             return render(request, "annotate/manage/_foreseen.html", {"wants": "size"})

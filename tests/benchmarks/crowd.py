@@ -117,7 +117,7 @@ def task_options(guard: Guard) -> dict[str, object]:
     if test:
         found |= {"test-items": test.items, "pass-mark": test.mark, "tries": test.tries}
     if rule:
-        found |= {"pause-below": rule.below, "pause-confidence": rule.confidence, "pause-least": rule.least}
+        found |= {"pause-below": rule.below}
     return found
 
 
