@@ -118,8 +118,8 @@ MODULES = [
     ),
     *(ROOT / "kinds" / f"{name}.py" for name in KINDS),
 ]
-# Names of exceptions whose sentence is for whoever wrote a program, and none of ours.
-OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist"}
+# Names of exceptions whose sentence is for whoever wrote a program, or a kind's file (`fault`), and none of ours.
+OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist", "fault"}
 # Functions in modules of annotators by which managers act.
 OF_MANAGERS = {
     *("check_may_change", "check_grant"),
@@ -156,7 +156,7 @@ def unmarked(tree: ast.AST) -> list[str]:
     found = []
     for node in of_annotators(tree):
         if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call):
-            name = getattr(node.exc.func, "id", "")
+            name = getattr(node.exc.func, "id", "") or getattr(node.exc.func, "attr", "")
             # Wrong takes a sentence and what fills its gaps, and is translated where it is shown.
             if name not in OF_PROGRAMS | {"Wrong"}:
                 found += [ast.unparse(each) for each in node.exc.args if is_sentence(each)]
