@@ -159,8 +159,7 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
             seed="1",
             classes="law trade",
             predictor="mine",
-            test=2,
-            train="2",
+            sets="test 2 train 2",
         )
 
 
