@@ -277,7 +277,7 @@ def _list(request, annotator, task, *, refusal=None, found=None):
     cut = Cut.asked(request.GET)
     page = Paginator(cut.units(task, annotator), 50).get_page(request.GET.get("page"))
     rows = waiting_rows(page, annotator)
-    settled = len(found.settled) if found else whole_number(request.GET.get("settled"))
+    number = len(found.settled) if found else whole_number(request.GET.get("settled"))
     context = {
         "task": task,
         "cut": cut,
@@ -292,7 +292,7 @@ def _list(request, annotator, task, *, refusal=None, found=None):
         "posted": request.POST,
         "marked": request.POST.getlist("case"),
         "refusal": refusal,
-        "settled": settled(settled) if settled else "",
+        "settled": settled(number) if number else "",
         "refused": found.refused if found else [],
         "decided": decided_rows(adjudication.decisions(annotator, task)[:50], annotator, task),
         **_just_decided(request, annotator, task),
