@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
+from annotate.core import pause_rule
 from annotate.core.pause_rule import DEFAULT, Rule
 from annotate.models import Judgment, Task
 from annotate.work.accounts import add_annotators
@@ -30,12 +31,15 @@ SPAMMER = Labeler("spammer", accuracy=0.0, tested=1.0, spams=True)
 # And this one does not even pass the test.
 GUESSER = Labeler("guesser", accuracy=0.0, tested=0.0)
 LABELERS = [*(replace(each, tested=1.0) for each in crowd(7, 0, low=0.88, high=0.96)), SPAMMER, GUESSER]
-GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, DEFAULT.confidence, DEFAULT.least), gold_share=0.3, gold_pool=20)
+GUARD = Guard(EntryTest(4, 0.75, 2), Rule(0.5, 0.9, 4), gold_share=0.3, gold_pool=20)
 
 
 @pytest.fixture
-def world(tmp_path, transactional_db):
+def world(tmp_path, transactional_db, monkeypatch):
     """A task of qa_match that guards itself in every way, from files by the commands."""
+    # So few units have not enough gold answers for the usual rule.
+    monkeypatch.setattr(pause_rule, "CONFIDENCE", GUARD.rule.confidence)
+    monkeypatch.setattr(pause_rule, "LEAST", GUARD.rule.least)
     made = World(records({WORK: UNITS, PRACTICE: 2, TEST: 12, QUEUE: GUARD.gold_pool}, SEED), SEED, skipped=0.1)
     corpus, gold = benchmark.write_records(made, tmp_path)
     quiet = {"stdout": io.StringIO(), "stderr": io.StringIO()}

@@ -100,7 +100,9 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
 
 def _voters(panels: Sequence[Mapping[str, str]]) -> Context:
     """The detectors that voted. panels: of each draw, detector -> version."""
-    names = list(dict.fromkeys(name for panel in panels for name in panel)) or list(VOTERS)
+    voted = {name for panel in panels for name in panel} or set(VOTERS)
+    # In the order in which they are registered, whatever a database makes of that.
+    names = [*(name for name in VOTERS if name in voted), *sorted(voted.difference(VOTERS))]
     titles = (VOTERS[name].title if name in VOTERS else name for name in names)
     return {"number": in_words(len(names)), "titles": ", ".join(titles)}
 
