@@ -64,7 +64,8 @@ class SecondReader(QualityControl):
     def _said(self, task: Task) -> dict[int, list[str]]:
         """Unit -> the answers that count, in the order in which they were given."""
         found: dict[int, list[str]] = {}
-        rows = Judgment.objects.live().answers().filter(unit__in=task.units.work().order_by()).order_by("pk")
+        units = task.units.work().order_by()
+        rows = Judgment.objects.live().answers().filter(unit__in=units).order_by("pk")
         for unit, label in rows.values_list("unit_id", "label"):
             found.setdefault(unit, []).append(label)
         return found
