@@ -219,6 +219,9 @@ class AuditOfDeclaredLabels(QualityControl):
     manifest_key = "declared_audit"
     look_at = "audit"
 
+    def applies(self, task: Task) -> bool:
+        return bool(task.audit_share or task.audit_least)
+
     def section(self, task: Task) -> Any:
         return declared_audits.report(task)
 
@@ -244,6 +247,9 @@ class AuditOfAgreement(AuditOfDeclaredLabels):
     name = "audit"
     manifest_key = "audit"
     of_agreement = True
+
+    def applies(self, task: Task) -> bool:
+        return True  # a manager may add audits to any such task
 
     def section(self, task: Task) -> Any:
         return report(task)

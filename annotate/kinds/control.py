@@ -61,10 +61,10 @@ class QualityControl:
 
     name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs:
     options of open_task and export_gold that only tasks with this control take. switch: the option without whose value
-    it does not apply to a task. hides: whether it hides items among
-    what is drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement of
-    machines on a stream of posts is worth. tabs: address and name of each page of a task that it adds to the manager's
-    pages. manifest_key: of its section. unit_columns: what an export reads of each unit for it, path -> type in Arrow.
+    it does not apply to a task. hides: whether it hides items among what is drawn. look_at: the command that reports on
+    it. of_agreement: whether it measures what the agreement of machines on a stream of posts is worth. tabs: address
+    and name of each page of a task that it adds to the manager's pages. manifest_key: of its section. unit_columns:
+    what an export reads of each unit for it, path -> type in Arrow.
     """
 
     name: str = ""

@@ -6,7 +6,7 @@ not have an option, its tasks behave as the option's `off` says.
 
 from annotate.core.option import Option, flag, people, share, whole_number
 
-ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD, FORECAST = (
+ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD = (
     "Routing",
     "The detectors' agreement",
     "The audit of that agreement",
@@ -16,7 +16,6 @@ ROUTING, AGREEMENT, AUDIT, CHECKS, DECOYS, ANSWERS, SUGGESTIONS, TEST, GOLD, FOR
     "Suggestions",
     "Test",
     "Gold answers and the pause",
-    "Forecast",
 )
 
 _EVERY = (

@@ -125,16 +125,14 @@ def note(request, thing: Model, words: str, act: int = CHANGE) -> None:
 
 def tabs(task: Task) -> list[tuple[str, str]]:
     """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
-    tests, rules = ([tab for control in task.kind.quality_controls for tab in control.tabs[n:][:1]] for n in (0, 1))
     return [
         ("manage-task", "Progress"),
         ("manage-people", "People"),
         ("manage-comments", "Comments"),
         ("manage-notes", "Notes"),
         ("manage-guidelines", "Guidelines"),
-        *tests,
+        *(tab for control in task.kind.quality_controls for tab in control.tabs),
         ("manage-agreement", "Agreement"),
-        *rules,
     ]
 
 

@@ -274,3 +274,11 @@ def test_a_wrong_file_opens_no_task_and_is_told_in_one_sentence(tmp_path, db):
         call_command("open_task", "t", "--kind", str(path), "--corpus", "ads", "--seed", "1")
     assert str(refused.value) == f"{path}, line 7: 'stile' is not a key of [[layout]]; the nearest is style."
     assert not Task.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("kind", "share", "applies"), [("topic", 0.0, False), ("topic", 0.1, True), ("language", 0.0, True)]
+)
+def test_an_audit_of_declared_labels_applies_where_some_are_chosen_and_that_of_agreement_always(kind, share, applies):
+    task = Task(kind_slug=kind, options={"audit_share": share, "audit_least": 0})
+    assert any(control.look_at == "audit" for control in task.controls) is applies
