@@ -51,15 +51,15 @@ def posts_of(page):
 
 
 def lose_reply(page, address):
-    """What the server says next to what is sent to this address does not arrive; it has done what was asked."""
+    """Drop the server's next reply to this address. The server has received the request and carried it out."""
+    network = page.context.new_cdp_session(page)
 
-    def lose(route):
-        try:
-            route.fetch(timeout=0)
-        finally:  # else the page would wait forever where the fetch itself fails
-            route.abort()
+    def drop(event):
+        network.send("Fetch.failRequest", {"requestId": event["requestId"], "errorReason": "ConnectionReset"})
+        network.detach()
 
-    page.route(address, lose, times=1)
+    network.once("Fetch.requestPaused", drop)
+    network.send("Fetch.enable", {"patterns": [{"urlPattern": address, "requestStage": "Response"}]})
 
 
 class Hands:
