@@ -4,8 +4,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotate.actions.action import FORMAT, MAP, Action, Outcome, column
+from annotate.core.draws.splits import SPLITS, TEST
 from annotate.core.option import Option, flag, number, points, share, whole_number
-from annotate.core.splits import SPLITS, TEST
 from annotate.evaluation.evaluate import evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST

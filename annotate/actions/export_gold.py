@@ -4,7 +4,7 @@ from pathlib import Path
 
 from annotate.actions.action import TASK, Action, Outcome, task_named
 from annotate.actions.opened import lacking
-from annotate.core.label_shares import FREQUENT_OVER
+from annotate.core.draws.label_shares import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
 from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, export

@@ -8,7 +8,7 @@ from django.db.models import Count
 from annotate.actions.action import Outcome
 from annotate.controls.audit import copies
 from annotate.core import pause_rule, stages
-from annotate.core.aggregation import at_first
+from annotate.core.aggregation.majority import at_first
 from annotate.figures import plan_report, progress_report
 from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import expected, forecast_of

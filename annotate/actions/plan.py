@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from annotate.actions.action import CORPUS, Action, ActionError, Outcome
-from annotate.core.false_yes import OTHERS
+from annotate.core.estimation.annotator_error import OTHERS
 from annotate.core.option import Option, codes, flag, points, share, whole_number
 from annotate.figures import draw_plan, plan_report
 from annotate.figures.finish_forecast import HOURS_A_WEEK

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from annotate.actions.action import Action, Outcome
-from annotate.core.lots import PURPOSES
+from annotate.core.draws.committed_draws import PURPOSES
 from annotate.core.option import Option
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.goldsets.verification import verify

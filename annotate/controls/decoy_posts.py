@@ -5,7 +5,7 @@ from typing import Any
 
 from annotate.controls.audit import copies
 from annotate.core import stages
-from annotate.core.false_yes import ASSUMED, AskedSet
+from annotate.core.estimation.annotator_error import ASSUMED, AskedSet
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import negative

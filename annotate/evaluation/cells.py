@@ -12,8 +12,8 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
-from annotate.core.estimation import CHECKS, RECHECKS, Estimate, Turned, Way
-from annotate.core.word_of_one import Errors, turned
+from annotate.core.estimation.annotator_error import Errors, turned
+from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Way
 
 # A label that no post is given by anybody: what a post truly is where it is none of those that count.
 ANOTHER = "?"

@@ -10,9 +10,9 @@ from dataclasses import replace
 from math import fsum, sqrt
 from typing import Any
 
-from annotate.core.comparing import Difference, mcnemar, paired
-from annotate.core.estimation import LEAST_COUNT, SLACK, Estimate
-from annotate.core.figure_rows import Row, difference_row
+from annotate.core.estimation.comparisons import Difference, mcnemar, paired
+from annotate.core.estimation.proportions import LEAST_COUNT, SLACK, Estimate
+from annotate.core.measures.figure_rows import Row, difference_row
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell, Of
 from annotate.evaluation.joined_sets import Joined, join

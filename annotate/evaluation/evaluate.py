@@ -11,7 +11,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from annotate.core.confidence_sequence import at_every_look
+from annotate.core.estimation.confidence_sequence import at_every_look
 from annotate.evaluation import ranked_documents
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.measures import bounded

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.alternative_annotator import EPSILON
-from annotate.core.answers import Bools
-from annotate.core.classification import Paired, places_of
-from annotate.core.estimation import LEAST_COUNT
-from annotate.core.figure_rows import holm_corrected, of_compared
+from annotate.core.aggregation.answer_table import Bools
+from annotate.core.agreement.judge_agreement import EPSILON
+from annotate.core.estimation.proportions import LEAST_COUNT
+from annotate.core.measures.classification import Paired, places_of
+from annotate.core.measures.figure_rows import holm_corrected, of_compared
 from annotate.evaluation.judge import HALF_WIDTH, certificate, frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from annotate.core.false_yes import false_among
+from annotate.core.estimation.annotator_error import false_among
 from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell
 from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_together
 from annotate.evaluation.uniform import Uniform

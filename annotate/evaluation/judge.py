@@ -13,15 +13,19 @@ from typing import Any
 import numpy as np
 import pyarrow.parquet as pq
 
-from annotate.core import answers as people
-from annotate.core.alternative_annotator import LEVEL, AlternativeAnnotatorTest, alternative_annotator_test
-from annotate.core.audited_draw import AuditedDraw, shares_of_draw
-from annotate.core.classification import places_of
-from annotate.core.comparing import Difference
-from annotate.core.corpus_share import CorpusShare, ReadSample, Reason
-from annotate.core.figure_rows import Row, row
-from annotate.core.judge_agreement import judge_agreement
-from annotate.core.prediction_powered import LabelShares, corpus_shares
+from annotate.core.aggregation import answer_table as people
+from annotate.core.agreement.judge_agreement import (
+    LEVEL,
+    AlternativeAnnotatorTest,
+    alternative_annotator_test,
+    judge_agreement,
+)
+from annotate.core.estimation.audited_draw import AuditedDraw, shares_of_draw
+from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.corpus_share import CorpusShare, ReadSample, Reason
+from annotate.core.estimation.share_estimators import LabelShares, corpus_shares
+from annotate.core.measures.classification import places_of
+from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation.prediction_table import REFUSED, Predictions
 from annotate.evaluation.subjects import EvaluationError
 from annotate.evaluation.units import Units, answers_of

@@ -9,8 +9,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from annotate.core.audited_draw import AuditedDraw
-from annotate.core.classification import places_of
+from annotate.core.estimation.audited_draw import AuditedDraw
+from annotate.core.measures.classification import places_of
 from annotate.evaluation.joined_sets import join, too_little_read
 from annotate.evaluation.judge import Judged, check_complete, corpus_drawn_from, ids_of_corpus
 from annotate.evaluation.metrics import und_last

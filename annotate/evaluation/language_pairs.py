@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import by_class, splits
-from annotate.core.answers import Floats, Ints
-from annotate.core.by_class import Drawn
-from annotate.core.comparing import mcnemar
-from annotate.core.estimation import proportion
-from annotate.core.figure_rows import Row, difference_row, holm_corrected, row
-from annotate.core.splits import TEST, components
+from annotate.core.aggregation.answer_table import Floats, Ints
+from annotate.core.draws import splits
+from annotate.core.draws.splits import TEST, components
+from annotate.core.estimation.comparisons import mcnemar
+from annotate.core.estimation.proportions import proportion
+from annotate.core.measures import accuracy_by_class
+from annotate.core.measures.accuracy_by_class import Drawn
+from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
 from annotate.evaluation.prediction_files import (
     RESTORE,
     SUFFIX,
@@ -183,7 +184,7 @@ def _in_order(pairs: Collection[Pair]) -> list[Pair]:
 def _accuracies(right: Right, tests: Tests) -> Iterator[Row]:
     for pair in _in_order(right):
         of = dict(zip(("train", "test"), pair, strict=True))
-        yield row("accuracy", of, by_class.mean(_drawn(right, [pair], tests)), len(right[pair]))
+        yield row("accuracy", of, accuracy_by_class.mean(_drawn(right, [pair], tests)), len(right[pair]))
 
 
 def _means(right: Right, tests: Tests) -> Iterator[Row]:
@@ -195,10 +196,10 @@ def _means(right: Right, tests: Tests) -> Iterator[Row]:
     ]
     for of, pairs in slices:
         for measure, group, note in _groups(pairs):
-            yield row(measure, of, by_class.mean(_drawn(right, group, tests)), None, note)
+            yield row(measure, of, accuracy_by_class.mean(_drawn(right, group, tests)), None, note)
     if joint := [pair for pair in right if pair[0] == JOINT]:
         note = f"mean over {many(len(joint), 'test language')}"
-        yield row("mean_accuracy", {"train": JOINT}, by_class.mean(_drawn(right, joint, tests)), None, note)
+        yield row("mean_accuracy", {"train": JOINT}, accuracy_by_class.mean(_drawn(right, joint, tests)), None, note)
 
 
 def _recalls(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
@@ -223,7 +224,7 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
         )
 
     def apart(measure: str, of: dict[str, str], pairs: Collection[Pair], **rest: Any) -> Row:
-        found = by_class.difference(_drawn(first, pairs, tests), _drawn(second, pairs, tests))
+        found = accuracy_by_class.difference(_drawn(first, pairs, tests), _drawn(second, pairs, tests))
         return difference_row(measure, of, found, **rest)
 
     rows = [apart(measure, {}, group, units=None, note=note, p=None) for measure, group, note in _groups(both)]

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import classification as classes
-from annotate.core.comparing import Difference, difference, holm, visible
-from annotate.core.estimation import (
+from annotate.core.estimation.annotator_error import ASSUMED
+from annotate.core.estimation.comparisons import Difference, difference, holm, visible
+from annotate.core.estimation.proportions import (
     CHECKS,
     DRAW,
     RECHECKS,
@@ -26,8 +26,8 @@ from annotate.core.estimation import (
     proportion,
     with_interval,
 )
-from annotate.core.false_yes import ASSUMED
-from annotate.core.figure_rows import Row, row
+from annotate.core.measures import classification as classes
+from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.uniform import Measured, bounds_of, lone_triggers

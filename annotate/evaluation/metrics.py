@@ -1,15 +1,15 @@
 """Accuracy, recall and precision of a predictor, from gold sets already joined with what it says.
 
-Labels that count as one class have been taken together (subjects.py). estimation.py estimates proportions; the callers
+Labels that count as one class have been taken together (subjects.py). proportions.py estimates proportions; the callers
 decide which sets may be used for what.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import NamedTuple
 
-from annotate.core.comparing import difference
-from annotate.core.estimation import UNKNOWN, Estimate, moved, reweighted_precision, with_interval
-from annotate.core.false_yes import in_precision, in_recall
+from annotate.core.estimation.annotator_error import in_precision, in_recall
+from annotate.core.estimation.comparisons import difference
+from annotate.core.estimation.proportions import UNKNOWN, Estimate, moved, reweighted_precision, with_interval
 from annotate.evaluation.uniform import Measured, Uniform, counted, share, together
 from corpora.core.languages import UND
 

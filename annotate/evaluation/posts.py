@@ -10,9 +10,9 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from annotate.core.alternative_annotator import EPSILON
-from annotate.core.estimation import LEAST_KNOWN
-from annotate.core.figure_rows import Row, of_compared, row
+from annotate.core.agreement.judge_agreement import EPSILON
+from annotate.core.estimation.proportions import LEAST_KNOWN
+from annotate.core.measures.figure_rows import Row, of_compared, row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.answers import Floats
+from annotate.core.aggregation.answer_table import Floats
 from annotate.evaluation.subjects import NAMED, EvaluationError, first_of
 from annotate.reports.tables import many
 from corpora.core import CorpusError

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from annotate.core import ranked_labels as measures
-from annotate.core.estimation import LEAST_COUNT
-from annotate.core.label_shares import BUCKETS, FEW, FREQUENT, ZERO, buckets
-from annotate.core.ranked_labels import Answered, Judged
-from annotate.core.splits import TEST, TRAIN
+from annotate.core.draws.label_shares import BUCKETS, FEW, FREQUENT, ZERO, buckets
+from annotate.core.draws.splits import TEST, TRAIN
+from annotate.core.estimation.proportions import LEAST_COUNT
+from annotate.core.measures import ranked_labels as measures
+from annotate.core.measures.ranked_labels import Answered, Judged
 from annotate.evaluation.label_rankings import Ranked, ranking_of, sentences
 from annotate.evaluation.prediction_files import PublishedSet, described, system_names, unfinished_ones
 from annotate.evaluation.subjects import EvaluationError

@@ -1,6 +1,6 @@
 """What a system's scores are worth, if it gives a probability to each label: calibration, ranking, thresholds.
 
-The measures are those of core/scores.py and core/selective_prediction.py; here they become rows and curves.
+The measures are those of core/measures/scores.py and core/selective_prediction.py; here they become rows and curves.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import scores as measures
-from annotate.core.answers import Floats
-from annotate.core.classification import Paired
-from annotate.core.figure_rows import Row, difference_row, why_withheld
-from annotate.core.scored_units import Figure, ScoredUnits, scored_units
-from annotate.core.selective_prediction import RiskCoverage, precision_threshold, risk_coverage
+from annotate.core.aggregation.answer_table import Floats
+from annotate.core.measures import scores as measures
+from annotate.core.measures.classification import Paired
+from annotate.core.measures.figure_rows import Row, difference_row, why_withheld
+from annotate.core.measures.scored_units import Figure, ScoredUnits, scored_units
+from annotate.core.measures.scores import RiskCoverage, precision_threshold, risk_coverage
 from annotate.reports.evaluation_report import section
 
 WISHES = (0.9, 0.95, 0.99)  # precision for which a threshold is sought

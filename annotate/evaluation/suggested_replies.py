@@ -12,11 +12,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from annotate.core import replies as measures
-from annotate.core.figure_rows import Row, difference_row, holm_corrected, row
-from annotate.core.replies import Example, rank_of
-from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS
-from annotate.core.rouge import LONGEST, MissingTokenizer, best_of, is_measured, tokenized
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
+from annotate.core.measures import replies as measures
+from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, row
+from annotate.core.measures.replies import LONGEST, Example, MissingTokenizer, best_of, is_measured, rank_of, tokenized
 from annotate.evaluation.prediction_files import RESTORE, PublishedSet, described, system_names
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats.mrs import RESPONSES

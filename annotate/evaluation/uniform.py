@@ -1,7 +1,7 @@
 """A uniform set joined with what a predictor says, and shares of its posts that are estimated by stratum.
 
 Labels that count as one class have been taken together (subjects.py). What shares are taken of is said in metrics.py;
-how they are estimated, in core/estimation.py.
+how they are estimated, in core/estimation/proportions.py.
 """
 
 from collections import Counter, defaultdict
@@ -10,9 +10,10 @@ from dataclasses import InitVar, dataclass, field, replace
 from functools import cache, cached_property
 from typing import NamedTuple, TypeVar
 
-from annotate.core.audits import without_slips
-from annotate.core.comparing import Difference
-from annotate.core.estimation import (
+from annotate.core.estimation.annotator_error import Errors, of_adjudicators, part_of, with_slips
+from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.detector_error import without_slips
+from annotate.core.estimation.proportions import (
     UNRESOLVED,
     Estimate,
     Guess,
@@ -25,7 +26,6 @@ from annotate.core.estimation import (
     stratified,
     united,
 )
-from annotate.core.word_of_one import Errors, of_adjudicators, part_of, with_slips
 from annotate.evaluation.cells import ADJUDICATED, ANOTHER, NOT_TOLD, OF_READERS, Cell, Of, turns
 
 

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.answers import Floats, Ints
-from annotate.core.estimation import LEAST_COUNT
+from annotate.core.aggregation.answer_table import Floats, Ints
+from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.evaluation.prediction_files import RecordSet, check_set
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS

@@ -8,7 +8,7 @@ too. The others can be counted, but what people would say of them cannot be know
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from annotate.core.figure_rows import Row, row
+from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.subjects import Subject, of_corpus
 from annotate.goldsets.reading import GoldRow, GoldSet

@@ -10,10 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import bleu
-from annotate.core.answers import Floats
-from annotate.core.classification import Paired, places_of
-from annotate.core.figure_rows import (
+from annotate.core.aggregation.answer_table import Floats
+from annotate.core.draws.splits import TEST
+from annotate.core.estimation.resampling import LEAST_UNITS, apart
+from annotate.core.measures import bleu
+from annotate.core.measures.classification import Paired, places_of
+from annotate.core.measures.figure_rows import (
     Row,
     accuracy_apart,
     averaged,
@@ -22,9 +24,7 @@ from annotate.core.figure_rows import (
     resampled,
     row,
 )
-from annotate.core.ranking import by_query, mean_ndcg
-from annotate.core.resampling import LEAST_UNITS, apart
-from annotate.core.splits import TEST
+from annotate.core.measures.ndcg import by_query, mean_ndcg
 from annotate.evaluation.prediction_files import (
     SUFFIX,
     PublishedSet,

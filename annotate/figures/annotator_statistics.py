@@ -15,7 +15,7 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only
 from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Pause, Task, Unit

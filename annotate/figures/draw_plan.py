@@ -9,9 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from typing import Any, NamedTuple
 
-from annotate.core.audits import contested
-from annotate.core.estimation import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
-from annotate.core.false_yes import AskedSet
+from annotate.core.estimation.annotator_error import AskedSet
+from annotate.core.estimation.detector_error import contested
+from annotate.core.estimation.proportions import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
 from annotate.figures.interval_width import (
     AUDITS,
     CHECKS,

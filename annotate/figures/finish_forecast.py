@@ -15,7 +15,7 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.audits import can_tell, contest_chance
+from annotate.core.estimation.detector_error import can_tell, contest_chance
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.finish_simulation import (
     ADJUDICATION,

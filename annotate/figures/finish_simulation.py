@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from annotate.core.lottery import lot
+from annotate.core.draws.hash_order import lot
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Avg, Count, QuerySet
 
-from annotate.core.audits import Audit, allotted, deviation, overall_error
+from annotate.core.estimation.detector_error import Audit, allotted, deviation, overall_error
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.interval_width import (
     AUDITS,

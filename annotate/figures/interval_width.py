@@ -10,10 +10,11 @@ from functools import cached_property
 from math import fsum
 from typing import NamedTuple
 
-from annotate.core.allocation import by_power
-from annotate.core.audits import Audit, overall_error, slips_of
-from annotate.core.estimation import CHECKS as BY_CHECKS
-from annotate.core.estimation import (
+from annotate.core.estimation.allocation import by_power
+from annotate.core.estimation.annotator_error import OTHERS, Errors, of_adjudicators, turned, with_slips
+from annotate.core.estimation.detector_error import Audit, overall_error, slips_of
+from annotate.core.estimation.proportions import CHECKS as BY_CHECKS
+from annotate.core.estimation.proportions import (
     RECHECKS,
     Estimate,
     Guess,
@@ -25,8 +26,6 @@ from annotate.core.estimation import (
     proportion,
     stratified,
 )
-from annotate.core.false_yes import OTHERS
-from annotate.core.word_of_one import Errors, of_adjudicators, turned, with_slips
 
 AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # further work
 DESIGNED = ("recall", "precision")  # what a design for one language measures

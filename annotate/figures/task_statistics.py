@@ -15,7 +15,7 @@ from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality import honeypots

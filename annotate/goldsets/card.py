@@ -8,8 +8,8 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from annotate.core.aggregation import at_first, needed
-from annotate.core.splits import SPLITS
+from annotate.core.aggregation.majority import at_first, needed
+from annotate.core.draws.splits import SPLITS
 from annotate.goldsets import form_extras, thread_report
 from annotate.goldsets.exclusions import REASONS
 from annotate.goldsets.export import Export

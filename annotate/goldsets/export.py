@@ -13,10 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from annotate.core import stages
-from annotate.core.balanced import part_of
-from annotate.core.label_shares import FREQUENT_OVER
-from annotate.core.lottery import lot
-from annotate.core.splits import SPLITS, TRAIN, ratios
+from annotate.core.draws.balanced_sets import part_of
+from annotate.core.draws.hash_order import lot
+from annotate.core.draws.label_shares import FREQUENT_OVER
+from annotate.core.draws.splits import SPLITS, TRAIN, ratios
 from annotate.goldsets.exclusions import LeftOut
 from annotate.goldsets.partitions import Balancing, Splitting, balancing_of, split_by_field, split_set
 from annotate.goldsets.unit_rows import Lists, Units, units_of

@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 from django.db import connection, transaction
 from django.template.loader import render_to_string
 
-from annotate.core.label_shares import FREQUENT_OVER
-from annotate.core.splits import SplitError
+from annotate.core.draws.label_shares import FREQUENT_OVER
+from annotate.core.draws.splits import SplitError
 from annotate.goldsets import columns, exclusions, table
 from annotate.goldsets.card import card_of, pair_card
 from annotate.goldsets.export import Export

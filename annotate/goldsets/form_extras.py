@@ -11,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from annotate.core import label_shares, stages
-from annotate.core.label_shares import FEW, FREQUENT, ZERO
-from annotate.core.splits import SPLITS, TRAIN
+from annotate.core import stages
+from annotate.core.draws import label_shares
+from annotate.core.draws.label_shares import FEW, FREQUENT, ZERO
+from annotate.core.draws.splits import SPLITS, TRAIN
 from annotate.goldsets.export import Export, Source
 from annotate.goldsets.unit_rows import chosen_of, each, live, or_none
 from annotate.models import Judgment

@@ -1,6 +1,6 @@
 """Which split each row of an exported set is in, and which splits are far from their share.
 
-core/splits.py draws the splits; this module decides over which rows: those that are in the set.
+core/draws/splits.py draws the splits; this module decides over which rows: those that are in the set.
 """
 
 import json
@@ -15,8 +15,8 @@ from typing import Any, NamedTuple
 from django.db.models import Count
 
 from annotate.core import stages
-from annotate.core.balanced import Document, Sizes, balanced, place_of
-from annotate.core.splits import DEV, FAR, SPLITS, TEST, TRAIN, TRAINED_IN, Miss, Row, SplitError, misses, split
+from annotate.core.draws.balanced_sets import Document, Sizes, balanced, place_of
+from annotate.core.draws.splits import DEV, FAR, SPLITS, TEST, TRAIN, TRAINED_IN, Miss, Row, SplitError, misses, split
 from annotate.goldsets.exclusions import LeftOut
 from annotate.goldsets.unit_rows import Units
 from annotate.kinds.balanced_draw import CHANCES, IDS

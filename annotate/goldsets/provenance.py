@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from annotate.core import stages
-from annotate.core.estimation import SLACK
+from annotate.core.estimation.proportions import SLACK
 from annotate.goldsets.export import Source
 from annotate.goldsets.unit_rows import Marks, each, live, where
 from annotate.models import Judgment

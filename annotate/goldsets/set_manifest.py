@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import FORMAT, versions

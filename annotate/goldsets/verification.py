@@ -7,8 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from annotate.core import lots
-from annotate.core.lots import (
+from annotate.core.draws import committed_draws
+from annotate.core.draws.committed_draws import (
     AUDIT,
     BLIND,
     CHECK,
@@ -21,7 +21,7 @@ from annotate.core.lots import (
     Checked,
     Line,
 )
-from annotate.core.lottery import Lots, by_secret, hit
+from annotate.core.draws.hash_order import Lots, by_secret, hit
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, pairs_of
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Judgment
@@ -131,7 +131,7 @@ def _drawn_again(
     file = folder / get(folder / "manifest.json", told, "file", str)
     for number, line in enumerate(_lines(file), 1):
         try:
-            decisions = [] if line["lot"] == OUTCOME else list(lots.checked(by, line))
+            decisions = [] if line["lot"] == OUTCOME else list(committed_draws.checked(by, line))
         except (KeyError, TypeError, ValueError, ArithmeticError) as error:
             raise GoldSetError(f"{file}, line {number:,} is no lot. {RESTORE}") from error
         lines.append(line)
@@ -186,7 +186,9 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> 
         return
     last = fixed[-1]
     published = [{"at": line["how"]["at"], "digest": line["how"]["digest"]} for line in fixed]
-    differs = told.get("outcomes") != published or lots.fixed_digest(by, last, others) != last["how"]["digest"]
+    differs = (
+        told.get("outcomes") != published or committed_draws.fixed_digest(by, last, others) != last["how"]["digest"]
+    )
     yield Checked(f"the digest of {last['how']['at']}", differs)
     own = {(row["id"], row.get("asked") or ""): row for row in rows if not row.get("judged_as")}
     reported = _missing(rows, lines)
@@ -200,8 +202,8 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> 
                 (*(each[name] for name in ("annotator", "kind", "label", "queue", "round")), bool(each["voided_at"]))
                 for each in row["judgments"]
             ]
-            text = lots.outcome(key, asked, row["stage"], row["label"], said)
-            yield Checked(key, lots.outcome_digest(by, text) != digest or not _follows(row))
+            text = committed_draws.outcome(key, asked, row["stage"], row["label"], said)
+            yield Checked(key, committed_draws.outcome_digest(by, text) != digest or not _follows(row))
 
 
 def _follows(row: dict[str, Any]) -> bool:
@@ -258,7 +260,7 @@ def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
     for row, key, said in _judgments(rows):
         if said.get("first"):
             person, systems = said["annotator"], row["systems"]
-            first = lots.first_of_two(by, key, systems, person)
+            first = committed_draws.first_of_two(by, key, systems, person)
             yield Checked(f"{' and '.join(systems)} of {row['id']} for {person}", first != said["first"])
 
 

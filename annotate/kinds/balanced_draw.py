@@ -1,4 +1,4 @@
-"""The balanced draw: of each class as many documents, in each set of each language; see core/balanced.py.
+"""The balanced draw: of each class as many documents, in each set of each language; see core/draws/balanced_sets.py.
 
 The classes are those that came with the documents. Or the sets are those of lists that were published, as they are.
 Where people label what a predictor finds: predicted_draw.py.
@@ -11,9 +11,18 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotate.core import balanced as balancing
-from annotate.core.balanced import BalanceError, Document, Sizes, balanced, check_sizes, faults, one_of_each, place_of
-from annotate.core.splits import DEV, TEST, TRAIN, equal_key
+from annotate.core.draws import balanced_sets as balancing
+from annotate.core.draws.balanced_sets import (
+    BalanceError,
+    Document,
+    Sizes,
+    balanced,
+    check_sizes,
+    faults,
+    one_of_each,
+    place_of,
+)
+from annotate.core.draws.splits import DEV, TEST, TRAIN, equal_key
 from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES
 from corpora.draws.samples import Sample, sample_chosen

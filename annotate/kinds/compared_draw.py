@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from annotate.core.lottery import by_seed, drawn
+from annotate.core.draws.hash_order import by_seed, drawn
 from annotate.kinds.forms import pair
 from corpora.core import CorpusError
 from corpora.draws.samples import Sample, sample_chosen

@@ -9,8 +9,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from annotate.core.draws.splits import DEV, TEST, TRAIN
 from annotate.core.option import Option, codes, days, fraction, labels, named_file, set_sizes, sets, words, written
-from annotate.core.splits import DEV, TEST, TRAIN
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted

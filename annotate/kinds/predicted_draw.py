@@ -10,9 +10,9 @@ from collections.abc import Collection, Sequence
 from itertools import product
 from typing import Any
 
-from annotate.core.balanced import BalanceError, Sizes, check_enough, one_of_each
-from annotate.core.lottery import by_seed, drawn
-from annotate.core.splits import DEV, TEST, TRAIN
+from annotate.core.draws.balanced_sets import BalanceError, Sizes, check_enough, one_of_each
+from annotate.core.draws.hash_order import by_seed, drawn
+from annotate.core.draws.splits import DEV, TEST, TRAIN
 from annotate.kinds.balanced_draw import check_once, check_shares, frame_of
 from corpora.core import CorpusError
 from corpora.core.languages import UND

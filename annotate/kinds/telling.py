@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from annotate.core.aggregation import at_first
+from annotate.core.aggregation.majority import at_first
 from annotate.kinds.declared import choices_of
 from annotate.kinds.kind import ALLOW, ASK, ENGLISH, REFUSE, STYLES, Kind, Thesaurus
 from annotate.kinds.options import OPTIONS

@@ -14,7 +14,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
-from annotate.core import lottery
+from annotate.core.draws import hash_order
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
 from annotate.quality import qualification
@@ -151,7 +151,7 @@ def spread(task):
     """As if they had worked over the last hours: else all that a manager sees is one moment."""
     last = timezone.now()
     for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
-        took = 4 + int(lottery.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
+        took = 4 + int(hash_order.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
         last -= timedelta(seconds=took + 90)
         shown = last - timedelta(seconds=took)
         fields = {"shown_at": shown, "answered_at": last, "active_seconds": took}
@@ -164,10 +164,10 @@ def label_records(annotator, task, truth):
     for _ in range(CARELESS_WORK if careless else CROWD_WORK):
         if not (lease := take(annotator, task)):
             break
-        item, key, lots = lease.unit.item, f"{annotator} {lease.unit.item.key}", lottery.by_seed(SEED)
-        slips = lottery.hit(CARELESS_SLIPS if careless else SLIPS, lots=lots, purpose="slip", key=key)
+        item, key, lots = lease.unit.item, f"{annotator} {lease.unit.item.key}", hash_order.by_seed(SEED)
+        slips = hash_order.hit(CARELESS_SLIPS if careless else SLIPS, lots=lots, purpose="slip", key=key)
         wrong = [label for label in task.labels if label != truth[item.key]]
-        label = lottery.drawn(wrong, 1, lots=lots, purpose=key)[0] if slips else truth[item.key]
+        label = hash_order.drawn(wrong, 1, lots=lots, purpose=key)[0] if slips else truth[item.key]
         judge(annotator, lease.pk, Answer(label))
 
 

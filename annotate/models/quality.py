@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
-from annotate.core.lots import RECORDED as PURPOSES
+from annotate.core.draws.committed_draws import RECORDED as PURPOSES
 from annotate.models.people import Annotator
 from annotate.models.tasks import Guidelines, Task
 
@@ -120,7 +120,7 @@ class Qualification(models.Model):
 
 class Lot(models.Model):
     """A draw by lot that decides about people or trust, written down when it was made, so that it can be checked: what
-    it was made from then, and what was drawn. core/lots.py says what each purpose writes.
+    it was made from then, and what was drawn. core/draws/committed_draws.py says what each purpose writes.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drawn_lots")

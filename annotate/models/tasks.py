@@ -8,7 +8,7 @@ from django.apps import apps
 from django.db import models
 from django.db.models import Exists, OuterRef, Subquery
 
-from annotate.core.lottery import Lots, secret_lot
+from annotate.core.draws.hash_order import Lots, secret_lot
 from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import agreement, dawid_skene, label_sets, pairs
-from annotate.core.aggregation import at_first
-from annotate.core.answers import Answers, Floats, Ints, winners
-from annotate.core.lottery import by_seed, drawn, lot
+from annotate.core.aggregation import annotator_models
+from annotate.core.aggregation.answer_table import Answers, Floats, Ints, winners
+from annotate.core.aggregation.majority import at_first
+from annotate.core.agreement import coefficients, label_sets, pair_intervals
+from annotate.core.draws.hash_order import by_seed, drawn, lot
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Annotator, Judgment, Task, Transition
 from annotate.quality.modelled import Model, Said, modelled, posterior_of, tabled
@@ -59,7 +60,7 @@ class _Options:
     labels: list[str]
     places: Mapping[tuple[int, str], str]
     measured: Container[int]
-    distances: Mapping[str, pairs.Distance]
+    distances: Mapping[str, pair_intervals.Distance]
     unlike: Floats
     seed: int
     replicates: int
@@ -74,7 +75,7 @@ def report(
     gold: Mapping[str, str] | None = None,
     repeats: bool = False,
     ordinal: bool = False,
-    replicates: int = agreement.REPLICATES,
+    replicates: int = coefficients.REPLICATES,
     found: Fitted | None = None,
     of_people: bool = True,
 ) -> dict[str, Any]:
@@ -112,7 +113,7 @@ def report(
                            "worse": those of MODELS that are right less often than the majority beyond chance,
                            "sure": mean posterior of the labels that "dawid_skene" finds likeliest, or None}}
 
-    MEASURE: {"value", "low", "high", "units"}, any but units None if it cannot be said (core/agreement.py).
+    MEASURE: {"value", "low", "high", "units"}, any but units None if it cannot be said (coefficients.py).
     ESTIMATE: {"value", "low", "high", "hits", "count"}, Jeffreys' interval, ties counted by their shares.
 
     Agreement counts, for each unit, the answers that were asked for at first. If early answers may settle a unit,
@@ -150,7 +151,7 @@ def report(
 def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
     """The nominal alpha of all answers, a MEASURE, as `report` has it; without: units whose answers do not count."""
     said = [one for one in answers(task) if one.unit not in without]
-    options = _options(task, said, values_of(task, said), ordinal=False, replicates=agreement.REPLICATES)
+    options = _options(task, said, values_of(task, said), ordinal=False, replicates=coefficients.REPLICATES)
     return _alphas(_table(said, options).counts(), options)["nominal"]
 
 
@@ -159,7 +160,7 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
     said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
     labels = values_of(task, said)
     several = task.kind.form.several
-    return Fitted(said, labels, None if several else modelled(task, said, labels, dawid_skene.fit))
+    return Fitted(said, labels, None if several else modelled(task, said, labels, annotator_models.fit_dawid_skene))
 
 
 def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
@@ -254,7 +255,7 @@ def _options(
     )
 
 
-def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pairs.Distance]:
+def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pair_intervals.Distance]:
     """ordinal: the labels are grades although the kind's form does not say so."""
     found = task.kind.form.distances(labels)
     if not ordinal:
@@ -267,7 +268,7 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pairs.
             f"The labels of {task.name} are words, and nobody has said which order they have: {', '.join(labels)}. "
             'Import them under another name with --labels, grades best first, such as --labels "good fair bad".'
         )
-    return {**found, "ordinal": agreement.ordinal}
+    return {**found, "ordinal": coefficients.ordinal}
 
 
 def _measured(task: Task, said: list[Said]) -> Collection[int]:
@@ -289,10 +290,10 @@ def _section(said: list[Said], found: Fitted, truth: Measuring | None, options: 
         ),
         "annotators": len({one.annotator for one in said}),
         "judgments": len(said),
-        "observed": agreement.observed_agreement(counts, **how).as_dict(),
+        "observed": coefficients.observed_agreement(counts, **how).as_dict(),
         "ordinal": None,
         **_alphas(counts, options),
-        "ac1": agreement.ac1(counts, **how).as_dict() if model else None,
+        "ac1": coefficients.ac1(counts, **how).as_dict() if model else None,
         "few_others": _few_others(counts, options.labels) if model else None,
         "by_label": _by_label(counts, options),
         "against_rest": _against_rest(table, options) if options.of_people else [],
@@ -310,7 +311,7 @@ def _table(said: list[Said], options: _Options) -> Answers:
 
 def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
     return {
-        name: agreement.alpha(counts, each, seed=options.seed, replicates=options.replicates).as_dict()
+        name: coefficients.alpha(counts, each, seed=options.seed, replicates=options.replicates).as_dict()
         for name, each in options.distances.items()
     }
 
@@ -322,7 +323,7 @@ def _first(said: list[Said], number: int | None) -> Iterable[Said]:
 
 
 def _few_others(counts: Ints, labels: list[str]) -> dict[str, Any] | None:
-    found = agreement.few_others(counts)
+    found = coefficients.few_others(counts)
     return {"label": labels[found[0]], "others": found[1]} if found else None
 
 
@@ -330,7 +331,9 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
     kind = options.task.kind
     sets = [set(kind.form.facets(text)) for text in options.labels]
     labels = _frequent(counts, sets) if kind.form.several else options.labels
-    each = agreement.by_label(counts, label_sets.having(sets, labels), seed=options.seed, replicates=options.replicates)
+    each = coefficients.by_label(
+        counts, label_sets.having(sets, labels), seed=options.seed, replicates=options.replicates
+    )
     rows = [
         {
             "label": labels[one.label],
@@ -353,7 +356,7 @@ def _frequent(counts: Ints, sets: list[set[str]]) -> list[str]:
 
 def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
     *_, distance = options.distances.values()
-    each = agreement.against_rest(table, distance, options.unlike, seed=options.seed, replicates=options.replicates)
+    each = coefficients.against_rest(table, distance, options.unlike, seed=options.seed, replicates=options.replicates)
     shared = [one for one in each if one.units]
     return [
         {

@@ -12,11 +12,19 @@ from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThan
 
 from annotate.core import stages
-from annotate.core.aggregation import majority
-from annotate.core.allocation import further
-from annotate.core.audits import Audit, allotted, bounds, error, is_over, overall_bounds, overall_error
-from annotate.core.estimation import Estimate
-from annotate.core.lots import AUDIT, RECHECK
+from annotate.core.aggregation.majority import majority
+from annotate.core.draws.committed_draws import AUDIT, RECHECK
+from annotate.core.estimation.allocation import further
+from annotate.core.estimation.detector_error import (
+    Audit,
+    allotted,
+    bounds,
+    error,
+    is_over,
+    overall_bounds,
+    overall_error,
+)
+from annotate.core.estimation.proportions import Estimate
 from annotate.models import Judgment, Task, Unit
 from annotate.quality import lots
 from annotate.quality.checks import slips

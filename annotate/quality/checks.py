@@ -10,11 +10,12 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
-from annotate.core import lottery, stages
-from annotate.core.allocation import further
-from annotate.core.audits import Audit, allotted, slips_of
-from annotate.core.estimation import Estimate, proportion
-from annotate.core.lots import CHECK, NOBODY, OVERLAP, SECOND
+from annotate.core import stages
+from annotate.core.draws import hash_order
+from annotate.core.draws.committed_draws import CHECK, NOBODY, OVERLAP, SECOND
+from annotate.core.estimation.allocation import further
+from annotate.core.estimation.detector_error import Audit, allotted, slips_of
+from annotate.core.estimation.proportions import Estimate, proportion
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.quality import lots
 from corpora.database.bulk_rows import listed
@@ -106,7 +107,7 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
     chosen = {}
     for queue, share in shares.items():
         of = units[queue]
-        order = lottery.drawn(of, len(of), lots=task.lots, purpose=CHECK)
+        order = hash_order.drawn(of, len(of), lots=task.lots, purpose=CHECK)
         until = [place for place, key in enumerate(order, 1) if of[key][1]][share - 1]
         chosen[queue] = [of[key][0] for key in lots.drawn(task, CHECK, [queue], of, until)]
     return chosen
@@ -144,7 +145,7 @@ def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
 
 def is_seconded(task: Task, key: str) -> bool:
     """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it. key: of its item."""
-    return task.check_share > 0 and lottery.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
+    return task.check_share > 0 and hash_order.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
 
 
 def nobody_else(unit: Unit) -> None:

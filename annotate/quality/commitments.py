@@ -13,7 +13,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotate.core.lots import (
+from annotate.core.draws.committed_draws import (
     GOLD_PLACE,
     NOBODY,
     OF_UNITS,
@@ -93,9 +93,7 @@ def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str
 
 
 def lines(task: Task) -> Iterator[Line]:
-    """What core/lots.py draws again. What is in the rows of the set is not here: sides, and from whom suggestions were
-    kept.
-    """
+    """What committed_draws.py draws again. Left out is what the rows of the set show: sides, and hidden suggestions."""
     for lot in Lot.objects.filter(task=task).exclude(purpose=NOBODY).iterator(chunk_size=100):
         yield _line(lot.purpose, lot.of, lot.how, lot.frame, lot.drawn)
     if task.check_share:

@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from annotate.core import stages
-from annotate.core.audits import Audit
-from annotate.core.filter_audit import Part, share
+from annotate.core.estimation.detector_error import Audit
+from annotate.core.estimation.filter_quality import Part, share
 from annotate.models import Task
 from annotate.quality.audits import audits_of
 

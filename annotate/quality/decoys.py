@@ -11,10 +11,11 @@ from collections.abc import Collection, Container, Iterable
 
 from django.db.models import Count, Prefetch
 
-from annotate.core import lots, lottery, stages
-from annotate.core.estimation import proportion
-from annotate.core.false_yes import AskedSet
-from annotate.core.lots import DECOY, DECOY_PLACE
+from annotate.core import stages
+from annotate.core.draws import committed_draws, hash_order
+from annotate.core.draws.committed_draws import DECOY, DECOY_PLACE
+from annotate.core.estimation.annotator_error import AskedSet
+from annotate.core.estimation.proportions import proportion
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.labels import answer_about, negative
 from annotate.kinds.languages import UNLISTED
@@ -73,7 +74,7 @@ def decoys(
     count = wanted(task, len({item.text for item in drawn if item.pk not in reused}))
     if not count:
         return [], 0
-    found = lots.decoys(task.lots, asked, eligible, count)
+    found = committed_draws.decoys(task.lots, asked, eligible, count)
     keep(task, DECOY, [asked], {"count": count}, list(eligible), found)
     return [eligible[key] for key in found], count
 
@@ -81,7 +82,7 @@ def decoys(
 def wanted(task: Task, posts: int) -> int:
     """How many decoys there should be among so many posts that readers see: the task's share, or what bounds need."""
     if task.decoy_share is not None:
-        return lottery.part_of(task.decoy_share, posts)
+        return hash_order.part_of(task.decoy_share, posts)
     return asked_set(task).decoys(posts)
 
 
@@ -94,7 +95,7 @@ def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list
     """The drawn posts in their order, with the hidden posts at random places among them."""
     if not hidden:
         return drawn
-    before = {item.key: lots.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden}
+    before = {item.key: committed_draws.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden}
     keep(task, DECOY_PLACE, [asked], {"among": len(drawn)}, list(before), list(before.values()))
     ranks = {item.key: index + 0.5 for index, item in enumerate(drawn)} | before
     return sorted([*drawn, *hidden], key=lambda item: (ranks[item.key], item.key))

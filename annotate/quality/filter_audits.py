@@ -1,7 +1,7 @@
 """How good a filter is, by what people found in pairs that it kept and in pairs that it dropped.
 
 Both were drawn by lot and are read mixed (corpora/draws/part_draws.py); what follows from the counts is in
-core/filter_audit.py.
+core/estimation/filter_quality.py.
 """
 
 from collections import Counter
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from annotate.core import stages
-from annotate.core.filter_audit import Part, audit
+from annotate.core.estimation.filter_quality import Part, audit
 from annotate.models import Task
 from annotate.reports.numbers import count, estimate
 from annotate.reports.tables import NUMBER, Cell, Column, Table, many, share, table

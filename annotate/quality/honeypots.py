@@ -15,8 +15,8 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotate.core import pause_rule
-from annotate.core.estimation import proportion
-from annotate.core.lots import gold_order, gold_places, scheduled
+from annotate.core.draws.committed_draws import gold_order, gold_places, scheduled
+from annotate.core.estimation.proportions import proportion
 from annotate.models import Judgment, Lease, Pause, Task, Unit
 from corpora.database.statements import prepared
 

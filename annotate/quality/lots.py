@@ -1,6 +1,6 @@
 """Draws by lot among units of a task, written down as they are made, so that they can be checked at the end.
 
-How lots are drawn, and which of them there are, stands in core/lots.py. Callers have opened a transaction.
+How lots are drawn, and which of them there are, stands in committed_draws.py. Callers have opened a transaction.
 """
 
 from array import array
@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from annotate.core import lottery
+from annotate.core.draws import hash_order
 from annotate.models import Lot, Task, Unit
 
 _READ = 2_000
@@ -22,7 +22,7 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
     if not share or not listed:
         return set()
     by = task.lots
-    found = [key for key in listed if lottery.hit(share, lots=by, purpose=purpose, key=key)]
+    found = [key for key in listed if hash_order.hit(share, lots=by, purpose=purpose, key=key)]
     keep(task, purpose, (), {"share": share}, listed, found)
     return set(found)
 
@@ -30,7 +30,7 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
 def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
     """lottery.drawn of ids."""
     listed = list(keys)
-    found = lottery.drawn(listed, count, lots=task.lots, purpose=purpose)
+    found = hash_order.drawn(listed, count, lots=task.lots, purpose=purpose)
     keep(task, purpose, of, {"count": count}, listed, found)
     return found
 

@@ -10,17 +10,17 @@ from operator import attrgetter
 
 import numpy as np
 
-from annotate.core import dawid_skene, glad, latent, mace, one_coin
-from annotate.core.answers import Answers, Floats, tabulate
+from annotate.core.aggregation import annotator_models, latent_models
+from annotate.core.aggregation.answer_table import Answers, Floats, tabulate
 from annotate.models import Task
 
 # What is measured on true labels beside the majority.
-Fitting = Callable[..., latent.Fit | glad.Fit]
+Fitting = Callable[..., latent_models.Fit | annotator_models.GladFit]
 MODELS: Mapping[str, Fitting] = {
-    "dawid_skene": dawid_skene.fit,
-    "one_coin": one_coin.fit,
-    "mace": mace.fit,
-    "glad": glad.fit,
+    "dawid_skene": annotator_models.fit_dawid_skene,
+    "one_coin": annotator_models.fit_one_coin,
+    "mace": annotator_models.fit_mace,
+    "glad": annotator_models.fit_glad,
 }
 
 

@@ -6,8 +6,8 @@ Nothing is counted here.
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from annotate.core.preferences import ENOUGH
-from annotate.core.resampling import LEAST_LEFT_OUT
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT
+from annotate.core.measures.paired_comparisons import ENOUGH
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
 from annotate.reports.tables import (
     NUMBER,

@@ -1,6 +1,6 @@
 """Which of two systems the people of a task prefer, by what counts of their answers. Reads only.
 
-The figures are made in core/preferences.py; which answers count is decided in agreement.py. Where both systems suggest
+paired_comparisons.py makes the figures; agreement.py decides which answers count. Where both systems suggest
 the same, nobody is asked, and the unit counts as that many ties as people would have been asked. A unit is finished
 unless it waits in a queue for further answers; what was judged elsewhere never does.
 """
@@ -10,10 +10,11 @@ from itertools import groupby
 from operator import attrgetter
 from typing import Any
 
-from annotate.core import preferences, stages
-from annotate.core.comparing import holm
-from annotate.core.lottery import lot
-from annotate.core.preferences import Judgment, Order, Pair, Sides, Standing
+from annotate.core import stages
+from annotate.core.draws.hash_order import lot
+from annotate.core.estimation.comparisons import holm
+from annotate.core.measures import paired_comparisons
+from annotate.core.measures.paired_comparisons import Judgment, Order, Pair, Sides, Standing
 from annotate.kinds.preferences import between
 from annotate.models import Annotator, Comparison, Side, Task
 from annotate.quality import agreement
@@ -51,8 +52,8 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
            units, "win": ESTIMATE of a, ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the
            section}; an answer is the name of a system, tie, and of majorities none.
     ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems":
-           [a, b], "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}, as core/preferences.py
-           has it.
+           [a, b], "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}
+           (paired_comparisons.py).
     SIDES: {"annotator": pk or None, "pseudonym", "judgments": counts, those with known sides, "ties", "first", "share":
            ESTIMATE, "p", "out_of_line": bool}
     ESTIMATE, MEASURE: as quality/agreement.py has them.
@@ -75,7 +76,7 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
     of_language = attrgetter("language")
     by_language = {code: list(group) for code, group in groupby(sorted(judgments, key=of_language), of_language)}
     by_language.pop("", None)
-    systems = preferences.systems_of(judgments)
+    systems = paired_comparisons.systems_of(judgments)
     is_ordered = len(systems) >= LEAST_ORDERED
     return {
         "task": task.name,
@@ -88,10 +89,10 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
             "equal": len({each.unit for each in judgments if each.person is None}),
             "people": len({each.person for each in asked}),
             "agreement": agreement.nominal(task, without=without),
-            "standings": [_standing(each) for each in preferences.standings(judgments)] if is_ordered else [],
+            "standings": [_standing(each) for each in paired_comparisons.standings(judgments)] if is_ordered else [],
             "order": {
-                "left_out": _order(preferences.order(judgments, ties=False, seed=seed)),
-                "half": _order(preferences.order(judgments, ties=True, seed=seed)),
+                "left_out": _order(paired_comparisons.order(judgments, ties=False, seed=seed)),
+                "half": _order(paired_comparisons.order(judgments, ties=True, seed=seed)),
             }
             if is_ordered
             else None,
@@ -144,7 +145,7 @@ def _judgment(
 
 
 def _section(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    pairs = [_pair(each) for each in preferences.compared(judgments)]
+    pairs = [_pair(each) for each in paired_comparisons.compared(judgments)]
     for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
         pair["p_holm"] = p_holm
     return {"units": len({each.unit for each in judgments}), "judgments": len(judgments), "pairs": pairs}
@@ -172,7 +173,7 @@ def _order(found: Order) -> dict[str, Any]:
 
 
 def _sides(judgments: Sequence[Judgment]) -> dict[str, Any]:
-    whole, people = preferences.sides(judgments)
+    whole, people = paired_comparisons.sides(judgments)
     names = dict(Annotator.objects.filter(pk__in=[each.person for each in people]).values_list("pk", "pseudonym"))
 
     def told(each: Sides) -> dict[str, Any]:

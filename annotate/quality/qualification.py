@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
-from annotate.core import lots, lottery
+from annotate.core.draws import committed_draws, hash_order
 from annotate.core.refusals import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -244,8 +244,8 @@ def _draw(trial: Trial) -> list[GoldAnswer]:
     by_key = {gold.item.key: gold for gold in pool}
     often = {key: asked[gold.pk] for key, gold in by_key.items()}
     of = (person.pseudonym, language, f"{trial.guidelines.major}.{trial.number}")
-    found = lots.test_questions(task.lots, of, often, task.test_items)
-    keep(task, lots.TEST, of, {"count": task.test_items}, list(often.items()), found)
+    found = committed_draws.test_questions(task.lots, of, often, task.test_items)
+    keep(task, committed_draws.TEST, of, {"count": task.test_items}, list(often.items()), found)
     return [by_key[key] for key in found]
 
 
@@ -363,7 +363,7 @@ def needed(trial: Trial) -> int:
 
 def to_pass(task: Task, asked: int) -> int:
     """How many right answers a test of so many questions needs."""
-    return lottery.part_of(task.pass_mark, asked)
+    return hash_order.part_of(task.pass_mark, asked)
 
 
 def questions_of_a_test(task: Task, language: str) -> int:

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from django.db.models import F, FilteredRelation, Q
 
-from annotate.core.lots import first_of_two
-from annotate.core.lottery import by_secret
+from annotate.core.draws.committed_draws import first_of_two
+from annotate.core.draws.hash_order import by_secret
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.kinds.forms.pair import Pair

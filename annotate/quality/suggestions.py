@@ -4,8 +4,8 @@ What several systems suggest is joined by summed 1/rank. By lot, for a share of 
 (BLIND_SHARE), so that what people choose with suggestions can be held against what they choose without.
 """
 
-from annotate.core.lots import BLIND
-from annotate.core.lottery import hit
+from annotate.core.draws.committed_draws import BLIND
+from annotate.core.draws.hash_order import hit
 from annotate.kinds.concepts import BLIND_SHARE
 from annotate.models import Annotator, Suggestion, Task, Unit
 from corpora.predictions.rankings import joined

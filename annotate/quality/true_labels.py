@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core import by_class, label_sets
-from annotate.core.answers import Floats, credit
-from annotate.core.comparing import holm, mcnemar
-from annotate.core.estimation import SLACK, proportion
-from annotate.core.intervals import LEVEL
+from annotate.core.aggregation.answer_table import Floats, credit
+from annotate.core.agreement import label_sets
+from annotate.core.estimation.comparisons import holm, mcnemar
+from annotate.core.estimation.proportions import LEVEL, SLACK, proportion
+from annotate.core.measures import accuracy_by_class
 from annotate.models import Task
 from annotate.quality.modelled import MODELS, Model, Said, modelled, posterior_of, tabled
 from corpora.core.values import matching
@@ -140,4 +140,7 @@ def _closeness(task: Task, said: list[Said], truth: Mapping[int, set[str]]) -> d
         if unit in truth:
             majority = form.aggregations["majority"]([one.label for one in group])
             found.append(label_sets.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
-    return {"units": len(found), "majority": by_class.mean([by_class.Drawn(1.0, np.array(found))]).as_dict()}
+    return {
+        "units": len(found),
+        "majority": accuracy_by_class.mean([accuracy_by_class.Drawn(1.0, np.array(found))]).as_dict(),
+    }

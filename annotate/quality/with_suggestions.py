@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from annotate.core.label_sets import f1
+from annotate.core.agreement.label_sets import f1
 from annotate.models import Judgment, Task
 from annotate.quality.suggestions import all_suggested, is_blind
 from annotate.reports.numbers import NOT_MEASURED, percent

@@ -32,7 +32,7 @@ from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 
-from annotate.core.figure_rows import LOSSES
+from annotate.core.measures.figure_rows import LOSSES
 from annotate.reports.curves import Spot, curve
 from annotate.reports.heat_map import Cell as Confusion
 from annotate.reports.heat_map import heat_map

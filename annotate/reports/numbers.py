@@ -39,7 +39,7 @@ def span(low: float, high: float) -> str:
 
 
 def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
-    """0.158 [0.140, 0.173], and never -0.000, of a measure as core/agreement.py makes it; there may be no interval, or
+    """0.158 [0.140, 0.173], and never -0.000, of a measure as coefficients.py makes it; there may be no interval, or
     no value."""
     return _with_ends(made, lambda value: f"{value:z.{digits}f}")
 

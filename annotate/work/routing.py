@@ -11,7 +11,7 @@ from django.db import transaction
 from django.db.models import Func, Q, QuerySet, TextField
 
 from annotate.core import stages
-from annotate.core.aggregation import at_first, majority, outcome
+from annotate.core.aggregation.majority import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.quality.familiar_texts import BEGINS, Seen

@@ -9,9 +9,10 @@ from typing import Any, NamedTuple
 
 from django.db import transaction
 
-from annotate.core import lottery, stages
-from annotate.core.aggregation import at_first
-from annotate.core.seen import Seen
+from annotate.core import stages
+from annotate.core.aggregation.majority import at_first
+from annotate.core.draws import hash_order
+from annotate.core.draws.seen_texts import Seen
 from annotate.kinds import Kind, preferences
 from annotate.kinds.preferences import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
@@ -140,7 +141,7 @@ def _questions(
         for item in items
         for number, sets in enumerate(preferences.compared(suggested[item.key]), 1)
     ]
-    return sorted(found, key=lambda each: lottery.lot(task.seed, "place", f"{each[0].key} {each[1]}"))
+    return sorted(found, key=lambda each: hash_order.lot(task.seed, "place", f"{each[0].key} {each[1]}"))
 
 
 def _agreed(kind: Kind, unit: Any, sets: Compared | None) -> str | None:
@@ -178,4 +179,4 @@ def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
     """The items in an order that tells nothing. Items that were drawn together are separated: among the pages of one
     query, a page of another query would stand out as a hidden gold answer, and neighbours would tell a class.
     """
-    return sorted(items, key=lambda item: lottery.lot(seed, "place", item.key))
+    return sorted(items, key=lambda item: hash_order.lot(seed, "place", item.key))

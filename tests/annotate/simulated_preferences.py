@@ -10,8 +10,7 @@ from itertools import combinations
 import numpy as np
 from scipy.special import expit
 
-from annotate.core.bradley_terry import strengths
-from annotate.core.preferences import TIE, Judgment
+from annotate.core.measures.paired_comparisons import TIE, Judgment, strengths
 
 SYSTEMS = ("one", "two")
 

@@ -10,17 +10,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core.scored_units import Figure, ScoredUnits, scored_units
-from annotate.core.scores import (
+from annotate.core.measures.scored_units import Figure, ScoredUnits, scored_units
+from annotate.core.measures.scores import (
     average_precision,
     brier_score,
     cross_entropy,
     expected_calibration_error,
     log_loss,
     manhattan_distance,
+    risk_coverage,
     roc_auc,
 )
-from annotate.core.selective_prediction import risk_coverage
 
 POPULATION = 200_000  # units from which the truth is computed; benchmarks take more
 PEOPLE, SLIP = 5, 0.1  # who answer each unit, and how often one of them slips

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from annotate.actions.commands import call_command
 from annotate.controls import audit as contesting
 from annotate.controls.audit import add_audits
-from annotate.core import lottery, stages
-from annotate.core.audits import allotted
+from annotate.core import stages
+from annotate.core.draws import hash_order
+from annotate.core.estimation.detector_error import allotted
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.goldsets.export import Export
 from annotate.goldsets.table import rows
@@ -103,8 +104,8 @@ def test_the_lot_goes_on_where_that_of_the_audit_has_ended(make_task):
     before = chosen(task)
     assert add_audits(task, 4) == {"de": 4}
     keys = task.units.values_list("item__key", flat=True)
-    assert before == set(lottery.drawn(keys, 5, lots=task.lots, purpose="audit"))
-    assert chosen(task) == set(lottery.drawn(keys, 9, lots=task.lots, purpose="audit"))
+    assert before == set(hash_order.drawn(keys, 5, lots=task.lots, purpose="audit"))
+    assert chosen(task) == set(hash_order.drawn(keys, 9, lots=task.lots, purpose="audit"))
     assert chosen(task, stage=stages.QUEUED) == chosen(task)
     assert Transition.objects.filter(event="audited").count() == 9
 
@@ -112,7 +113,7 @@ def test_the_lot_goes_on_where_that_of_the_audit_has_ended(make_task):
 def test_what_is_added_is_read_and_checked_by_lot_like_the_rest_of_the_audit(make_task, ann):
     task = make_task([AGREED] * 30, audit_least=2, audit_recheck=0.5, audit_limit=1)
     add_audits(task, 28)
-    checked = {key for key in chosen(task) if lottery.hit(0.5, lots=task.lots, purpose="recheck", key=key)}
+    checked = {key for key in chosen(task) if hash_order.hit(0.5, lots=task.lots, purpose="recheck", key=key)}
     assert chosen(task, recheck=True) == checked
     read_all(ann, task)
     assert chosen(task, stage=stages.ADJUDICATION) == checked

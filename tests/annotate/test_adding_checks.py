@@ -7,7 +7,8 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.controls.rechecks import add_checks
-from annotate.core import lottery, stages
+from annotate.core import stages
+from annotate.core.draws import hash_order
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.kinds import Answer
 from annotate.quality import checks
@@ -43,7 +44,7 @@ def checked(task, **fields):
 def first(task, number):
     """The units that the task's lots check first."""
     keys = task.units.values_list("item__key", flat=True)
-    return set(lottery.drawn(keys, number, lots=task.lots, purpose="check"))
+    return set(hash_order.drawn(keys, number, lots=task.lots, purpose="check"))
 
 
 def test_draws_of_checks_continue_where_the_first_ended(make_task, monkeypatch):
@@ -83,7 +84,7 @@ def test_the_reader_of_a_unit_that_is_added_can_take_the_answer_back_as_before(m
 def test_what_somebody_else_has_decided_is_drawn_in_its_turn_and_does_not_count(make_task, ann, ada):
     """So every unit of a queue has the same chance of a check, which an export states."""
     task = make_task([DISPUTED] * 20)
-    order = lottery.drawn(task.units.values_list("item__key", flat=True), 20, lots=task.lots, purpose="check")
+    order = hash_order.drawn(task.units.values_list("item__key", flat=True), 20, lots=task.lots, purpose="check")
     for unit in task.units.filter(item__key__in=order[:3]):
         unit.stage = stages.DISCARDED
         unit.save()

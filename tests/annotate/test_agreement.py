@@ -8,8 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import beta
 
-from annotate.core.agreement import ac1, against_rest, alpha, by_label, few_others, observed_agreement, ordinal
-from annotate.core.answers import credit, tabulate, winners
+from annotate.core.aggregation.answer_table import credit, tabulate, winners
+from annotate.core.agreement.coefficients import (
+    ac1,
+    against_rest,
+    alpha,
+    by_label,
+    few_others,
+    observed_agreement,
+    ordinal,
+)
 from tests.annotate import crowd
 
 # Four observers, twelve units; a dot is not an answer (Krippendorff 2011, sections C and D).

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from annotate.core.alternative_annotator import NoVerdict, alternative_annotator_test
-from annotate.core.answers import tabulate
+from annotate.core.aggregation.answer_table import tabulate
+from annotate.core.agreement.judge_agreement import NoVerdict, alternative_annotator_test
 
 LABELS = "12345"
 # Five people and three judges on 60 units, a digit each; "." is no answer. Made by chance, from one truth.

@@ -5,7 +5,7 @@ from math import comb
 
 import pytest
 
-from annotate.core.audits import Audit, contest_chance, contested, is_over
+from annotate.core.estimation.detector_error import Audit, contest_chance, contested, is_over
 
 LIMITS = (0.05, 0.1, 0.15, 0.2, 1.0)
 

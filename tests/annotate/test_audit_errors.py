@@ -6,9 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.audits import Audit, bounds, error, is_over, overall_bounds, overall_error, slips_of, without_slips
-from annotate.core.estimation import UNKNOWN, Estimate, proportion
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.detector_error import (
+    Audit,
+    bounds,
+    error,
+    is_over,
+    overall_bounds,
+    overall_error,
+    slips_of,
+    without_slips,
+)
+from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
 from annotate.quality.audit_report import audit_table
 from annotate.reports.markdown import parts
 from tests.annotate.test_estimation import holds, numbers, same

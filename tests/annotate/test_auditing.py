@@ -8,8 +8,9 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from annotate.controls.audit import contest, contest_all
-from annotate.core import lottery, stages
-from annotate.core.intervals import jeffreys
+from annotate.core import stages
+from annotate.core.draws import hash_order
+from annotate.core.estimation.proportions import jeffreys
 from annotate.figures.task_overview import standing
 from annotate.kinds import Answer
 from annotate.quality import audits
@@ -71,7 +72,7 @@ def test_the_same_seed_chooses_the_same_posts(make_task):
             [int(key.split()[1]) for key in task.units.filter(audited=True).values_list("item__key", flat=True)]
         )
         assert sorted(f"{name} {n}" for n in keys[-1]) == sorted(
-            lottery.drawn([f"{name} {n}" for n in range(30)], 5, lots=task.lots, purpose="audit")
+            hash_order.drawn([f"{name} {n}" for n in range(30)], 5, lots=task.lots, purpose="audit")
         )
     assert keys[0] != keys[1]  # other ids, other lots
 
@@ -331,16 +332,16 @@ def test_contesting_twice_finds_nothing_the_second_time(make_task):
 
 @given(st.floats(0, 1), st.integers(0, 10_000))
 def test_a_part_is_never_less_than_its_share(share, whole):
-    part = lottery.part_of(share, whole)
+    part = hash_order.part_of(share, whole)
     assert share * whole <= part + 1e-6
     assert part <= whole
 
 
 def test_a_share_is_taken_as_it_is_written():
-    assert lottery.part_of(0.07, 100) == 7
+    assert hash_order.part_of(0.07, 100) == 7
 
 
-@given(st.floats(0, 1), st.sampled_from([lottery.by_seed("s"), lottery.by_secret("s")]))
+@given(st.floats(0, 1), st.sampled_from([hash_order.by_seed("s"), hash_order.by_secret("s")]))
 def test_a_share_of_ids_is_hit(share, lots):
-    hits = sum(lottery.hit(share, lots=lots, purpose="p", key=str(n)) for n in range(400))
+    hits = sum(hash_order.hit(share, lots=lots, purpose="p", key=str(n)) for n in range(400))
     assert abs(hits / 400 - share) < 0.12

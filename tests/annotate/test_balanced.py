@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.balanced import (
+from annotate.core.draws.balanced_sets import (
     BalanceError,
     Document,
     Fault,
@@ -18,7 +18,7 @@ from annotate.core.balanced import (
     one_of_each,
     part_of,
 )
-from annotate.core.splits import DEV, TEST, TRAIN
+from annotate.core.draws.splits import DEV, TEST, TRAIN
 
 CLASSES = ("CCAT", "ECAT", "GCAT", "MCAT")
 

@@ -8,7 +8,7 @@ from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from scipy.special import expit
 
-from annotate.core.bradley_terry import groups, strengths
+from annotate.core.measures.paired_comparisons import groups, strengths
 
 # Won by the row's system against the column's.
 THREE = np.array([[0, 6, 4], [2, 0, 5], [1, 3, 0]], float)

@@ -8,9 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.by_class import Drawn, difference, mean
-from annotate.core.estimation import UNKNOWN
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import UNKNOWN, jeffreys
+from annotate.core.measures.accuracy_by_class import Drawn, difference, mean
 
 DRAWS = 1000
 

@@ -5,8 +5,9 @@ from collections import Counter
 import pytest
 
 from annotate.controls.audit import contest
-from annotate.core import lottery, stages
-from annotate.core.intervals import jeffreys
+from annotate.core import stages
+from annotate.core.draws import hash_order
+from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.quality import checks
 from annotate.work import adjudication
@@ -63,7 +64,7 @@ def test_the_lot_is_one_that_anybody_can_draw_again(make_task, monkeypatch):
     task = make_task([DISPUTED] * 30, check_share=FEW)
     keys = list(task.units.values_list("item__key", flat=True))
     assert set(task.units.filter(recheck=True).values_list("item__key", flat=True)) == set(
-        lottery.drawn(keys, 5, lots=task.lots, purpose="check")
+        hash_order.drawn(keys, 5, lots=task.lots, purpose="check")
     )
 
 

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from annotate.goldsets.reading import GoldRow, read_gold_set
 from annotate.goldsets.set_folder import GoldSetError

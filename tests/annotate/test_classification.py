@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from annotate.core import classification as classes
-from annotate.core.classification import Paired, apart
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
+from annotate.core.measures import classification as classes
+from annotate.core.measures.classification import Paired, apart
 
 
 def drawn(seed, units=300, labels=4, weights=False, groups=0):

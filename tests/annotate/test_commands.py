@@ -10,7 +10,7 @@ from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.management import demo
 from annotate.management.commands import serve

@@ -4,11 +4,10 @@ import numpy as np
 import pytest
 import scipy
 
-from annotate.core.comparing import Difference
-from annotate.core.confidence_sequence import at_every_look, factor, share_at_every_look
-from annotate.core.estimation import Z, proportion
-from annotate.core.figure_rows import difference_row, row
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.confidence_sequence import at_every_look, factor, share_at_every_look
+from annotate.core.estimation.proportions import Z, jeffreys, proportion
+from annotate.core.measures.figure_rows import difference_row, row
 
 
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.95, 0.99])

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core import latent
-from annotate.core.answers import credit, tabulate, winners
-from annotate.core.dawid_skene import MODEL, fit
+from annotate.core.aggregation import latent_models
+from annotate.core.aggregation.annotator_models import MODEL, fit_dawid_skene
+from annotate.core.aggregation.answer_table import credit, tabulate, winners
 from tests.annotate import crowd
 
 # 45 patients, graded 1 to 4 three times by the first anaesthetist and once by each of four others (Dawid and Skene
@@ -54,13 +54,13 @@ def confused(seed, units, people, accuracy):
 
 def from_votes(table):
     """The log-likelihood to which EM goes from the vote shares, without lots, heat and leaps."""
-    now = next(latent._batches(table, ""))[0].of([0])
-    return latent._climb(latent._table(table), MODEL, now, 3000, 1e-6, np.ones(1)).likelihood[0]
+    now = next(latent_models._batches(table, ""))[0].of([0])
+    return latent_models._climb(latent_models._table(table), MODEL, now, 3000, 1e-6, np.ones(1)).likelihood[0]
 
 
 def test_what_the_authors_print_of_their_example_is_a_maximum_and_a_greater_one_is_found():
     table = anaesthetists()
-    found = latent.maxima(table, MODEL)
+    found = latent_models.maxima(table, MODEL)
     theirs = found.prior.round(2).tolist().index([0.40, 0.42, 0.11, 0.07])
     assert found.chances[0, :, theirs].T.round(2).tolist() == [
         [0.89, 0.11, 0.0, 0.0],
@@ -69,14 +69,14 @@ def test_what_the_authors_print_of_their_example_is_a_maximum_and_a_greater_one_
         [0.0, 0.0, 0.56, 0.44],
     ]
     assert found.likelihood[theirs] == pytest.approx(-192.891, abs=0.001)
-    assert fit(table).likelihood == pytest.approx(-191.569, abs=0.001)
+    assert fit_dawid_skene(table).likelihood == pytest.approx(-191.569, abs=0.001)
 
 
 @pytest.mark.parametrize("made", [(1, 400, 5, (0.4, 0.7)), (2, 500, 4, (0.4, 0.7)), (3, 300, 6, (0.4, 0.6))])
 @pytest.mark.parametrize("seed", ["", "another"])
 def test_of_ten_labels_confused_in_pairs_a_greater_maximum_is_found_than_from_the_votes(made, seed):
     table = confused(*made)
-    found = fit(table, seed=seed)
+    found = fit_dawid_skene(table, seed=seed)
     assert found.converged
     assert found.likelihood > from_votes(table) + 1
 
@@ -87,21 +87,23 @@ def test_of_ten_labels_confused_in_pairs_a_greater_maximum_is_found_than_from_th
 def test_on_the_crowd_sets_the_likelihood_is_never_below_that_from_the_votes(name, votes, reached):
     table = tabulate(crowd.rows(name), sorted(set(crowd.gold(name).values())))
     assert from_votes(table) == pytest.approx(votes, abs=0.001)
-    assert fit(table).likelihood >= reached
+    assert fit_dawid_skene(table).likelihood >= reached
 
 
 def test_starts_end_where_48_in_a_row_raise_nothing():
     table, made = anaesthetists(), []
-    answered = latent._batches(table, "")
+    answered = latent_models._batches(table, "")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(latent, "_batches", lambda *_: (made.append(len(heat)) or (now, heat) for now, heat in answered))
-        fit(table)
+        patch.setattr(
+            latent_models, "_batches", lambda *_: (made.append(len(heat)) or (now, heat) for now, heat in answered)
+        )
+        fit_dawid_skene(table)
     assert made == [24, 24, 24]
 
 
 def test_the_likelihood_is_that_of_prior_and_confusion():
     table = anaesthetists()
-    found = fit(table)
+    found = fit_dawid_skene(table)
     weight = np.tile(found.prior, (len(table.units), 1))
     for unit, annotator, label in zip(table.unit, table.annotator, table.label, strict=True):
         weight[unit] *= found.confusion[annotator, :, label]
@@ -119,7 +121,7 @@ def test_the_likelihood_is_that_of_prior_and_confusion():
 def test_accuracy_on_the_crowd_sets(name, which, accuracy):
     rows, gold = which(crowd.rows(name)), crowd.gold(name)
     table = tabulate(rows, sorted(set(gold.values())))
-    found = fit(table)
+    found = fit_dawid_skene(table)
     truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
     assert found.converged
     assert round(100 * credit(found.posterior, truth).mean(), 2) == accuracy
@@ -131,13 +133,13 @@ def test_repeated_pairs_left_out_of_zencrowd():
     truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
     assert len(rows) == 9895
     assert round(100 * credit(table.counts(), truth).mean(), 2) == 73.63
-    assert round(100 * credit(fit(table).posterior, truth).mean(), 2) == 75.64
+    assert round(100 * credit(fit_dawid_skene(table).posterior, truth).mean(), 2) == 75.64
 
 
 @given(answers())
 def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_a_label_that_nobody_gave_a_unit_is_not_its(rows):
     table = tabulate(rows, LABELS)
-    found = fit(table)
+    found = fit_dawid_skene(table)
     assert found.posterior.shape == (len(table.units), 3)
     assert found.posterior.sum(axis=1) == pytest.approx(1)
     assert found.prior.sum() == pytest.approx(1 if rows else 0)
@@ -157,18 +159,18 @@ def test_the_names_of_labels_change_nothing(seed):
         for who in range(5)
     ]
     renamed = [(unit, who, LABELS[::-1][LABELS.index(label)]) for unit, who, label in rows]
-    one, other = (fit(tabulate(some, LABELS)) for some in (rows, renamed))
+    one, other = (fit_dawid_skene(tabulate(some, LABELS)) for some in (rows, renamed))
     assert one.posterior == pytest.approx(other.posterior[:, ::-1], abs=1e-4)
 
 
 def test_the_same_answers_give_the_same_to_the_last_bit():
     table = tabulate(crowd.rows("cf_amt"), "01234")
-    assert np.array_equal(fit(table).posterior, fit(table).posterior)
+    assert np.array_equal(fit_dawid_skene(table).posterior, fit_dawid_skene(table).posterior)
 
 
 def test_perfect_agreement_is_believed():
     table = tabulate([(unit, who, LABELS[unit % 3]) for unit in range(9) for who in range(3)], LABELS)
-    found = fit(table)
+    found = fit_dawid_skene(table)
     assert winners(found.posterior).tolist() == (np.eye(3)[np.arange(9) % 3] == 1).tolist()
     # Three answers of four are known to be right, and the fourth is spread over three labels.
     assert found.posterior.max(axis=1) == pytest.approx(10**3 / (10**3 + 2))
@@ -177,7 +179,7 @@ def test_perfect_agreement_is_believed():
 
 def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
     rows = [(unit, who, "ab"[(unit + who) % 2]) for unit in range(10) for who in (0, 1)]
-    assert winners(fit(tabulate(rows, "ab")).posterior).all()
+    assert winners(fit_dawid_skene(tabulate(rows, "ab")).posterior).all()
 
 
 def test_one_who_always_says_the_opposite_is_understood():
@@ -190,7 +192,7 @@ def test_one_who_always_says_the_opposite_is_understood():
         for who, right in sure.items()
     ]
     table = tabulate(rows, "ab")
-    found = fit(table)
+    found = fit_dawid_skene(table)
     assert found.confusion[3, 0, 1] > 0.85
     assert credit(found.posterior, truth).mean() > credit(table.counts(), truth).mean()
 
@@ -198,10 +200,10 @@ def test_one_who_always_says_the_opposite_is_understood():
 def test_people_who_share_their_errors_make_posteriors_surer_than_they_are_right():
     table, gold = tabulate(crowd.rows("cf_amt"), "01234"), crowd.gold("cf_amt")
     truth = np.array([table.labels.index(gold[unit]) for unit in table.units])
-    posterior = fit(table).posterior
+    posterior = fit_dawid_skene(table).posterior
     assert posterior.max(axis=1).mean() > 0.95 > 0.9 > credit(posterior, truth).mean()
 
 
 def test_where_the_rounds_run_out_it_is_said():
-    found = fit(tabulate(crowd.rows("zencrowd_in"), "01"), longest=3)
+    found = fit_dawid_skene(tabulate(crowd.rows("zencrowd_in"), "01"), longest=3)
     assert (found.rounds, found.converged) == (3, False)

@@ -12,7 +12,7 @@ from django.db import connection
 from annotate.actions import opened as telling
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 from annotate.models import Task
 from tests.annotate.corpus import NAME
 

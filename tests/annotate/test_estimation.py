@@ -7,19 +7,19 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from annotate.core.estimation import (
+from annotate.core.estimation.proportions import (
     UNKNOWN,
     Guess,
     Stratum,
     Turn,
     Z,
+    jeffreys,
     pooled,
     proportion,
     reweighted_precision,
     stratified,
     with_interval,
 )
-from annotate.core.intervals import jeffreys
 
 
 @st.composite

@@ -10,7 +10,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from corpora.core.languages import ARTICLE_LABELS
 from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import hypergeom
 
-from annotate.core.estimation import UNKNOWN
-from annotate.core.filter_audit import MOST, Part, audit, recall, share
+from annotate.core.estimation.filter_quality import MOST, Part, audit, recall, share
+from annotate.core.estimation.proportions import UNKNOWN
 
 # The English validation part of oasst1: pairs kept and dropped by Detoxify above 0.5, and how many people called toxic.
 KEPT, KEPT_TOXIC, DROPPED, DROPPED_TOXIC = 1_683, 93, 30, 17

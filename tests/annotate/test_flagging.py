@@ -5,7 +5,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.lots import GOLD_PLACE, checked
+from annotate.core.draws.committed_draws import GOLD_PLACE, checked
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
 from annotate.figures.annotator_statistics import people
 from annotate.figures.personal_progress import why_empty

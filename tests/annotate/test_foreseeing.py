@@ -10,9 +10,9 @@ from unittest.mock import patch
 
 import pytest
 
-from annotate.core.intervals import jeffreys
-from annotate.core.lots import gold_places
-from annotate.core.lottery import by_secret, by_seed, drawn
+from annotate.core.draws.committed_draws import gold_places
+from annotate.core.draws.hash_order import by_secret, by_seed, drawn
+from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.models import Annotator, Task
 from annotate.work.judgments import judge

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 
 
 @st.composite

@@ -5,9 +5,9 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from annotate.core.agreement import alpha
-from annotate.core.answers import tabulate
-from annotate.core.judge_agreement import judge_agreement
+from annotate.core.aggregation.answer_table import tabulate
+from annotate.core.agreement.coefficients import alpha
+from annotate.core.agreement.judge_agreement import judge_agreement
 
 
 def made(units=60, seed=3, slips=0.2):

@@ -8,9 +8,10 @@ from dataclasses import replace
 import pytest
 from django.db.models import F
 
-from annotate.core import lottery, stages
-from annotate.core.false_yes import AskedSet
-from annotate.core.intervals import jeffreys
+from annotate.core import stages
+from annotate.core.draws import hash_order
+from annotate.core.estimation.annotator_error import AskedSet
+from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from annotate.kinds import Answer
 from annotate.kinds.designs import DESIGNS
@@ -171,7 +172,7 @@ def test_one_seed_hides_other_posts_in_other_places_in_every_task_as_its_secret_
         places[name] = list(hidden(task).values_list("item__key", "position"))
     assert places["one"] != places["two"]
     keys = uniform.units.values_list("item__key", flat=True)
-    found = lottery.drawn(keys, 4, lots=lottery.by_secret(task.secret), purpose="decoy de")
+    found = hash_order.drawn(keys, 4, lots=hash_order.by_secret(task.secret), purpose="decoy de")
     assert sorted(key for key, _ in places["two"]) == sorted(found)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import scipy
 
-from annotate.core import dawid_skene, glad, latent, mace, one_coin
-from annotate.core.answers import credit, tabulate, winners
+from annotate.core.aggregation import annotator_models, latent_models
+from annotate.core.aggregation.answer_table import credit, tabulate, winners
 from tests.annotate import crowd
 from tests.annotate.test_dawid_skene import anaesthetists
 
@@ -31,14 +31,19 @@ CROWD_KIT = {
         },
     ),
 }
-FITS = [dawid_skene.fit, one_coin.fit, mace.fit, glad.fit]
+FITS = [
+    annotator_models.fit_dawid_skene,
+    annotator_models.fit_one_coin,
+    annotator_models.fit_mace,
+    annotator_models.fit_glad,
+]
 
 
 @pytest.mark.parametrize("variational", [True, False])
 def test_mace_says_what_a_published_program_says(variational):
     table = anaesthetists()
     labels, posteriors = CROWD_KIT[variational]
-    found = mace.fit(table, variational=variational)
+    found = annotator_models.fit_mace(table, variational=variational)
     assert "".join(table.labels[place] for place in found.posterior.argmax(axis=1)) == labels
     for unit, posterior in posteriors.items():
         assert found.posterior[unit] == pytest.approx(posterior, abs=2e-6)
@@ -49,7 +54,7 @@ def test_mace_finds_who_knows_and_the_habit_of_who_does_not():
     truth = rng.integers(0, 3, 600)
     rows = [(unit, who, "abc"[label]) for unit, label in enumerate(truth) for who in range(3)]
     rows += [(unit, "bored", "aab"[rng.integers(3)]) for unit in range(600)]
-    found = mace.fit(tabulate(rows, "abc"), variational=False)
+    found = annotator_models.fit_mace(tabulate(rows, "abc"), variational=False)
     assert found.confusion[0] == pytest.approx(np.eye(3), abs=0.01)
     assert found.confusion[3] == pytest.approx(np.tile([2 / 3, 1 / 3, 0], (3, 1)), abs=0.05)
 
@@ -64,7 +69,7 @@ def test_the_one_coin_model_gives_each_annotator_one_accuracy():
         for who, share in enumerate(right)
     ]
     table = tabulate(rows, "abcd")
-    found = one_coin.fit(table)
+    found = annotator_models.fit_one_coin(table)
     for person, share in enumerate(right):
         accuracy = found.confusion[person].diagonal()
         assert accuracy == pytest.approx(accuracy[0])
@@ -72,7 +77,10 @@ def test_the_one_coin_model_gives_each_annotator_one_accuracy():
     assert credit(found.posterior, truth).mean() > credit(table.counts(), truth).mean()
 
 
-@pytest.mark.parametrize(("fit", "accuracy"), [(one_coin.fit, 79.26), (mace.fit, 72.75), (glad.fit, 77.16)])
+@pytest.mark.parametrize(
+    ("fit", "accuracy"),
+    [(annotator_models.fit_one_coin, 79.26), (annotator_models.fit_mace, 72.75), (annotator_models.fit_glad, 77.16)],
+)
 def test_accuracy_on_a_crowd_set(fit, accuracy):
     rows, gold = crowd.rows("zencrowd_in"), crowd.gold("zencrowd_in")
     table = tabulate(rows, "01")
@@ -100,7 +108,7 @@ def test_glad_reaches_the_greatest_likelihood_that_a_search_from_many_places_fin
         for who in range(4)
     ]
     table = tabulate(rows, "abc")
-    found = glad.fit(table)
+    found = annotator_models.fit_glad(table)
     assert found.objective == pytest.approx(brute_force(table, found.ability, np.log(found.ease)), abs=1e-9)
     searched = [
         scipy.optimize.minimize(lambda at: -brute_force(table, at[:4], at[4:]), 1 + chance.normal(0, 0.5, 12))
@@ -116,7 +124,7 @@ def test_glad_finds_the_hard_units_and_who_is_able():
     right = chance.random((600, 10)) < 1 / (1 + np.exp(-ability * ease[:, None]))
     said = np.where(right, truth[:, None], 1 - truth[:, None])
     table = tabulate([(unit, who, "ab"[said[unit, who]]) for unit in range(600) for who in range(10)], "ab")
-    found = glad.fit(table)
+    found = annotator_models.fit_glad(table)
     assert np.corrcoef(found.ability, ability)[0, 1] > 0.95
     accuracy = credit(found.posterior, truth)
     assert accuracy.mean() > credit(table.counts(), truth).mean() + 0.01
@@ -140,27 +148,27 @@ def test_a_seed_gives_the_same_to_the_last_bit_and_the_work_is_done_in_parts(fit
     table = tabulate(crowd.rows("cf_amt"), "01234")
     found = fit(table, seed="one")
     assert np.array_equal(found.posterior, fit(table, seed="one").posterior)
-    monkeypatch.setattr(latent, "BLOCK", 700)
+    monkeypatch.setattr(latent_models, "BLOCK", 700)
     assert found.posterior == pytest.approx(fit(table, seed="one").posterior, abs=1e-4)
 
 
 def test_of_many_answers_fewer_starts_are_made(monkeypatch):
     table = anaesthetists()
-    made = [len(heat) for _, heat in latent._batches(table, "")]
-    assert (sum(made), made[0]) == (latent.MOST, latent.BATCH)
-    monkeypatch.setattr(latent, "BREADTH", 5 * len(table.unit) * len(table.labels))
-    assert [len(heat) for _, heat in latent._batches(table, "")] == [5]
+    made = [len(heat) for _, heat in latent_models._batches(table, "")]
+    assert (sum(made), made[0]) == (latent_models.MOST, latent_models.BATCH)
+    monkeypatch.setattr(latent_models, "BREADTH", 5 * len(table.unit) * len(table.labels))
+    assert [len(heat) for _, heat in latent_models._batches(table, "")] == [5]
 
 
 def test_labels_of_the_truth_are_named_by_the_votes():
     table = tabulate([(unit, who, "ab"[unit % 2]) for unit in range(6) for who in range(3)], "ab")
-    found = latent.maxima(table, dawid_skene.MODEL)
-    turned = latent.Climb(
+    found = latent_models.maxima(table, annotator_models.MODEL)
+    turned = latent_models.Climb(
         found.posterior[..., ::-1].copy(),
         found.prior[..., ::-1].copy(),
         found.chances[..., ::-1].copy(),
         found.likelihood,
     )
-    named = latent._named(turned, latent._votes(table))
+    named = latent_models._named(turned, latent_models._votes(table))
     assert named.posterior == pytest.approx(found.posterior)
     assert named.chances == pytest.approx(found.chances)

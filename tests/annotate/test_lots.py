@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.controls.audit import add_audits, contest
 from annotate.core import stages
-from annotate.core.lots import fixed_digest, outcome, outcome_digest
+from annotate.core.draws.committed_draws import fixed_digest, outcome, outcome_digest
 from annotate.kinds import Answer
 from annotate.models import Annotator, Lease, Lot, Task
 from annotate.work.judgments import judge, skip, undo

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.estimation import proportion
-from annotate.core.lottery import secret_lot
+from annotate.core.draws.hash_order import secret_lot
+from annotate.core.estimation.proportions import proportion
 from annotate.kinds.forms import CHOICE, FORMS, pair
 
 PAIR = FORMS["pair"]

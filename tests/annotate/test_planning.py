@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.audits import Audit, error, slips_of
-from annotate.core.false_yes import WIDER, AskedSet, false_among, in_precision, in_recall
+from annotate.core.estimation.annotator_error import WIDER, AskedSet, false_among, in_precision, in_recall
+from annotate.core.estimation.detector_error import Audit, error, slips_of
 from annotate.evaluation import metrics
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.uniform import Uniform

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.core.corpus_share import Counts, ReadSample, Reason, judge_accuracy, people_alone
-from annotate.core.intervals import jeffreys
-from annotate.core.prediction_powered import corpus_shares, power
+from annotate.core.estimation.corpus_share import Counts, ReadSample, Reason, judge_accuracy, people_alone
+from annotate.core.estimation.proportions import jeffreys
+from annotate.core.estimation.share_estimators import corpus_shares, power
 from tests.benchmarks.judge import WORLDS
 from tests.benchmarks.judge_work import estimate
 

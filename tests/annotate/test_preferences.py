@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from annotate.core.preferences import (
+from annotate.core.measures.paired_comparisons import (
     NONE,
     TIE,
     Judgment,
@@ -15,7 +15,7 @@ from annotate.core.preferences import (
     sign_test,
     standings,
 )
-from annotate.core.ranked_labels import Share
+from annotate.core.measures.ranked_labels import Share
 from tests.annotate.simulated_preferences import (
     POPULATIONS,
     SYSTEMS,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.estimation import UNKNOWN
-from annotate.core.ranked_labels import (
+from annotate.core.estimation.proportions import UNKNOWN
+from annotate.core.measures.ranked_labels import (
     Answered,
     Judged,
     above,

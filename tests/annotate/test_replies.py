@@ -5,8 +5,17 @@ import random
 import numpy as np
 import pytest
 
-from annotate.core.replies import DISTINCT, MEASURES, TESTED, Example, differences, figures, p_values, rank_of
-from annotate.core.rouge import best_of
+from annotate.core.measures.replies import (
+    DISTINCT,
+    MEASURES,
+    TESTED,
+    Example,
+    best_of,
+    differences,
+    figures,
+    p_values,
+    rank_of,
+)
 
 
 def example(message, suggestions, reference, response_set=()):

@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 from rouge import Rouge
 from rouge.rouge_score import rouge_n
 
-from annotate.core.rouge import EMPTY, LONGEST, MissingTokenizer, _mecab, best_of, is_measured, rouge, tokenized
+from annotate.core.measures.replies import (
+    EMPTY,
+    LONGEST,
+    MissingTokenizer,
+    _mecab,
+    best_of,
+    is_measured,
+    rouge,
+    tokenized,
+)
 
 WORKED = {
     ("i 'm sure it 'll be available for ps4 as well .", "i think it will be available for ps4 ."): (

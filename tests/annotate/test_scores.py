@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from sklearn import metrics
 
-from annotate.core.intervals import jeffreys
-from annotate.core.resampling import LEAST_LEFT_OUT, LEAST_UNITS, jackknife
-from annotate.core.scored_units import NO_VARIATION, Fault, Figure, check_scores, scored_units, variance
-from annotate.core.scores import (
+from annotate.core.estimation.proportions import jeffreys
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS, jackknife
+from annotate.core.measures.scored_units import NO_VARIATION, Fault, Figure, check_scores, scored_units, variance
+from annotate.core.measures.scores import (
     _roc_auc,
     average_precision,
     brier_score,

@@ -9,7 +9,8 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from annotate.core import lottery, stages
+from annotate.core import stages
+from annotate.core.draws import hash_order
 from annotate.core.refusals import NotAllowed, NothingToUndo, Refusal, WrongStage
 from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
@@ -84,7 +85,7 @@ WAITS = (stages.ADJUDICATION, "")
 def test_what_a_lot_chooses_waits_for_another_adjudicator_and_the_rest_has_its_label(skipped, ada, eve):
     task, units = skipped(30, check_share=0.3)
     found = {unit.item.key: say(ada, unit, "de") for unit in units}
-    by_lot = {key for key in found if lottery.hit(0.3, lots=task.lots, purpose="second", key=key)}
+    by_lot = {key for key in found if hash_order.hit(0.3, lots=task.lots, purpose="second", key=key)}
     assert 0 < len(by_lot) < 30
     assert {key for key, at in found.items() if at == WAITS} == by_lot
     assert {at for key, at in found.items() if key not in by_lot} == {(stages.LABELLED, "de")}

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from annotate.core.scored_units import Figure, scored_units, too_few
-from annotate.core.selective_prediction import MOST_POINTS, Point, precision_threshold, risk_coverage
+from annotate.core.measures.scored_units import Figure, scored_units, too_few
+from annotate.core.measures.scores import MOST_POINTS, Point, precision_threshold, risk_coverage
 from tests.annotate.simulated_scores import POPULATIONS, Population, sample, true_figures, true_selection
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.splits import SPLITS, Row, SplitError, components, misses, ratios, shares, split
+from annotate.core.draws.splits import SPLITS, Row, SplitError, components, misses, ratios, shares, split
 
 THREE = ratios("train=0.8,dev=0.1,test=0.1")
 VALUES = st.integers(0, 12).map(str)

@@ -12,7 +12,7 @@ from django.test import override_settings
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.quality import audits

@@ -1,7 +1,7 @@
 """Agreement in populations of known truth, with labels that are rare: whether the intervals of its measures cover it.
 
 No data are needed. A population has a share of units with a rare label, and people who err. Every coefficient of
-annotate/core/agreement.py is measured on draws of its units, and held against that of the endless population. Beside
+coefficients.py is measured on draws of its units, and held against that of the endless population. Beside
 alpha stands the percentile bootstrap over units, with none below 20 units, which it had before.
 """
 

@@ -7,10 +7,10 @@ from zlib import crc32
 
 import numpy as np
 
-from annotate.core import agreement, label_sets
-from annotate.core.answers import Answers
-from annotate.core.pairs import Measure
-from annotate.core.resampling import LEAST_UNITS, percentiles
+from annotate.core.aggregation.answer_table import Answers
+from annotate.core.agreement import coefficients, label_sets
+from annotate.core.agreement.pair_intervals import Measure
+from annotate.core.estimation.resampling import LEAST_UNITS, percentiles
 from tests.benchmarks.agreeing import ANSWERS, ERRORS, WORLDS, Row, World
 
 REPLICATES = 500
@@ -53,7 +53,7 @@ def set_row(people: int, units: int, draws: int, seed: str) -> tuple[int, float]
         kinds = list(dict.fromkeys(each for unit in said for each in unit))
         place = {each: number for number, each in enumerate(kinds)}
         counts = np.array([np.bincount([place[each] for each in unit], minlength=len(kinds)) for unit in said])
-        found = agreement.alpha(counts, label_sets.masi(kinds), seed=draw, replicates=REPLICATES)
+        found = coefficients.alpha(counts, label_sets.masi(kinds), seed=draw, replicates=REPLICATES)
         held, width = held + (found.low <= true <= found.high), width + found.high - found.low
     return held, width / draws
 
@@ -149,20 +149,20 @@ def truths(kinds: np.ndarray, shares: np.ndarray) -> dict[str, float]:
 
 
 def alphas(kinds: np.ndarray, number: np.ndarray, chance: np.random.Generator) -> dict[str, Ends]:
-    made = agreement.alpha(np.repeat(kinds, number, axis=0), seed=int(chance.integers(2**32)), replicates=REPLICATES)
+    made = coefficients.alpha(np.repeat(kinds, number, axis=0), seed=int(chance.integers(2**32)), replicates=REPLICATES)
     return dict(zip(ALPHA, (ends(made), bootstrap(kinds[number > 0], number[number > 0], chance)), strict=True))
 
 
 def measures(kinds: np.ndarray, number: np.ndarray, chance: np.random.Generator) -> dict[str, Ends]:
     counts = np.repeat(kinds, number, axis=0)
     drawn = {"seed": int(chance.integers(2**32)), "replicates": REPLICATES}
-    of_labels = {one.label: one.alpha for one in agreement.by_label(counts, **drawn)}
-    first, _ = agreement.against_rest(table_of(counts, chance), **drawn)
+    of_labels = {one.label: one.alpha for one in coefficients.by_label(counts, **drawn)}
+    first, _ = coefficients.against_rest(table_of(counts, chance), **drawn)
     return alphas(kinds, number, chance) | {
-        "ordinal alpha": ends(agreement.alpha(counts, agreement.ordinal, **drawn)),
+        "ordinal alpha": ends(coefficients.alpha(counts, coefficients.ordinal, **drawn)),
         "alpha of one rare label": ends(of_labels.get(kinds.shape[1] - 1)),
-        "observed agreement": ends(agreement.observed_agreement(counts, **drawn)),
-        "AC1": ends(agreement.ac1(counts, **drawn)),
+        "observed agreement": ends(coefficients.observed_agreement(counts, **drawn)),
+        "AC1": ends(coefficients.ac1(counts, **drawn)),
         "agreement with the rest": ends(first.agreement),
         "kappa with the rest": ends(first.kappa),
     }

@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core import allocation
-from annotate.core.allocation import further
-from annotate.core.audits import contested
+from annotate.core.estimation import allocation
+from annotate.core.estimation.allocation import further
+from annotate.core.estimation.detector_error import contested
 from annotate.figures import interval_width
 from annotate.figures.interval_width import Checks, Draw, Expected, Stream
 from tests.benchmarks.made_posts import (

@@ -13,8 +13,8 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.audits import overall_error, slips_of  # noqa: E402
-from annotate.core.estimation import Estimate  # noqa: E402
+from annotate.core.estimation.detector_error import overall_error, slips_of  # noqa: E402
+from annotate.core.estimation.proportions import Estimate  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from tests.benchmarks.audit_defaults import RANKS, WORLDS, Row  # noqa: E402
 from tests.benchmarks.made_posts import Population, World, draw, populate  # noqa: E402

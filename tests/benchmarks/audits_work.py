@@ -19,8 +19,8 @@ from django.db import transaction  # noqa: E402
 
 from annotate.controls import audit as contesting  # noqa: E402
 from annotate.core import stages  # noqa: E402
-from annotate.core.audits import Audit, error, overall_error  # noqa: E402
-from annotate.core.estimation import Stratum, proportion, stratified  # noqa: E402
+from annotate.core.estimation.detector_error import Audit, error, overall_error  # noqa: E402
+from annotate.core.estimation.proportions import Stratum, proportion, stratified  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
 from annotate.kinds.language import LEAST_LETTERS  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Job, Judgment, Task, Unit  # noqa: E402

@@ -14,8 +14,8 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.classification import Paired  # noqa: E402
-from annotate.core.figure_rows import accuracy_apart  # noqa: E402
+from annotate.core.measures.classification import Paired  # noqa: E402
+from annotate.core.measures.figure_rows import accuracy_apart  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.comparison import differences  # noqa: E402
 from annotate.evaluation.measures import WITH_UND  # noqa: E402

@@ -12,12 +12,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from annotate.core import lottery
-from annotate.core.aggregation import majority
-from annotate.core.allocation import further
-from annotate.core.balanced import Document, Sizes, balanced, one_of_each
-from annotate.core.filter_audit import Part
-from annotate.core.filter_audit import share as share_of
+from annotate.core.aggregation.majority import majority
+from annotate.core.draws import hash_order
+from annotate.core.draws.balanced_sets import Document, Sizes, balanced, one_of_each
+from annotate.core.estimation.allocation import further
+from annotate.core.estimation.filter_quality import Part
+from annotate.core.estimation.filter_quality import share as share_of
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.tables import share, show
 
@@ -107,7 +107,7 @@ def trial(documents: list[Document], world: World, seed: str) -> Trial:
     of_class = {label: [key for key in drawn if declared[key] == label] for label in classes}
     counts = further({label: (len(keys), 0) for label, keys in of_class.items()}, world.share, world.least)
     for label, keys in of_class.items():
-        read = lottery.drawn(keys, counts[label], lots=lottery.by_seed(seed), purpose="audit")
+        read = hash_order.drawn(keys, counts[label], lots=hash_order.by_seed(seed), purpose="audit")
         said = [_majority(truth[key], world.slips, other, lots) for key in read]
         found = [answer for answer in said if answer is not None]
         off = sum(answer != label for answer in found)

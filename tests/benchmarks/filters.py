@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotate.core.filter_audit import Part, audit
+from annotate.core.estimation.filter_quality import Part, audit
 from tests.benchmarks.material import MissingData
 from tests.benchmarks.place import BenchmarkFailed, new_place
 from tests.benchmarks.tables import share, show

@@ -16,7 +16,7 @@ from random import Random
 from typing import NamedTuple
 
 from annotate.core import stages
-from annotate.core.lottery import lot
+from annotate.core.draws.hash_order import lot
 from annotate.figures.finish_simulation import ADJUDICATION, Assumed, Finish, Queue, Reader, Share, forecast
 
 LANGUAGES = {"en": 0.3, "de": 0.22, "hr": 0.16, "sr": 0.14, "nl": 0.1, "cs": 0.08}

@@ -9,9 +9,9 @@ from zlib import crc32
 
 import numpy as np
 
-from annotate.core.audited_draw import AuditedDraw, shares_of_draw
-from annotate.core.corpus_share import ReadSample
-from annotate.core.prediction_powered import corpus_shares
+from annotate.core.estimation.audited_draw import AuditedDraw, shares_of_draw
+from annotate.core.estimation.corpus_share import ReadSample
+from annotate.core.estimation.share_estimators import corpus_shares
 
 try:
     from ppi_py import ppi_mean_ci

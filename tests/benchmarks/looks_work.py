@@ -12,10 +12,10 @@ import numpy as np
 
 django.setup()
 
-from annotate.core import classification  # noqa: E402
-from annotate.core.confidence_sequence import at_every_look  # noqa: E402
-from annotate.core.estimation import LEAST_COUNT  # noqa: E402
-from annotate.core.figure_rows import Row, difference_row, row  # noqa: E402
+from annotate.core.estimation.confidence_sequence import at_every_look  # noqa: E402
+from annotate.core.estimation.proportions import LEAST_COUNT  # noqa: E402
+from annotate.core.measures import classification  # noqa: E402
+from annotate.core.measures.figure_rows import Row, difference_row, row  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.cells import Cell  # noqa: E402
 from annotate.evaluation.uniform import Uniform  # noqa: E402

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from annotate.core.allocation import further
-from annotate.core.audits import Audit, slips_of
+from annotate.core.estimation.allocation import further
+from annotate.core.estimation.detector_error import Audit, slips_of
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.uniform import Uniform
 

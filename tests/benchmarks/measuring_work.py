@@ -13,10 +13,10 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.allocation import further  # noqa: E402
-from annotate.core.audits import error, overall_error, slips_of  # noqa: E402
-from annotate.core.estimation import ENOUGH, LEAST_KNOWN, Estimate  # noqa: E402
-from annotate.core.false_yes import false_among  # noqa: E402
+from annotate.core.estimation.allocation import further  # noqa: E402
+from annotate.core.estimation.annotator_error import false_among  # noqa: E402
+from annotate.core.estimation.detector_error import error, overall_error, slips_of  # noqa: E402
+from annotate.core.estimation.proportions import ENOUGH, LEAST_KNOWN, Estimate  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.cells import Cell  # noqa: E402
 from annotate.evaluation.uniform import Measured, Uniform  # noqa: E402

@@ -6,7 +6,7 @@ from functools import cache
 from math import sqrt
 from typing import NamedTuple
 
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 from tests.benchmarks.place import BenchmarkFailed
 from tests.benchmarks.tables import share, show
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotate.core.preferences import TIE, compared, order, sides
+from annotate.core.measures.paired_comparisons import TIE, compared, order, sides
 from tests.annotate.simulated_preferences import (
     FIELDS,
     POPULATIONS,

@@ -10,7 +10,7 @@ from zlib import crc32
 
 import numpy as np
 
-from annotate.core.selective_prediction import precision_threshold
+from annotate.core.measures.scores import precision_threshold
 from tests.annotate.simulated_scores import POPULATIONS, Population, figures, sample, true_figures, true_selection
 from tests.benchmarks.scores import Row
 

@@ -11,7 +11,7 @@ import django
 
 django.setup()
 
-from annotate.core.ranked_labels import Judged, at_each  # noqa: E402
+from annotate.core.measures.ranked_labels import Judged, at_each  # noqa: E402
 from corpora.predictions.concept_rankers import LABEL_MATCH, NEAREST  # noqa: E402
 from corpora.predictions.rankings import joined, ranked_for  # noqa: E402
 

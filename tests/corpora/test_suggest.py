@@ -10,7 +10,7 @@ from django.conf import settings as django_settings
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.core.ranked_labels import Judged, at_each
+from annotate.core.measures.ranked_labels import Judged, at_each
 from corpora.predictions import concept_rankers
 from corpora.predictions.concept_rankers import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
 from corpora.predictions.rankings import joined, ranked, ranked_for

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from annotate.core.splits import TEST
+from annotate.core.draws.splits import TEST
 from annotate.goldsets.formats import Format, register
 from annotate.kinds.published import FORMATS as PUBLISHED
 from corpora.core.languages import published_code

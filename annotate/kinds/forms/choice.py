@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
-from annotate.core import classification as classes
-from annotate.core.answers import Bools, Floats
-from annotate.core.classification import Measure, Paired
-from annotate.core.figure_rows import (
+from annotate.core.aggregation.answer_table import Bools, Floats
+from annotate.core.measures import classification as classes
+from annotate.core.measures.classification import Measure, Paired
+from annotate.core.measures.figure_rows import (
     Row,
     accuracy_apart,
     difference_row,

@@ -9,9 +9,9 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from annotate.core import agreement, pairs
-from annotate.core.aggregation import Aggregation, majority
-from annotate.core.answers import Floats
+from annotate.core.aggregation.answer_table import Floats
+from annotate.core.aggregation.majority import Aggregation, majority
+from annotate.core.agreement import coefficients, pair_intervals
 from annotate.core.words import Wrong
 
 
@@ -20,12 +20,12 @@ class Form:
 
     slug: its name in kinds' files and manifests. tables: tables of a kind's file that only this form reads. lists:
     whether a kind's file lists the answers, or its draw names them. several: whether an answer is a set of labels, out
-    of more than can be listed; then no true label is modelled (core/latent.py) and AC1 is left out, since both need one
+    of more than can be listed; then no true label is modelled and AC1 is left out, since both need one
     of K labels, and only the most frequent labels are reported one by one. controls: quality controls that its tasks
     have besides those of their kind.
 
-    aggregations: how several answers become one, by name; the functions are in core/aggregation.py. Measures: the class
-    that measures predictions on a gold set, with rows of core/figure_rows.py. measures: its own measures -> the name
+    aggregations: how several answers become one, by name; the functions are in majority.py. Measures: the class
+    that measures predictions on a gold set, with rows of figure_rows.py. measures: its own measures -> the name
     and a sentence on it for reports; all are shares.
 
     template, bench: templates of the question in the queue and of the adjudication view. preview: that of the question
@@ -93,15 +93,15 @@ class Form:
         """The canonical texts that agreement tells apart, in order. said: those that were given."""
         return list(codes)
 
-    def distances(self, values: Sequence[str]) -> dict[str, pairs.Distance]:
-        """The distances between two of these for alpha, by name, as core/pairs.py has them: `nominal` always; the last
-        is what annotators are compared by.
+    def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
+        """The distances between two values for alpha, by name (pair_intervals.py): `nominal` always. Annotators are
+        compared by the last.
         """
-        return {"nominal": agreement.nominal(len(values))}
+        return {"nominal": coefficients.nominal(len(values))}
 
     def unlike(self, values: Sequence[str]) -> Floats:
         """(K, K): the part of each of these that is not in another, from 0 to 1."""
-        return agreement.nominal(len(values))
+        return coefficients.nominal(len(values))
 
     def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
         """What people send in a task. labels: what is stored there; answers: those of the kind."""

@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotate.core import agreement, pairs
-from annotate.core import classification as classes
-from annotate.core.aggregation import majority, median
-from annotate.core.classification import Paired
-from annotate.core.figure_rows import Row, measures_apart, resampled, row, why_withheld
-from annotate.core.ranking import mean_ndcg
+from annotate.core.aggregation.majority import majority, median
+from annotate.core.agreement import coefficients, pair_intervals
+from annotate.core.measures import classification as classes
+from annotate.core.measures.classification import Paired
+from annotate.core.measures.figure_rows import Row, measures_apart, resampled, row, why_withheld
+from annotate.core.measures.ndcg import mean_ndcg
 from annotate.kinds.forms import choice
 from annotate.kinds.forms.form import register
 
@@ -35,7 +35,14 @@ class Measures(choice.Measures):
         yield choice.coefficient("weighted_kappa", graded, classes.weighted_kappa)
         if pairs.groups is not None:
             grade = len(self.labels) - 1
-            pages = sorted(zip(pairs.groups.tolist(), grade - pairs.gold, grade - pairs.said, strict=True))
+            pages = sorted(
+                zip(
+                    pairs.groups.tolist(),
+                    grade - pairs.gold,
+                    grade - pairs.said,
+                    strict=True,
+                )
+            )
             found = mean_ndcg(((str(group), float(true), float(said)) for group, true, said in pages), seed="ndcg")
             yield row("ndcg", {}, resampled(found), found.queries, "" if found.queries else "no group has two units")
 
@@ -53,8 +60,8 @@ class Grades(choice.Choice):
     aggregations = {"majority": majority, "median": median}
     Measures = Measures
 
-    def distances(self, values: Sequence[str]) -> dict[str, pairs.Distance]:
-        return super().distances(values) | {"ordinal": agreement.ordinal}
+    def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
+        return super().distances(values) | {"ordinal": coefficients.ordinal}
 
 
 GRADES = register(Grades())

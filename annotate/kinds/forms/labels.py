@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from annotate.core import label_sets, pairs, ranked_labels
-from annotate.core.aggregation import needed
-from annotate.core.answers import Floats
-from annotate.core.comparing import Difference
-from annotate.core.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
-from annotate.core.ranked_labels import Answered, Judged, Share
-from annotate.core.resampling import LEAST_UNITS
+from annotate.core.aggregation.answer_table import Floats
+from annotate.core.aggregation.majority import needed
+from annotate.core.agreement import label_sets, pair_intervals
+from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.resampling import LEAST_UNITS
+from annotate.core.measures import ranked_labels
+from annotate.core.measures.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row
+from annotate.core.measures.ranked_labels import Answered, Judged, Share
 from annotate.core.words import Wrong
 from annotate.kinds.forms.form import Form
 
@@ -29,7 +30,7 @@ TESTED, AT = ("RP", "nDCG"), 5
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
     """The labels that more than half of the people asked chose, or None where no label has so many.
 
-    answers, asked: as in core/aggregation.py. If others were asked because no label had so many, as many still
+    answers, asked: as in core/aggregation/majority.py. If others were asked because no label had so many, as many still
     suffice. `order` plays no part.
     """
     least = needed(asked or len(answers))
@@ -180,7 +181,7 @@ class Labels(Form):
         """Only sets that were given: of all that could be, there are too many."""
         return sorted(set(said))
 
-    def distances(self, values: Sequence[str]) -> dict[str, pairs.Distance]:
+    def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
         sets = _sets(values)
         return super().distances(values) | {"jaccard": label_sets.jaccard(sets), "masi": label_sets.masi(sets)}
 

@@ -8,7 +8,7 @@ from django.contrib.auth.models import Permission, User
 from django.urls import reverse
 
 from annotate.actions.commands import call_command
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.models import Transition, Unit
 from annotate.work.adjudication import settle

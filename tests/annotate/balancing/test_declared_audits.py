@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.core.estimation import UNKNOWN
-from annotate.core.filter_audit import Part, share
+from annotate.core.estimation.filter_quality import Part, share
+from annotate.core.estimation.proportions import UNKNOWN
 from annotate.evaluation.evaluate import evaluate
 from annotate.models import Judgment, Task
 from annotate.quality import declared_audits

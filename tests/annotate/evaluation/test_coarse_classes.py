@@ -2,7 +2,7 @@
 
 import pytest
 
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import jeffreys
 from annotate.evaluation.subjects import EvaluationError
 from annotate.reports.writing import as_text
 from corpora.core import CorpusError

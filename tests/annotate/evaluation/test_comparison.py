@@ -7,10 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.audits import slips_of
-from annotate.core.comparing import paired
-from annotate.core.estimation import UNKNOWN, Estimate, proportion
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.comparisons import paired
+from annotate.core.estimation.detector_error import slips_of
+from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import accuracy, precision

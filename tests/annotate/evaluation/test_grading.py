@@ -9,10 +9,10 @@ import pytest
 
 import assay
 from annotate.actions.commands import call_command
-from annotate.core.bleu import corpus_bleu
-from annotate.core.comparing import holm, mcnemar
-from annotate.core.intervals import jeffreys
-from annotate.core.ranking import ndcg
+from annotate.core.estimation.comparisons import holm, mcnemar
+from annotate.core.estimation.proportions import jeffreys
+from annotate.core.measures.bleu import corpus_bleu
+from annotate.core.measures.ndcg import ndcg
 from annotate.goldsets.formats import xglue
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from annotate.core import stages
-from annotate.core.estimation import UNRESOLVED
+from annotate.core.estimation.proportions import UNRESOLVED
 from annotate.evaluation.cells import NOT_TOLD, Cell
 from annotate.evaluation.comparison import _accuracy, differences
 from annotate.evaluation.evaluate import evaluate

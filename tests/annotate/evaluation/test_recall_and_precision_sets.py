@@ -5,10 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from annotate.core.comparing import difference, mcnemar, visible
-from annotate.core.estimation import UNKNOWN, Guess, Stratum, Turn, proportion, stratified
-from annotate.core.false_yes import false_among
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.annotator_error import false_among
+from annotate.core.estimation.comparisons import difference, mcnemar, visible
+from annotate.core.estimation.proportions import UNKNOWN, Guess, Stratum, Turn, jeffreys, proportion, stratified
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.subjects import EvaluationError

@@ -6,8 +6,8 @@ from math import hypot, sqrt
 import numpy as np
 import pytest
 
-from annotate.core.audits import slips_of
-from annotate.core.estimation import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
+from annotate.core.estimation.detector_error import slips_of
+from annotate.core.estimation.proportions import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.joined_sets import unchecked
 from annotate.evaluation.metrics import accuracy, precision, recall

@@ -11,8 +11,8 @@ from django.test import override_settings
 
 import assay
 from annotate.actions.commands import call_command
-from annotate.core.comparing import holm, mcnemar
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.comparisons import holm, mcnemar
+from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.formats import mldoc
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of

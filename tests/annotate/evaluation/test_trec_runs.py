@@ -4,7 +4,7 @@ import gzip
 
 import pytest
 
-from annotate.core.ranked_labels import Judged, at_each
+from annotate.core.measures.ranked_labels import Judged, at_each
 from annotate.evaluation.label_rankings import read_ranking, sentences
 from annotate.evaluation.subjects import EvaluationError
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from annotate.core import stages
-from annotate.core.estimation import Guess, Stratum, Turn, stratified
-from annotate.core.intervals import jeffreys
+from annotate.core.estimation.proportions import Guess, Stratum, Turn, jeffreys, stratified
 from annotate.evaluation import measures
 from annotate.evaluation.cells import Cell
 from annotate.evaluation.evaluate import evaluate as report_on

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
 from tests.annotate.evaluation.figures import accuracy, by_label, close, interval, run, values
 

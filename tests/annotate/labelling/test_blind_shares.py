@@ -4,7 +4,7 @@ from itertools import combinations
 
 import pytest
 
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer
 from annotate.models import Annotator, Suggestion
 from annotate.quality import suggestions

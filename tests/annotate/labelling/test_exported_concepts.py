@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import CommandError
 
-from annotate.core.splits import SPLITS
+from annotate.core.draws.splits import SPLITS
 from annotate.kinds import Answer
 from annotate.models import Suggestion
 from annotate.work import adjudication

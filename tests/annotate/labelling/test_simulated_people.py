@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from annotate.core.ranked_labels import Answered, micro
+from annotate.core.measures.ranked_labels import Answered, micro
 from annotate.work.queue import take
 from corpora.models import Concept
 from tests.annotate.conftest import make_person

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from annotate.core.figure_rows import row
+from annotate.core.measures.figure_rows import row
 from annotate.kinds.forms import Form, choice
 from annotate.kinds.kind import Named
 

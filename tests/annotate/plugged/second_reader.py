@@ -4,7 +4,7 @@ from typing import Any
 
 from django.db.models import F
 
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.core.option import Option, whole_number
 from annotate.kinds.control import Panel, QualityControl
 from annotate.models import Judgment, Task

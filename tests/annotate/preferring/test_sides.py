@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.core.estimation import proportion
+from annotate.core.estimation.proportions import proportion
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, Judgment, Lease, Side, Task

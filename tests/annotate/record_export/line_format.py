@@ -2,8 +2,8 @@
 
 from pathlib import Path
 
-from annotate.core.estimation import proportion
-from annotate.core.figure_rows import row
+from annotate.core.estimation.proportions import proportion
+from annotate.core.measures.figure_rows import row
 from annotate.evaluation.prediction_files import described, system_names
 from annotate.goldsets.formats import Format
 from annotate.kinds.published import Layout

@@ -1,0 +1,1 @@
+"""How much annotators agree with each other, and a judge with them."""

@@ -1,0 +1,222 @@
+"""The alternative annotator test: whether a judge may replace an annotator.
+
+Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, Proceedings of ACL 2025, arXiv
+2501.10970, section 3. Each annotator is left out once, and both the judge and that annotator are held against the
+others who answered the same units.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from enum import Enum
+
+import numpy as np
+import scipy
+
+from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
+from annotate.core.agreement.coefficients import alpha, own_and_rest
+from annotate.core.agreement.pair_intervals import REPLICATES, Distance, Measure
+from annotate.core.estimation.comparisons import Difference, benjamini_yekutieli
+from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate
+from annotate.core.estimation.resampling import jackknife, jackknife_difference
+
+# --- The agreement of a judge with people beside the agreement of people with each other, on the same units.
+
+
+@dataclass(frozen=True)
+class JudgeAgreement:
+    """Mean pairwise agreement, each unit weighing the same however it was drawn, with 95% intervals clustered by unit.
+
+    judge: of the judge with each person, on every unit that both labelled.
+    judge_shared: the same on the units with two people's answers or more.
+    people: of each two people, on the latter units.
+    difference: judge_shared less people; None of fewer than 20 units, or where it is the same on every unit.
+    judge_alpha: Krippendorff's alpha of the judge's and people's answers together, on the latter units.
+    people_alpha: the same of people's answers alone.
+    units, units_shared: number of units of the one kind and of the other.
+    """
+
+    judge: Estimate
+    judge_shared: Estimate
+    people: Estimate
+    difference: Difference | None
+    judge_alpha: Measure
+    people_alpha: Measure
+    units: int
+    units_shared: int
+
+
+def judge_agreement(
+    answers: Answers, judge: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES
+) -> JudgeAgreement:
+    """How far the judge agrees with people, and people with each other.
+
+    answers: people's answers, of U units and K labels.
+    judge: the judge's label of each unit, its place in `answers.labels`, -1 where it has none, (U,).
+    distance: of labels, for alpha; nominal by default (see agreement.alpha).
+    seed, replicates: of alpha's interval.
+
+    On unit u with n_uc answers c, m_u in all, the agreement with the judge's label j is n_uj / m_u, and that of people
+    with each other is the sum of n_uc (n_uc - 1) / (m_u (m_u - 1)). The intervals come from leaving out one unit at a
+    time (jackknife: Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 11), so the answers on a unit
+    may depend on each other. There is none of fewer than 10 units.
+
+    ValueError where `judge` is not one place for each unit.
+    """
+    judge = places_of_judge(answers, judge)
+    counts = answers.counts()
+    labelled = (judge >= 0) & counts.any(axis=1)
+    counts, judge = counts[labelled], judge[labelled]
+    number = counts.sum(axis=1)
+    with_judge = counts[np.arange(len(counts)), judge] / number
+    shared = number > 1
+    several, answered = counts[shared], number[shared]
+    among = (several * (several - 1)).sum(axis=1) / (answered * (answered - 1))
+    apart = with_judge[shared] - among
+    all_answers = several + np.eye(counts.shape[1], dtype=np.int64)[judge[shared]]
+    return JudgeAgreement(
+        _mean(with_judge),
+        _mean(with_judge[shared]),
+        _mean(among),
+        jackknife_difference(float(apart.mean()), _without(apart)) if len(apart) and np.ptp(apart) > SLACK else None,
+        alpha(all_answers, distance, seed=seed, replicates=replicates),
+        alpha(several, distance, seed=seed, replicates=replicates),
+        len(counts),
+        len(several),
+    )
+
+
+def places_of_judge(answers: Answers, judge: Ints) -> Ints:
+    """The judge's labels, if they are one place in `answers.labels` for each unit, or -1; ValueError if not."""
+    if judge.shape != (len(answers.units),) or np.any((judge < -1) | (judge >= len(answers.labels))):
+        raise ValueError("The judge's labels do not fit the answers; give the place of one label for each unit, or -1.")
+    return judge
+
+
+def _mean(values: Floats) -> Estimate:
+    return jackknife(float(values.mean()), _without(values)) if len(values) else UNKNOWN
+
+
+def _without(values: Floats) -> Floats:
+    """The mean with each of the values left out."""
+    means: Floats = (values.sum() - values) / max(1, len(values) - 1)
+    return means
+
+
+EPSILON = 0.15  # of skilled annotators; experts 0.2, crowd workers 0.1 (section 3.3 of the article)
+LEAST_UNITS = 30  # of an annotator, for the t-test (section 3.2)
+LEAST_ANNOTATORS = 3
+LEVEL = 0.05  # expected share of false rejections
+PASS = 0.5  # the least winning rate of a judge that passes
+
+
+class NoVerdict(Enum):
+    """Why there is no verdict; the value is the sentence."""
+
+    FEW_ANNOTATORS = "The test needs three annotators; ask more people for answers on the units that were read."
+    FEW_UNITS = "The test needs three annotators with 30 units each that others answered too; ask for more answers."
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """The judge against one annotator, who is left out of the comparison.
+
+    annotator: who is left out.
+    units: how many of the annotator's units the judge labelled and somebody else answered.
+    judge: the share of them on which the judge is at least as close to the others as the annotator is.
+    own: the share on which the annotator is at least as close to them as the judge is.
+    p: the p-value of the hypothesis that the judge does no better than the annotator less epsilon.
+    adjusted: the same by Benjamini and Yekutieli; p and adjusted are None where there are too few units.
+    """
+
+    annotator: Hashable
+    units: int
+    judge: float | None
+    own: float | None
+    p: float | None = None
+    adjusted: float | None = None
+
+    @property
+    def judge_wins(self) -> bool:
+        return self.adjusted is not None and self.adjusted <= LEVEL
+
+
+@dataclass(frozen=True)
+class AlternativeAnnotatorTest:
+    """winning_rate: omega, the share of the annotators tested against whom the judge wins.
+    advantage: rho, the mean over them of the share of units on which the judge is at least as close to the others.
+    passed: whether the winning rate is 0.5 or more; None where there is no verdict.
+    annotators: every annotator, in the order of the answers.
+    reasons: why there is no verdict.
+    """
+
+    winning_rate: float | None
+    advantage: float | None
+    passed: bool | None
+    annotators: tuple[LeftOut, ...]
+    reasons: tuple[NoVerdict, ...] = ()
+
+
+def alternative_annotator_test(
+    answers: Answers, judge: Ints, *, epsilon: float = EPSILON, unlike: Floats | None = None
+) -> AlternativeAnnotatorTest:
+    """Whether the judge is as good as an annotator, given what it saves.
+
+    answers: people's answers, of U units and K labels.
+    judge: the judge's label of each unit, its place in `answers.labels`, -1 where it has none, (U,).
+    epsilon: how much worse than an annotator the judge may be, as a share of units.
+    unlike: squared distances of labels, (K, K): an answer scores minus the root of its mean squared distance from the
+        others' answers. By default an answer scores the share of the others' answers that are the same.
+
+    With W_f and W_h, whether the judge and the annotator left out score at least as high as the other on a unit, the
+    hypothesis that the mean of W_h - W_f is epsilon or more is tested by a one-sided t-test for each annotator with
+    LEAST_UNITS units, and the p-values are adjusted by Benjamini and Yekutieli.
+
+    ValueError where `judge` is not one place for each unit, or epsilon is not from 0 to below 1.
+    """
+    judge = places_of_judge(answers, judge)
+    if not 0 <= epsilon < 1:
+        raise ValueError(f"An epsilon of {epsilon} is not possible; give a share of units from 0 to below 1.")
+    counts = answers.counts()
+    found = []
+    for place, annotator in enumerate(answers.annotators):
+        own = np.flatnonzero((answers.annotator == place) & (judge[answers.unit] >= 0))
+        units, both = own_and_rest(answers, counts, own)
+        found.append(_left_out(annotator, both, judge[units], epsilon, unlike))
+    return _verdict(found)
+
+
+def _left_out(annotator: Hashable, both: Ints, judge: Ints, epsilon: float, unlike: Floats | None) -> LeftOut:
+    """both: the annotator's answers by label, then the others', on each unit that both answered, (units, 2K); judge:
+    the judge's labels of these units, (units,)."""
+    units, size = len(both), both.shape[1] // 2
+    if not units:
+        return LeftOut(annotator, 0, None, None)
+    own, rest = both[:, :size], both[:, size:] / both[:, size:].sum(axis=1, keepdims=True)
+    scores = rest if unlike is None else -np.sqrt(rest @ unlike)
+    of_judge, of_own = scores[np.arange(units), judge], (scores * own).sum(axis=1) / own.sum(axis=1)
+    judge_wins: Bools = of_judge >= of_own - SLACK
+    own_wins: Bools = of_own >= of_judge - SLACK
+    p = None
+    if units >= LEAST_UNITS:
+        p = _t_test(own_wins.astype(np.float64) - judge_wins, epsilon)
+    return LeftOut(annotator, units, float(judge_wins.mean()), float(own_wins.mean()), p)
+
+
+def _t_test(differences: Floats, epsilon: float) -> float:
+    """The one-sided p-value of the hypothesis that their mean is epsilon or more."""
+    off, spread = float(differences.mean()) - epsilon, float(differences.std(ddof=1))
+    if not spread:
+        return 0.0 if off < 0 else 1.0
+    return float(scipy.special.stdtr(len(differences) - 1, off / spread * len(differences) ** 0.5))
+
+
+def _verdict(found: list[LeftOut]) -> AlternativeAnnotatorTest:
+    tested = [one for one in found if one.p is not None]
+    adjusted = iter(benjamini_yekutieli([one.p for one in tested if one.p is not None]))
+    annotators = tuple(one if one.p is None else replace(one, adjusted=next(adjusted)) for one in found)
+    rate = sum(one.judge_wins for one in annotators) / len(tested) if tested else None
+    advantage = sum(one.judge or 0.0 for one in tested) / len(tested) if tested else None
+    if rate is None or len(tested) < LEAST_ANNOTATORS:
+        reason = NoVerdict.FEW_UNITS if len(found) >= LEAST_ANNOTATORS else NoVerdict.FEW_ANNOTATORS
+        return AlternativeAnnotatorTest(rate, advantage, None, annotators, (reason,))
+    return AlternativeAnnotatorTest(rate, advantage, rate >= PASS, annotators)

@@ -1,0 +1,1 @@
+"""Random draws that anybody can repeat, splits and balanced sets."""

@@ -1,0 +1,180 @@
+"""Splits of an exported set into train, dev and test, by lot; nothing that is in one split is seen in another.
+
+Rows with an equal value in any field that must not be split belong together, and so does every row that belongs with
+one of them: such a component goes into one split as a whole, across languages. Train is in English only, as XGLUE
+has it; in every other language dev and test share the rows in their ratio.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from annotate.core.draws.hash_order import lot
+from annotate.core.option import OptionError, fraction
+
+TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
+TRAINED_IN = "en"
+# A split that is off its share of a language's rows by more than this is reported.
+FAR = Fraction(1, 20)
+
+
+class SplitError(ValueError):
+    """Ratios by which no set can be split; the sentence says why."""
+
+
+class Row(NamedTuple):
+    """apart: the values that no two splits may share, in the order of their fields."""
+
+    id: str
+    language: str
+    apart: Sequence[str]
+
+
+class Miss(NamedTuple):
+    """A split that is far from its share of a language.
+
+    wanted, got: shares; rows: of the language, bound: of them those that belong together with rows in other languages,
+    largest: those in the component that has most.
+    """
+
+    language: str
+    split: str
+    wanted: float
+    got: float
+    rows: int
+    bound: int
+    largest: int
+
+
+def ratios(option: str) -> dict[str, Fraction]:
+    """Split -> its share, from an option such as train=0.8,dev=0.1,test=0.1; 0 for one that is not named."""
+    found: dict[str, Fraction] = {}
+    for part in option.split(","):
+        name, equals, share = (words.strip() for words in part.partition("="))
+        if name not in SPLITS or not equals:
+            raise SplitError(f"{part.strip()!r} is not a share of a split; write train=0.8,dev=0.1,test=0.1.")
+        if name in found:
+            raise SplitError(f"The split {name} is named twice; give each one share.")
+        found[name] = _share(name, share)
+    if sum(found.values()) != 1:
+        raise SplitError(f"The shares in {option!r} make {float(sum(found.values())):g} together; they must make 1.")
+    return {name: found.get(name, Fraction(0)) for name in SPLITS}
+
+
+def _share(name: str, written: str) -> Fraction:
+    try:
+        share = fraction(written)
+    except OptionError:
+        raise SplitError(f"{written!r} is not a share of the split {name}; write a number such as 0.8.") from None
+    if not 0 <= share <= 1:
+        raise SplitError(f"The share of the split {name} is between 0 and 1, not {written}.")
+    return share
+
+
+def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
+    """Split -> its share of the rows in a language; without the splits that have none there."""
+    there = {name: share for name, share in given.items() if share and (name != TRAIN or language == TRAINED_IN)}
+    if not there:
+        raise SplitError(
+            f"Only {TRAINED_IN} has a train split, so nothing is left for the rows in {language}; give dev or test a "
+            "share."
+        )
+    whole = sum(there.values())
+    return {name: share / whole for name, share in there.items()}
+
+
+def components(rows: Iterable[Row]) -> list[list[Row]]:
+    """The rows that belong together, each once. Values that differ by case, width or white space alone are equal."""
+    parents: dict[object, object] = {}
+
+    def root(node: object) -> object:
+        parent = parents.setdefault(node, node)
+        while parent != node:
+            parents[node] = node = parents[parent]  # the next one has half the way
+            parent = parents[node]
+        return node
+
+    listed = list(rows)
+    for row in listed:
+        for field, value in enumerate(row.apart):
+            parents[root((field, equal_key(value)))] = root(row.id)
+    found: dict[object, list[Row]] = {}
+    for row in listed:
+        found.setdefault(root(row.id), []).append(row)
+    return list(found.values())
+
+
+def equal_key(value: str) -> str:
+    """What equal values have in common: NFKC, in one case, with single spaces."""
+    folded = unicodedata.normalize("NFKC", value).casefold()
+    return " ".join(unicodedata.normalize("NFKC", folded).split())
+
+
+def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
+    """Id -> the split of its row, the same for the same rows in any order.
+
+    One component after the other, in the order of their lots, goes to test until test has its rows, then to dev, then
+    to train. So a component that is added, changed or removed moves hardly more rows than it has, and a set that is
+    exported again, with some more rows, has nearly the same test split. Whether a component is in test does not depend
+    on its size, except for components with more rows than the smallest split should have: they go first, the largest
+    before the others, to the split that lacks most, since the others can still fill the rest after them.
+    Test and dev get fewer rows too many than the component that filled them has, and train lacks those.
+    """
+    found = components(rows)
+    counts: dict[str, int] = {}
+    for component in found:
+        for row in component:
+            counts[row.language] = counts.get(row.language, 0) + 1
+    lacking = {
+        language: {name: share * counts[language] for name, share in shares(language, given).items()}
+        for language in sorted(counts)
+    }
+    chosen: dict[str, str] = {}
+    turns = [(*_turn(component, lacking, seed), component) for component in found]
+    for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
+        languages = sorted({row.language for row in component})
+        # A component in English and another language cannot be trained on.
+        open_to = [name for name in SPLITS if all(name in lacking[language] for language in languages)]
+        lacks = {name: sum(lacking[language][name] for language in languages) for name in open_to}
+        best = max(open_to, key=lambda name: lacks[name])
+        if not larger:
+            best = next((name for name in reversed(open_to) if lacks[name] > 0), best)
+        for row in component:
+            lacking[row.language][best] -= 1
+            chosen[row.id] = best
+    return chosen
+
+
+def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
+    """The sort key of the components; its first value is 0, except for one with more rows than the smallest split."""
+    first = min(row.id for row in component)
+    least = min(share for row in component for share in lacking[row.language].values())
+    return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)
+
+
+def misses(rows: Iterable[Row], given: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
+    """The splits that are far from their share, by language. chosen: what `split` has made of the rows."""
+    counts: dict[str, Counter[str]] = {}
+    bound, largest = Counter[str](), Counter[str]()
+    for component in components(rows):
+        languages = Counter(row.language for row in component)
+        for language, number in languages.items():
+            counts.setdefault(language, Counter())[chosen[component[0].id]] += number
+            bound[language] += number if len(languages) > 1 else 0
+            largest[language] = max(largest[language], number)
+    return [
+        Miss(
+            language,
+            name,
+            float(share),
+            counts[language][name] / counts[language].total(),
+            counts[language].total(),
+            bound[language],
+            largest[language],
+        )
+        for language in sorted(counts)
+        for name, share in shares(language, given).items()
+        if abs(Fraction(counts[language][name], counts[language].total()) - share) > FAR
+    ]

@@ -1,0 +1,1 @@
+"""Estimates and their intervals: proportions, comparisons, and shares of a corpus."""

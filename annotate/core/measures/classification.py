@@ -1,0 +1,373 @@
+"""How well predicted labels agree with gold labels where each unit has one of each: shares, F1, kappa and MCC.
+
+Every measure here depends on a confusion matrix only through its diagonal, its margins and the sum of squared errors.
+The jackknife leaves one group of units out at a time, so it needs these for each group and never n matrices.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import hypot, sqrt
+
+import numpy as np
+import scipy
+
+from annotate.core.aggregation.answer_table import Bools, Floats, Ints
+from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, moved, proportion, with_interval
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
+
+AT_ONCE = 1 << 22  # numbers of one margin that are in memory together
+
+
+@dataclass(frozen=True)
+class Margins:
+    """Sums of weights by label, (..., K): where gold and prediction are that label, of gold, of predictions. off,
+    squares: the sums of weights times the distance between the places of both labels, and times its square, (...)."""
+
+    both: Floats
+    gold: Floats
+    said: Floats
+    off: Floats
+    squares: Floats
+
+    @property
+    def total(self) -> Floats:
+        found: Floats = self.gold.sum(axis=-1)
+        return found
+
+
+Measure = Callable[[Margins], Floats]
+
+
+def _ratio(part: Floats, whole: Floats) -> Floats:
+    """part / whole, 0 where whole is 0, as scikit-learn's zero_division=0."""
+    found: Floats = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > SLACK)
+    return found
+
+
+def accuracy(of: Margins) -> Floats:
+    return _ratio(of.both.sum(axis=-1), of.total)
+
+
+def precisions(of: Margins) -> Floats:
+    return _ratio(of.both, of.said)
+
+
+def recalls(of: Margins) -> Floats:
+    return _ratio(of.both, of.gold)
+
+
+def f1s(of: Margins) -> Floats:
+    return _ratio(2 * of.both, of.gold + of.said)
+
+
+def macro(measure: Measure, labels: Bools) -> Measure:
+    """The plain mean over labels. labels: which of them count, (K,)."""
+    return lambda of: measure(of)[..., labels].mean(axis=-1)
+
+
+def kappa(of: Margins) -> Floats:
+    """Cohen's kappa (Cohen 1960, Educational and Psychological Measurement 20(1)); 0 where chance agrees always."""
+    total = of.total
+    expected = _ratio((of.gold * of.said).sum(axis=-1), total**2)
+    return _ratio(accuracy(of) - expected, 1 - expected)
+
+
+def matthews(of: Margins) -> Floats:
+    """Matthews' correlation of several classes (Gorodkin 2004, Computational Biology and Chemistry 28); 0 where gold
+    or predictions are all one label."""
+    total = of.total
+    product = total**2 - (of.gold**2).sum(axis=-1), total**2 - (of.said**2).sum(axis=-1)
+    covariance = of.both.sum(axis=-1) * total - (of.gold * of.said).sum(axis=-1)
+    spread = np.sqrt(np.maximum(product[0], 0) * np.maximum(product[1], 0))
+    return np.asarray(np.where(spread > SLACK * total**2, _ratio(covariance, spread), 0.0))
+
+
+def weighted_kappa(of: Margins) -> Floats:
+    """Cohen's kappa with squared weights, of labels in their order (Cohen 1968, Psychological Bulletin 70(4)); 0 where
+    gold and predictions are all one label."""
+    place = np.arange(of.gold.shape[-1], dtype=np.float64)
+    first, second = (side @ place for side in (of.gold, of.said))
+    apart = of.total * (of.gold @ place**2 + of.said @ place**2) - 2 * first * second
+    return np.asarray(np.where(apart > SLACK, 1 - _ratio(of.squares * of.total, apart), 0.0))
+
+
+def mean_absolute_error(of: Margins) -> Floats:
+    """The mean distance between the places of gold and predicted label."""
+    return _ratio(of.off, of.total)
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Gold and predicted labels of n units.
+
+    gold, said: the places of the labels among K, (n,). labels: K. weights: how many units of the population each stands
+    for, (n,). groups: the place of each unit's group, (n,), where units were drawn together; else None.
+    """
+
+    gold: Ints
+    said: Ints
+    labels: int
+    weights: Floats
+    groups: Ints | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the units are a simple random sample: drawn one by one with equal chances."""
+        return self.groups is None and (len(self.weights) == 0 or bool(np.ptp(self.weights) <= SLACK))
+
+    @property
+    def strata(self) -> Ints:
+        """The stratum of each unit, (n,): so many were drawn of each chance. Strata of one unit are taken together."""
+        _, strata, sizes = np.unique(self.weights, return_inverse=True, return_counts=True)
+        return np.where(sizes[strata] > 1, strata, len(sizes))
+
+    def where(self, kept: Bools) -> "Paired":
+        groups = None if self.groups is None else self.groups[kept]
+        return Paired(self.gold[kept], self.said[kept], self.labels, self.weights[kept], groups)
+
+    @cached_property
+    def margins(self) -> Margins:
+        is_right = self.gold == self.said
+        return Margins(
+            self._sums(self.gold[is_right], self.weights[is_right])[0],
+            self._sums(self.gold, self.weights)[0],
+            self._sums(self.said, self.weights)[0],
+            np.asarray((self.weights * np.abs(self.gold - self.said)).sum()),
+            np.asarray((self.weights * (self.gold - self.said) ** 2).sum()),
+        )
+
+    def _sums(self, of: Ints, weights: Floats, part: Ints | int = 0, size: int = 1) -> Floats:
+        """Sums of weights by part and label, (size, K). of, part: the label and the part of each."""
+        found = np.bincount(part * self.labels + of, weights, size * self.labels)
+        return found.astype(np.float64).reshape(size, self.labels)
+
+    @property
+    def confusion(self) -> Floats:
+        """Sums of weights, gold labels down, predicted ones across, (K, K)."""
+        cells = np.bincount(self.gold * self.labels + self.said, self.weights, self.labels**2)
+        return cells.astype(np.float64).reshape(self.labels, self.labels)
+
+    # --- shares
+
+    def share(self, hits: Bools, domain: Bools) -> Estimate:
+        """The share of hits in a domain, each (n,): Jeffreys' interval of a plain sample's count, or by stratum. For
+        groups it is that of the effective count by the linearized variance of a ratio (Cochran 1977, Sampling
+        Techniques, 3rd edition, sections 2.11 and 9A; Franco, Little, Louis and Slud 2019)."""
+        hits = hits & domain
+        if self.is_plain:
+            return proportion(int(hits.sum()), int(domain.sum()))
+        if not domain.any():
+            return UNKNOWN
+        if self.groups is None:
+            return stratified_share(hits, domain, self.weights, self.strata)
+        weights = self.weights[domain]
+        _, groups = np.unique(self.groups[domain], return_inverse=True)
+        hit, whole = (np.bincount(groups, of).astype(np.float64) for of in (weights * hits[domain], weights))
+        return clustered(hit, whole)
+
+    @property
+    def right(self) -> Bools:
+        found: Bools = self.gold == self.said
+        return found
+
+    def mean(self, values: Floats) -> Difference:
+        """The weighted mean of values from 0 up, (n,), with the interval of its linearized variance by group; without
+        one of fewer than LEAST_UNITS units or groups."""
+        places = np.arange(len(values)) if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
+        sums, whole = np.bincount(places, self.weights * values), np.bincount(places, self.weights)
+        number, total = len(whole), float(whole.sum())
+        mean = float(sums.sum()) / total
+        if number < LEAST_UNITS:
+            return Difference(mean, -1.0, 1.0)
+        off = Z * sqrt(float(((sums - mean * whole) ** 2).sum()) / total**2 * number / (number - 1))
+        return Difference(mean, max(0.0, mean - off), mean + off)
+
+    # --- what is no share
+
+    def estimate(self, measure: Measure, of_labels: Sequence[int] = ()) -> Estimate:
+        """A measure between 0 and 1 with the interval of its jackknife variance, in effective counts.
+
+        of_labels: how many units each label has of which it is the mean, by default one that all have. Where nothing
+        varies, the effective count is that of a mean of as many shares of so many units.
+        """
+        value = min(1.0, max(0.0, float(measure(self.margins))))
+        units, spread = self._jackknife(measure)
+        alike = len(of_labels) ** 2 / sum(1 / each for each in of_labels) if of_labels else float(units)
+        count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else min(units, alike)
+        if units < LEAST_LEFT_OUT:
+            return Estimate(value, 0.0, 1.0, value * count, count)
+        return Estimate(value, *jeffreys(value * count, count), value * count, count)
+
+    def coefficient(self, measure: Measure) -> Difference:
+        """A measure between -1 and 1 with its jackknife interval by the normal distribution, on Fisher's scale; from
+        -1 to 1 of fewer than LEAST_UNITS units, and of those that all say the same."""
+        value = float(measure(self.margins))
+        units, spread = self._jackknife(measure)
+        if units < LEAST_UNITS or spread * units <= SLACK or abs(value) >= 1:
+            return Difference(value, -1.0, 1.0)
+        off = Z * sqrt(spread) / (1 - value**2)
+        return Difference(value, float(np.tanh(np.arctanh(value) - off)), float(np.tanh(np.arctanh(value) + off)))
+
+    def _jackknife(self, measure: Measure) -> tuple[int, float]:
+        """The number of units or groups, and the variance of a measure by leaving each of them out."""
+        parts, times = self._parts
+        units = int(times.sum())
+        if units < 2:
+            return units, 0.0
+        found = np.concatenate([np.asarray(measure(margins)) for margins in self._without(parts)])
+        mean = float((found * times).sum()) / units
+        return units, float(((found - mean) ** 2 * times).sum()) * (units - 1) / units
+
+    @cached_property
+    def _parts(self) -> tuple[tuple[Ints, ...], Floats]:
+        """What may be left out, and how often there is such: units that are alike by gold, prediction and weight are
+        left out once; groups each by itself. Of each unit in it: the number of the part, and the unit's place."""
+        places = np.arange(len(self.gold))
+        if self.groups is not None:
+            _, parts = np.unique(self.groups, return_inverse=True)
+            return (parts, places), np.ones(int(parts.max()) + 1 if len(parts) else 0)
+        alike = np.stack([self.gold.astype(np.float64), self.said.astype(np.float64), self.weights])
+        _, first, times = np.unique(alike, axis=1, return_index=True, return_counts=True)
+        return (np.arange(len(first)), first), times.astype(np.float64)
+
+    def _without(self, parts: tuple[Ints, ...]) -> Iterator[Margins]:
+        number, place = parts
+        count = int(number.max()) + 1 if len(number) else 0
+        step = max(1, AT_ONCE // max(1, self.labels))
+        for begun in range(0, count, step):
+            taken = (number >= begun) & (number < begun + step)
+            part, units = number[taken] - begun, place[taken]
+            size = min(step, count - begun)
+            gold, said, weights = self.gold[units], self.said[units], self.weights[units]
+            whole, off = self.margins, np.abs(gold - said)
+            yield Margins(
+                np.maximum(whole.both - self._sums(gold, weights * (gold == said), part, size), 0.0),
+                np.maximum(whole.gold - self._sums(gold, weights, part, size), 0.0),
+                np.maximum(whole.said - self._sums(said, weights, part, size), 0.0),
+                np.maximum(whole.off - np.bincount(part, weights * off, size), 0.0),
+                np.maximum(whole.squares - np.bincount(part, weights * off**2, size), 0.0),
+            )
+
+
+def clustered(hits: Floats, of: Floats) -> Estimate:
+    """A share of weighted sums by group, (groups,): hits and what they are of; see `Paired.share`."""
+    groups, whole = len(of), float(of.sum())
+    if not whole:
+        return UNKNOWN
+    value = min(1.0, max(0.0, float(hits.sum()) / whole))
+    most = whole**2 / float((of**2).sum())
+    count = most
+    if 0 < value < 1 and groups > 1:
+        spread = float(((hits - value * of) ** 2).sum()) / whole**2 * groups / (groups - 1)
+        count = value * (1 - value) / spread if spread > SLACK / most else most
+    return Estimate(value, *jeffreys(value * count, count), value * count, count)
+
+
+Apart = tuple[Difference | None, float | None]
+
+
+def apart(
+    first: Paired, second: Paired, measure: Measure, other: Measure | None = None, *, most: Sequence[float] = (1.0,)
+) -> list[Apart]:
+    """How far two systems are apart on the same units in each of M measures, with the jackknife's interval, and the
+    two-sided p-value that they are not, by the normal distribution. No difference of fewer than LEAST_UNITS units or
+    groups, nor where it varies with none of them.
+
+    first, second: with the same gold labels, weights and groups. measure, other: what is computed of the first and of
+    the second, (..., M); by default the same. most: how far apart the measures can be, (M,).
+    """
+    other = other or measure
+    values = np.atleast_1d(measure(first.margins) - other(second.margins))
+    units, spreads = _Both(first, second).jackknife(measure, other, values)
+    return [
+        _difference(float(value), float(spread), units, end)
+        for value, spread, end in zip(values, spreads, most, strict=True)
+    ]
+
+
+def _difference(value: float, spread: float, units: int, most: float) -> Apart:
+    if units < LEAST_UNITS:
+        return None, None
+    if spread * units <= SLACK:
+        return (Difference(0.0, 0.0, 0.0), 1.0) if abs(value) <= SLACK else (None, None)
+    off = Z * sqrt(spread)
+    p = 2 * float(scipy.special.ndtr(-abs(value) / sqrt(spread)))
+    return Difference(value, max(-most, value - off), min(most, value + off)), p
+
+
+@dataclass(frozen=True)
+class _Both:
+    first: Paired
+    second: Paired
+
+    def jackknife(self, measure: Measure, other: Measure, values: Floats) -> tuple[int, Floats]:
+        """The number of units or groups, and the variance of each difference by stratum, (M,) (Wolter 2007,
+        Introduction to Variance Estimation, 2nd edition, section 4.5). values: the differences. Units that both systems
+        label alike are left out once for both."""
+        one, two = self.first, self.second
+        if one.groups is not None:
+            parts, times = one._parts
+        else:
+            alike = np.stack([one.gold.astype(np.float64), one.said.astype(np.float64), two.said, one.weights])
+            _, first, counted = np.unique(alike, axis=1, return_index=True, return_counts=True)
+            parts, times = (np.arange(len(first)), first), counted.astype(np.float64)
+        if (units := int(times.sum())) < 2:
+            return units, np.zeros_like(values)
+        strata, begun = np.zeros(len(times), dtype=np.int64), 0
+        if one.groups is None:
+            number, place = parts
+            strata[number] = one.strata[place]
+        sizes = np.bincount(strata, times).astype(np.float64)[:, None]
+        sums, squares = (np.zeros((len(sizes), len(values))) for _ in range(2))
+        for mine, theirs in zip(one._without(parts), two._without(parts), strict=True):
+            # Less the difference of all units, so that no digits are lost.
+            changed = (measure(mine) - other(theirs)).reshape(-1, len(values)) - values
+            chunk = slice(begun, begun := begun + len(changed))
+            np.add.at(sums, strata[chunk], times[chunk, None] * changed)
+            np.add.at(squares, strata[chunk], times[chunk, None] * changed**2)
+        spread = np.maximum(squares - _ratio(sums**2, sizes), 0.0) * _ratio(sizes - 1, sizes)
+        return units, spread.sum(axis=0)
+
+
+def places_of(values: Sequence[str], labels: Sequence[str]) -> Ints:
+    """The place of each value among the labels, (n,). KeyError for one that is none of them."""
+    known = {label: place for place, label in enumerate(labels)}
+    return np.fromiter((known[value] for value in values), dtype=np.int64, count=len(values))
+
+
+# --- The share of hits in a domain where parts of a population were sampled with chances of their own.
+
+
+def stratified_share(hits: Bools, domain: Bools, weights: Floats, strata: Ints) -> Estimate:
+    """hits, domain: whether each unit is in the domain, and right, (n,), of which some are in the domain. weights: how
+    many units each stands for, (n,). strata: the stratum of each, (n,).
+
+    The ends of the interval lie as far from the value as three things take it, squared and added up (MOVER: Zou and
+    Donner 2008, Statistics in Medicine 27(10)): Jeffreys' interval of the share in each stratum; the size of the domain
+    in each stratum, which was estimated too (Cochran 1977, Sampling Techniques, 3rd edition, section 5A.14); and what
+    may be of the domain in strata where nothing of it was read. So a stratum has an interval even if all that was read
+    in it is right, where the linearized variance is 0.
+    """
+    _, strata = np.unique(strata, return_inverse=True)
+
+    def sums(of: Floats) -> Floats:
+        return np.bincount(strata, of).astype(np.float64)
+
+    sizes, read = sums(np.ones(len(weights))), sums(domain.astype(np.float64))
+    whole, right, squares = sums(weights * domain), sums(weights * (hits & domain)), sums(weights**2 * domain)
+    total = float(whole.sum())
+    value = float(right.sum()) / total
+    seen = read > 0
+    shares, counts = right[seen] / whole[seen], whole[seen] ** 2 / squares[seen]
+    ends = [
+        (value - part * (share - low), value + part * (high - share))
+        for share, part, count in zip(shares, whole[seen] / total, counts, strict=True)
+        for low, high in [jeffreys(min(count, share * count), count)]
+    ]
+    off = float(np.sqrt((squares[seen] * (1 - read[seen] / sizes[seen]) * (shares - value) ** 2).sum())) / total
+    unread = zip(sums(weights)[~seen], sizes[~seen], strict=True)
+    unseen = hypot(*(weight * jeffreys(0, size)[1] for weight, size in unread))
+    ends += [(value - off, value + off), tuple(np.array([value * total, value * total + unseen]) / (total + unseen))]
+    return with_interval(value, *moved(value, ends), float(read.sum()))

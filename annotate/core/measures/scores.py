@@ -1,0 +1,431 @@
+"""Measures of scores, each with a 95% interval: losses, calibration, ranking, and distance to people's answers.
+
+What units, their weights and groups are is in scored_units.py. Probabilities that select the answers to be trusted are
+in selective_prediction.py.
+"""
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from math import ceil, log, sqrt
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+import scipy
+
+from annotate.core.aggregation.answer_table import Bools, Floats, Ints
+from annotate.core.draws.hash_order import lot
+from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.proportions import LEVEL, SLACK, Z
+from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS, REPLICATES
+from annotate.core.measures.classification import Apart
+from annotate.core.measures.scored_units import (
+    NO_UNITS,
+    NO_VARIATION,
+    Figure,
+    ScoredUnits,
+    check_scores,
+    mean,
+    of_sums,
+    proportion,
+    quantile,
+    share,
+    skewed,
+    too_few,
+    variance,
+)
+
+BINS = 15
+
+
+class Bin(NamedTuple):
+    """Units with a confidence over `above`, up to `most`. units: their number. weight: the sum of their weights.
+    confidence: its weighted mean, None without units."""
+
+    above: float
+    most: float
+    units: int
+    weight: float
+    confidence: float | None
+    accuracy: Figure
+
+
+class Calibration(NamedTuple):
+    """error: the expected calibration error. bins: the reliability table, by confidence."""
+
+    error: Figure
+    bins: tuple[Bin, ...]
+
+
+class ByLabel(NamedTuple):
+    """labels: a figure for each label against all others, in the order of the columns. macro: the mean of those that
+    there are."""
+
+    labels: tuple[Figure, ...]
+    macro: Figure
+
+
+def log_loss(units: ScoredUnits) -> Figure:
+    """The mean of -ln(score of the true label), in nats; 0 is best (Good 1952, Rational Decisions, JRSS B 14(1)).
+
+    Scores are held between the machine epsilon e and 1 - e, as in scikit-learn, so that one unit adds at most 36.04.
+    """
+    return mean(_log_losses(units), units)
+
+
+def _log_losses(units: ScoredUnits) -> Floats:
+    return -np.log(_clipped(_true_scores(units)))
+
+
+def brier_score(units: ScoredUnits) -> Figure:
+    """The mean squared difference between the scores and 1 for the true label or 0 for others, added up over labels:
+    from 0, the best, to 2 (Brier 1950, Monthly Weather Review 78(1)).
+
+    With two labels, the form with one column that many programs print is half of this.
+    """
+    return mean(_brier_scores(units), units, 2.0)
+
+
+def _brier_scores(units: ScoredUnits) -> Floats:
+    squares = np.einsum("nk,nk->n", units.scores, units.scores)
+    found: Floats = np.maximum(0, squares - 2 * _true_scores(units) + 1)
+    return found
+
+
+def losses_apart(first: ScoredUnits, second: ScoredUnits) -> dict[str, Apart]:
+    """How far the log loss and the Brier score of two systems are apart on the same units: measure -> the difference
+    of the means, with the interval of Student's t by group, and the two-sided p-value that there is none."""
+    return {
+        name: _mean_apart(losses(first) - losses(second), first)
+        for name, losses in (("log_loss", _log_losses), ("brier", _brier_scores))
+    }
+
+
+def _mean_apart(values: Floats, units: ScoredUnits) -> Apart:
+    if units.groups < LEAST_UNITS:
+        return None, None
+    value = float(units.shares @ values)
+    spread = sqrt(variance(units, units.shares * (values - value)))
+    if spread <= SLACK:
+        return (Difference(0.0, 0.0, 0.0), 1.0) if abs(value) <= SLACK else (None, None)
+    off = quantile(units) * spread
+    p = 2 * float(scipy.special.ndtr(-abs(value) / spread * Z / quantile(units)))
+    return Difference(value, value - off, value + off), p
+
+
+def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
+    """The mean of -sum(share * ln(score)) over labels, in nats, with scores held as in `log_loss` (Leonardelli et al.
+    2023, SemEval-2023 Task 11: Learning with Disagreements).
+
+    shares: of people's answers to each unit, by label, (rows given to `scored_units`, k); ValueError for another shape
+    and for rows that `check_scores` finds faulty.
+    """
+    return mean(-np.einsum("nk,nk->n", _people(shares, units), np.log(_clipped(units.scores))), units)
+
+
+def manhattan_distance(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
+    """The mean of sum(|share - score|) over labels, from 0, the best, to 2, as the third edition of Learning with
+    Disagreements measures it (LeWiDi 2025). shares: as in `cross_entropy`."""
+    return mean(np.abs(_people(shares, units) - units.scores).sum(axis=1), units, 2.0)
+
+
+def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: str) -> Calibration:
+    """The mean distance between confidence (the highest score) and accuracy over bins of equal width, by their weight
+    (Guo et al. 2017, On Calibration of Modern Neural Networks, section 2).
+
+    bins: their number; ValueError for less than 1. seed: the same seed gives the same interval.
+
+    The value is too high by chance: a bin adds to it whichever way it is off. The low end allows for that by
+    drawing the noise of bins that are not clearly off without its sign (the numerical delta method: Fang and Santos
+    2019, Inference on Directionally Differentiable Functions, Review of Economic Studies 86(1)). The high end does not,
+    so that the interval is wider than it need be. It is an interval of the error in these same bins.
+    """
+    if bins < 1:
+        raise ValueError(f"Confidence is divided into one bin or more, not {bins}.")
+    confidence, right = units.confidence, units.right
+    edges = np.arange(bins + 1) / bins
+    place = np.searchsorted(edges[1:-1], confidence)
+    table = []
+    for number, (above, most) in enumerate(pairwise(edges)):
+        chosen = place == number
+        own, weight = units.only(chosen), float(units.weights[chosen].sum())
+        middle = float(own.weights @ confidence[chosen]) / weight if weight else None
+        table.append(Bin(float(above), float(most), len(own.rows), weight, middle, proportion(right[chosen], own)))
+    return Calibration(_calibration_error(confidence, place, bins, units, seed), tuple(table))
+
+
+def _calibration_error(confidence: Floats, place: Ints, bins: int, units: ScoredUnits, seed: str) -> Figure:
+    """confidence: of each unit, (n,). place: of its bin, (n,)."""
+    if not units.groups:
+        return Figure(None, reason=NO_UNITS)
+    apart = confidence - units.right
+    gaps = np.bincount(place, units.shares * apart, bins)
+    value = float(np.abs(gaps).sum())
+    if units.groups < LEAST_UNITS:
+        return Figure(value, reason=too_few(LEAST_UNITS, units.groups))
+    cells = np.bincount(units.group * bins + place, units.shares * apart, units.groups * bins)
+    influence = cells.reshape(-1, bins) - np.outer(units.by_group(units.shares), gaps)
+    covariance = influence.T @ influence * (units.groups / (units.groups - 1))
+    # A few answers that are all right show no variance, but calibrated ones would have some.
+    if_calibrated = np.bincount(place, units.shares**2 * confidence * (1 - confidence), bins)
+    covariance += np.diag(np.maximum(0, if_calibrated - covariance.diagonal()))
+    signs, wider = np.sign(gaps), quantile(units) / Z
+    spread = sqrt(max(0.0, float(signs @ covariance @ signs)))
+    if spread <= SLACK:
+        return Figure(value, reason=NO_VARIATION)
+    unclear = np.abs(gaps) <= sqrt(log(units.groups)) * np.sqrt(covariance.diagonal())
+    drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "calibration", ""), 16)))
+    noise = drawing.multivariate_normal(np.zeros(bins), covariance, REPLICATES, check_valid="ignore", method="eigh")
+    upward = np.where(unclear, np.abs(noise), noise * signs).sum(axis=1)
+    low = value - wider * max(0.0, float(np.quantile(upward, (1 + LEVEL) / 2)))
+    return Figure(value, max(0.0, low), min(1.0, value + wider * Z * spread))
+
+
+def roc_auc(units: ScoredUnits) -> ByLabel:
+    """For each label how often a unit that has it scores higher than one that does not, ties counting half: the area
+    under the ROC curve (Hanley and McNeil 1982, Radiology 143(1)), with the variance of DeLong et al. 1988 (Biometrics
+    44(3)) by group. None where no unit has the label, or all have it."""
+    return _by_label(units, _roc_auc)
+
+
+def _roc_auc(scores: Floats, weights: Floats, has: Bools) -> tuple[float, Floats]:
+    place = np.unique(scores, return_inverse=True)[1]
+    own, others = np.bincount(place, weights * has), np.bincount(place, weights * ~has)
+    # Of others the share that is below a score, and of the label's own units the share that is above it.
+    below = (others.cumsum() - others / 2) / others.sum()
+    above = (own.sum() - own.cumsum() + own / 2) / own.sum()
+    value = float(own @ below / own.sum())
+    change = np.where(has, (below[place] - value) / own.sum(), (above[place] - value) / others.sum())
+    return value, weights * change
+
+
+def average_precision(units: ScoredUnits) -> ByLabel:
+    """For each label the mean of the precision at the scores of the units that have it, with tied scores together and
+    without interpolation, as in scikit-learn. None where no unit has the label, or all have it."""
+    return _by_label(units, lambda scores, weights, has: mean_above(scores, weights, has, weights * has))
+
+
+def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) -> tuple[float, Floats]:
+    """The mean, over units, of the proportion of hits among all units that score as high or higher; with the influence
+    of each row, (n,). counted: the weight of each unit in that mean, its own weight or 0, (n,)."""
+    place = np.unique(scores, return_inverse=True)[1]
+
+    def as_high(values: Floats) -> Floats:
+        sums: Floats = np.bincount(place, values)[::-1].cumsum()[::-1]
+        return sums
+
+    among, by_score = as_high(weights), np.bincount(place, counted)
+    proportions = as_high(weights * hits) / among
+    value = float(by_score @ proportions / by_score.sum())
+    # A unit moves the proportions at its own score and at all lower ones.
+    moved = (hits * (by_score / among).cumsum()[place]) - (by_score * proportions / among).cumsum()[place]
+    influence: Floats = (counted * (proportions[place] - value) + weights * moved) / by_score.sum()
+    return value, influence
+
+
+def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tuple[float, Floats]]) -> ByLabel:
+    """measure: of scores, weights and whether a unit has the label, (n,) each: the value and its influence, (n,)."""
+    labels: list[Figure] = []
+    values: list[float] = []
+    kinds: list[Bools] = []
+    total = np.zeros(len(units.rows))
+    for label in range(units.scores.shape[1]):
+        has = units.truth == label
+        if not has.any() or has.all():
+            reason = "All units have this label." if has.any() else "No unit has this label."
+            labels.append(Figure(None, reason=reason if len(has) else NO_UNITS))
+            continue
+        value, influence = measure(units.scores[:, label], units.weights, has)
+        labels.append(share(value, influence, units, (has, ~has)))
+        values.append(value)
+        kinds += has, ~has
+        total += influence
+    if not values:
+        return ByLabel(tuple(labels), Figure(None, reason="No label has units of its own and others."))
+    macro = share(sum(values) / len(values), total / len(values), units, kinds)
+    left_out = len(labels) - len(values)
+    reason = f"The mean leaves out {left_out} of {len(labels)} labels." if left_out else ""
+    return ByLabel(tuple(labels), macro._replace(reason=f"{reason} {macro.reason}".strip()))
+
+
+def _true_scores(units: ScoredUnits) -> Floats:
+    found: Floats = units.scores[np.arange(len(units.rows)), units.truth]
+    return found
+
+
+def _clipped(scores: Floats) -> Floats:
+    epsilon = np.finfo(np.float64).eps
+    return np.clip(scores, epsilon, 1 - epsilon)
+
+
+def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
+    table = np.asarray(shares, dtype=np.float64)
+    if fault := check_scores(table):
+        raise ValueError(f"Row {fault.row} of people's answers: {fault.what}")
+    if table.shape != (units.given, units.scores.shape[1]):
+        raise ValueError(f"People's answers need a row for each unit and a column for each label, not {table.shape}.")
+    found: Floats = table[units.rows]
+    return found
+
+
+# --- Answers that a system is to be trusted with: accuracy by threshold, and the threshold for a wished precision.
+
+
+MOST_POINTS = 200  # of a risk-coverage curve
+ERROR = 1 - LEVEL  # how often a threshold may miss its wish
+STEP = 1.1  # each threshold tested selects at least this many times the units of the one before
+# Each chain of tests starts with this many times the units of the one before. Where 1% to 3% of the most confident
+# answers are wrong, 4, 6 and 8 select about as many units (33% to 34% in 60 draws), a single chain far fewer (22%). It
+# selects slightly more where the most confident answers are all right.
+START = 6.0
+
+
+class Point(NamedTuple):
+    """Answers with a confidence of at least `threshold`: their share of all units, and the share of them that is
+    right."""
+
+    threshold: float
+    coverage: float
+    accuracy: float
+
+
+class RiskCoverage(NamedTuple):
+    """area: under the curve of risk (the share of wrong answers) by coverage. points: from the highest threshold."""
+
+    area: Figure
+    points: tuple[Point, ...]
+
+
+class Threshold(NamedTuple):
+    """value: the lowest score at which the wish is shown to be reached, or None with a reason.
+
+    precision: of the units with that score or more; its low end is the bound that was tested.
+    recall: how many of the label's units, or for the whole answer of all units, are selected and right.
+    coverage: the share of all units that is selected.
+    """
+
+    value: float | None
+    precision: Figure = Figure(None)
+    recall: float | None = None
+    coverage: float | None = None
+    reason: str = ""
+
+
+def risk_coverage(units: ScoredUnits) -> RiskCoverage:
+    """Accuracy of the answers at or above each confidence (the highest score), at most MOST_POINTS of them evenly
+    spaced by coverage; and the area: the mean, over units, of the share of wrong answers at their confidence or above,
+    0 at best (Geifman, Uziel and El-Yaniv 2019, Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers)."""
+    if not units.groups:
+        return RiskCoverage(Figure(None, reason=NO_UNITS), ())
+    confidence, right = units.confidence, units.right
+    value, influence = mean_above(confidence, units.weights, ~right, units.weights)
+    thresholds, place = np.unique(-confidence, return_inverse=True)
+    selected = np.bincount(place, units.weights).cumsum()
+    accuracy = np.bincount(place, units.weights * right).cumsum() / selected
+    coverage = selected / selected[-1]
+    wanted = np.linspace(coverage[0], 1, MOST_POINTS) - SLACK
+    points = (
+        Point(-float(thresholds[at]), float(coverage[at]), float(accuracy[at])) for at in _first(coverage, wanted)
+    )
+    rarer = min(len(np.unique(units.group[kind])) for kind in (right, ~right))
+    few = too_few(LEAST_LEFT_OUT, rarer, " with right answers, and with wrong ones")
+    area = Figure(value, reason=few) if rarer < LEAST_LEFT_OUT else skewed(value, influence, units, 1.0)
+    return RiskCoverage(area, tuple(points))
+
+
+def precision_threshold(units: ScoredUnits, wish: float, label: int | None = None) -> Threshold:
+    """The lowest threshold whose selected answers are right as often as wished, shown with 95% confidence.
+
+    wish: the precision; ValueError unless it lies between 0 and 1.
+    label: the place of the label whose score selects units; ValueError if there is none such. By default the highest
+    score selects them, and an answer is right if its label is the true one.
+
+    Thresholds are tested from the highest down, each with the exact binomial (Clopper-Pearson) bound, until one fails:
+    fixed sequence testing (Angelopoulos et al. 2021, Learn then Test, algorithm 1). A few units can
+    show nothing, and one error among the highest scores would end everything; so several chains of tests start
+    at fixed numbers of selected units and share the error of 5% equally. What is tested depends on scores and weights
+    alone. So a threshold chosen in this way reaches the wish in 95% of samples, though the same sample chose it.
+
+    With unequal weights or groups the bound is that of effective counts (`proportion`), which is not exact.
+    """
+    if not 0 < wish < 1:
+        raise ValueError(f"A wished precision lies between 0 and 1; {wish} does not.")
+    if label is not None and not 0 <= label < units.scores.shape[1]:
+        raise ValueError(f"There is no label {label}; labels are 0 to {units.scores.shape[1] - 1}.")
+    if not units.groups:
+        return Threshold(None, reason=NO_UNITS)
+    scores, hits = (units.confidence, units.right) if label is None else (units.scores[:, label], units.truth == label)
+    order = np.argsort(-scores, kind="stable")
+    last = np.flatnonzero(np.append(np.diff(scores[order]) < 0, True))  # of the units with each score
+    sums, squares = units.weights[order].cumsum()[last], (units.weights[order] ** 2).cumsum()[last]
+    # How many independent units are selected, as far as weights and groups show.
+    counts = np.maximum.accumulate(sums**2 / squares) * (units.groups / len(order))
+    chains = 1 + int(max(0.0, log(counts[-1] / _least(wish, ERROR), START)))
+    error, least = ERROR / chains, _least(wish, ERROR / chains)
+    if counts[-1] < least:
+        few = f"Even without an error, {least:,} independent units are needed; there are {int(counts[-1]):,}."
+        return Threshold(None, reason=few)
+    tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
+    if units.groups == len(order):  # sums of all units before give each bound without another pass
+        sums_of_hits = [(units.weights[order] ** power * hits[order]).cumsum()[last] for power in (0, 1, 2)]
+        bounds = [
+            of_sums(
+                int(last[at]) + 1,
+                (float(sums[at]), float(squares[at])),
+                [float(each[at]) for each in sums_of_hits],
+                partial(_ends, error=error),
+                is_plain=units.is_plain,
+            )
+            for at in tested
+        ]
+    else:
+        bounds = [_bounded(order[: last[at] + 1], hits, units, error) for at in tested]
+    failed = np.array([bound.low is None or bound.low < wish for bound in bounds] + [True])
+    starts = np.searchsorted(counts[tested], _powers(least, START, counts[-1])[:chains])
+    best = max((start + int(failed[start:].argmax()) for start in starts if not failed[start]), default=0) - 1
+    if best < 0:
+        return Threshold(None, reason=_missed(bounds))
+    rows = order[: last[tested[best]] + 1]
+    found = float(units.weights[rows] @ hits[rows])
+    all_there = float(units.weights.sum())
+    return Threshold(
+        float(scores[rows[-1]]),
+        bounds[best],
+        found / (all_there if label is None else float(units.weights @ hits)),
+        float(units.weights[rows].sum()) / all_there,
+    )
+
+
+def _least(wish: float, error: float) -> int:
+    """The fewest units that show the wish if all are hits."""
+    return ceil(log(error) / log(wish))
+
+
+def _powers(first: float, step: float, most: float) -> Floats:
+    """first * step**i, as far as it is not more than most."""
+    found: Floats = first * step ** np.arange(1 + int(log(most / first, step)), dtype=np.float64)
+    return found
+
+
+def _first(ascending: Floats, wanted: Floats) -> Ints:
+    """The places of the first values that are as high as each that is wanted, each place once."""
+    return np.unique(np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1))
+
+
+def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figure:
+    """The proportion of hits with a lower bound that fails as often as `error`, and an upper one as in an interval."""
+    return proportion(hits[rows], units.only(rows), partial(_ends, error=error))
+
+
+def _ends(found: float, of: float, error: float) -> tuple[float, float]:
+    low = float(scipy.special.betaincinv(found, of - found + 1, error)) if found > 0 else 0.0
+    high = float(scipy.special.betaincinv(found + 1, of - found, (1 + LEVEL) / 2)) if found < of else 1.0
+    return low, high
+
+
+def _missed(bounds: list[Figure]) -> str:
+    lows = [bound.low for bound in bounds if bound.low is not None]
+    if not lows:
+        return bounds[-1].reason
+    return f"The lower bound of precision reaches {max(lows):.1%} at most."
