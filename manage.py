@@ -1,7 +1,7 @@
 #!/usr/bin/env python
 """Assay's command line in a checkout; what is installed has the same as the command `assay`."""
 
-from annotate.program import main
+from annotate.actions.registry import main
 
 if __name__ == "__main__":
     main()

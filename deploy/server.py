@@ -13,7 +13,7 @@ from django.urls import get_resolver
 from gunicorn.glogging import Logger
 
 from corpora import system
-from deploy.logs import Masking
+from deploy import Masking
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 

@@ -360,7 +360,7 @@ SPECTACULAR_SETTINGS = {
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,
-    "formatters": {"masked": {"()": "deploy.logs.Masking"}},
+    "formatters": {"masked": {"()": "deploy.Masking"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "masked"}},
     "root": {"handlers": ["console"], "level": "WARNING"},
 }

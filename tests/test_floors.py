@@ -17,7 +17,7 @@ FLOORS = (
     ("annotate.figures",),
     ("annotate.controls", "annotate.evaluation"),
     ("annotate.actions",),
-    ("annotate.notebook", "annotate.pages", "annotate.program"),
+    ("annotate.notebook", "annotate.pages"),
     ("annotate.management",),
 )
 # Where Django looks for what stands elsewhere.

@@ -27,7 +27,7 @@ from annotate.core.option import Option, flag
 from annotate.models import Job, Task
 from annotate.work import job_store
 
-PROGRAM = "from annotate.program import main; main()"
+PROGRAM = "from annotate.actions.registry import main; main()"
 LOOK = 0.2  # seconds between two looks at a process, or for another job
 TELL = 0.25  # seconds between two writings of how far a job is
 # Actions that write a folder.

@@ -1,12 +1,22 @@
-"""All commands of `assay`, in the order of the work. Actions are imported when they are asked for, not before."""
+"""The program `assay` and all its commands, in the order of the work. Actions are imported when they are asked for."""
 
 from __future__ import annotations
 
-from functools import cache
+import gc
+import os
+import signal
+import sys
+from difflib import get_close_matches
+from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING
 
-from corpora.system import IN_CHECKOUT
+import django
+from django.core.management import ManagementUtility, get_commands
+from django.core.management.base import CommandError
+
+from annotate import exit_status
+from corpora.system import IN_CHECKOUT, VERSION, private
 
 if TYPE_CHECKING:
     from annotate.actions.action import Action
@@ -23,12 +33,12 @@ COMMANDS = {
     },
     "Corpora": {
         "import_corpus": ("import_corpus", "Take files of posts or records into a corpus."),
-        "import_threads": ("import_threads", "Make a corpus of pairs of message and reply."),
-        "import_scores": ("import_scores", "Take in what a scorer says of a corpus's pairs."),
-        "prelabel": ("machine_labels", "Have the detectors name the language of every post."),
-        "import_predictions": ("import_predictions", "Take in what a classifier says of a corpus's posts."),
+        "import_threads": ("message_pairs", "Make a corpus of pairs of message and reply."),
+        "import_scores": ("message_pairs", "Take in what a scorer says of a corpus's pairs."),
+        "prelabel": ("predictors", "Have the detectors name the language of every post."),
+        "import_predictions": ("predictors", "Take in what a classifier says of a corpus's posts."),
         "import_vocabulary": ("import_vocabulary", "Take in a thesaurus whose concepts can be labels."),
-        "suggest": ("machine_labels", "Rank labels of a vocabulary for the records of a corpus."),
+        "suggest": ("predictors", "Rank labels of a vocabulary for the records of a corpus."),
         "corpora": ("listings", "List the corpora."),
         "predictors": ("listings", "List the predictors of each corpus."),
         "vocabularies": ("listings", "List the vocabularies and their versions."),
@@ -90,3 +100,65 @@ def action_named(name: str) -> Action:
 @cache
 def by_name() -> dict[str, Action]:
     return {name: action_named(name) for name, module in MODULES.items() if module}
+
+
+# --- The program `assay`, which is also `python manage.py`; Django's own commands run as `assay django COMMAND`.
+
+HELP = {"help", "-h", "--help"}
+# Commands make and keep rows by the 100,000. By Python's own threshold, 700, all of these are looked through for
+# garbage again and again, which took a third of the time that a task takes to open.
+COLLECTED_EVERY = 50_000
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
+    words = sys.argv[1:]
+    gc.set_threshold(COLLECTED_EVERY)
+    # Django's commands deal with Ctrl-C themselves: a shell goes on, a server ends.
+    with private():
+        status = exit_status.run(partial(run, words), listens=words[:1] != ["django"])
+    # All is done and said; whoever wants to stop it now comes too late.
+    for number in exit_status.STOPS:
+        signal.signal(number, signal.SIG_IGN)
+    sys.exit(status)
+
+
+def run(words: list[str]) -> None:
+    match words or ["help"]:
+        case [word, name, *_] if word in HELP and name not in HELP:
+            run([name, "--help"])
+        case [word, *_] if word in HELP:
+            print(overview())
+        case ["version" | "--version"]:
+            print(f"Assay {VERSION}")
+        case ["django", *rest]:
+            ManagementUtility(["assay django", *rest]).execute()
+        case [name, *rest] if name in MODULES:
+            django.setup()
+            import_module("annotate.actions.commands").command_named(name).run_from_argv(["assay", name, *rest])
+        case [name, *_]:
+            raise CommandError(unknown(name), returncode=exit_status.CALLED_WRONGLY)
+
+
+def overview() -> str:
+    width = max(map(len, MODULES))
+    groups = [
+        "\n".join([f"{group}:", *(f"  {name:{width}}  {does}" for name, (_, does) in commands.items())])
+        for group, commands in COMMANDS.items()
+    ]
+    return "\n\n".join(
+        [
+            f"Assay {VERSION} builds gold sets for multilingual text.",
+            "Usage: assay COMMAND [options]; `assay COMMAND --help` says what its options are.",
+            *groups,
+            "Django's own commands, such as migrate and shell: assay django COMMAND.",
+        ]
+    )
+
+
+def unknown(name: str) -> str:
+    django.setup()
+    spelled = {each: f"assay django {each}" for each in get_commands()} | {each: f"assay {each}" for each in MODULES}
+    near = [f"`{spelled[each]}`" for each in get_close_matches(name, spelled, n=2)]
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    return f"There is no command {name!r}. {meant}`assay --help` lists all."

@@ -2,18 +2,167 @@
 
 import mimetypes
 import re
-from functools import wraps
+import sqlite3
+from collections.abc import Iterator
+from functools import cache, wraps
+from threading import Lock
+from typing import NamedTuple
 
 from django.contrib.auth.decorators import login_not_required
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.cache import patch_cache_control
+from django.utils.html import escape
+from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import conditional_page, require_safe
 
 from annotate.manual import contents, pages
-from annotate.manual.contents import INDEX
-from annotate.manual.search import LONGEST, search
+from annotate.manual.contents import INDEX, Entry, entries
+
+# --- Search in the documentation: an index in memory of every passage, made at the first search of a process.
+#
+# Words that SQLite's Porter stemmer brings to one stem are the same word, as "audit" and "audited" are; the beginning
+# of a word counts for the last one only, which may not be typed to its end yet.
+
+
+LONGEST, MOST, MOST_WORDS = 200, 30, 12
+FEW = 5  # passages with all words; if there are fewer, those with some of them are shown too
+BEGINNING = 4  # letters by which a word can be meant
+SNIPPET = 240  # letters
+# A word in the page's title counts for more than one in the text, and one in a heading for most.
+WEIGHTS = (0, 6, 12, 1)
+# Words of a question that say nothing about its subject.
+STOP_WORDS = frozenset(
+    """
+    a about am an and any are as at be but by can could do does for from get had has have how i if in is it its me my
+    no not of on or our out over own should so some than that the their them then there these they this to up us use
+    was we were what when where which who why will with without would you your
+    """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
+)
+# A word that people ask with -> the words that the pages have for it.
+SYNONYMS = {
+    "authentication": ("token", "account"),
+    "ci": ("interval",),
+    "contribute": ("contributing", "develop"),
+    "contributing": ("develop",),
+    "crash": ("fault", "stopped"),
+    "disagreement": ("conflict", "agreement"),
+    "exit": ("ends",),
+    "exits": ("ends",),
+    "forgot": ("forgets",),
+    "forgotten": ("forgets",),
+    "gdpr": ("privacy",),
+    "https": ("tls",),
+    "huggingface": ("datasets",),
+    "install": ("pip install",),
+    "jupyter": ("notebook",),
+    "kappa": ("alpha",),
+    "login": ("log in", "password"),
+    "logon": ("log in", "password"),
+    "resume": ("run again", "goes on", "go on"),
+    "signin": ("log in", "password"),
+    "ssl": ("tls",),
+    "timeout": ("lease",),
+    "upgrade": ("update",),
+}
+# Around what was found, until the text is escaped; no page contains them.
+BEGIN, END = "\x02", "\x03"
+_LOCK = Lock()
+
+
+class Passage(NamedTuple):
+    address: str
+    page: str
+    heading: str
+    snippet: SafeString
+
+
+class Found(NamedTuple):
+    """The best passages, and how many there are in all."""
+
+    passages: list[Passage]
+    number: int
+
+
+def search(asked: str) -> Found:
+    """Passages that have all words of what was asked, the best first; after them, if these are few, those that have
+    some of the words.
+    """
+    words = _words(asked[:LONGEST])[:MOST_WORDS]
+    if not words:
+        return Found([], 0)
+    whole = [_one_of(word, *SYNONYMS.get(word, ())) for word in words]
+    begun = [*whole[:-1], _one_of(words[-1], *_begun_by(words[-1]))]
+    found: dict[int, Passage] = {}
+    for match in (" AND ".join(whole), " AND ".join(begun), " OR ".join(whole)):
+        if len(found) < FEW:
+            # First what is called like that.
+            called = sorted(_matching(match), key=lambda each: _words(each[1].heading) != words)
+            found |= {number: each for number, each in called if number not in found}
+    return Found(list(found.values())[:MOST], len(found))
+
+
+def _words(text: str) -> list[str]:
+    """Without those that say little, unless there are no others."""
+    words = re.findall(r"[^\W_]+", text.lower())
+    return [word for word in words if word not in STOP_WORDS] or words
+
+
+def _one_of(*words: str) -> str:
+    quoted = (f'"{word}"' for word in words)
+    return f"({' OR '.join(quoted)})"
+
+
+def _begun_by(beginning: str) -> list[str]:
+    """The words of the pages that begin like this."""
+    return sorted(each for each in _all_words() if each.startswith(beginning)) if len(beginning) >= BEGINNING else []
+
+
+def _matching(match: str) -> list[tuple[int, Passage]]:
+    query = f"""
+        SELECT rowid, address, title, heading, highlight(passages, 3, '{BEGIN}', '{END}') FROM passages
+        WHERE passages MATCH ? ORDER BY bm25(passages, {", ".join(map(str, WEIGHTS))}), rowid
+    """  # noqa: S608 - made of constants
+    with _LOCK:
+        rows = _index().execute(query, [match]).fetchall()
+    return [(number, Passage(place, title, heading, _snippet(text))) for number, place, title, heading, text in rows]
+
+
+def _snippet(text: str) -> SafeString:
+    """The line that says most of what was asked, from about the first word of it on."""
+    line = max(text.split("\n"), key=lambda line: len(set(re.findall(f"{BEGIN}(.*?){END}", line.lower()))))
+    start = line.rfind(" ", 0, max(0, line.find(BEGIN) - SNIPPET // 3)) + 1
+    end = len(line) if len(line) - start <= SNIPPET else line.rfind(" ", start, start + SNIPPET)
+    cut = line[start : end if end > start else start + SNIPPET]
+    cut += END * (cut.count(BEGIN) - cut.count(END))
+    marked = escape(cut).replace(BEGIN, "<mark>").replace(END, "</mark>")
+    before, after = "… " if start else "", " …" if start + len(cut.rstrip(END)) < len(line.rstrip(END)) else ""
+    return mark_safe(f"{before}{marked}{after}")  # noqa: S308 - escaped before it was marked
+
+
+@cache
+def _index() -> sqlite3.Connection:
+    index = sqlite3.connect(":memory:", check_same_thread=False)
+    columns = "address UNINDEXED, title, heading, text"
+    index.execute(f"CREATE VIRTUAL TABLE passages USING fts5({columns}, tokenize = 'porter unicode61')")
+    index.executemany("INSERT INTO passages VALUES (?, ?, ?, ?)", _rows())
+    return index
+
+
+@cache
+def _all_words() -> frozenset[str]:
+    return frozenset(word for row in _rows() for said in row[1:] for word in _words(said))
+
+
+def _rows() -> Iterator[tuple[str, str, str, str]]:
+    for entry in (Entry(INDEX, "Overview"), *entries()):
+        found = pages.page(entry.path)
+        for passage in found.passages:
+            is_first = passage.heading.level == 1
+            place = pages.address(entry.path) if is_first else f"{pages.address(entry.path)}#{passage.heading.anchor}"
+            yield place, entry.title, passage.heading.words, passage.text
+
 
 NEAR = 5  # passages, for an address at which there is no page
 

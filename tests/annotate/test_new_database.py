@@ -21,7 +21,7 @@ def apply_or_die(self, *args, **options):
 
 MigrationExecutor.apply_migration = apply_or_die
 sys.argv = ["assay", "status"]
-from annotate.program import main
+from annotate.actions.registry import main
 main()
 """
 

@@ -11,7 +11,8 @@ from importlib import import_module
 import pytest
 from django.urls import reverse
 
-from annotate import actions, exit_status, program
+from annotate import actions, exit_status
+from annotate.actions import registry
 from annotate.actions.action import Action
 from annotate.actions.commands import ActionCommand, Command, call_command
 from annotate.actions.commands import command_named as command
@@ -46,14 +47,14 @@ def headings_of(told):
 
 
 def test_every_command_stands_in_the_list_once_and_every_name_of_the_list_is_a_command():
-    listed = [name for group in program.COMMANDS.values() for name in group]
+    listed = [name for group in registry.COMMANDS.values() for name in group]
     assert sorted(listed) == sorted(FILES)
 
 
 def test_the_list_says_of_each_command_in_a_line_what_it_does():
-    told = program.overview()
+    told = registry.overview()
     groups = iter(told.splitlines())
-    for group, does in program.COMMANDS.items():
+    for group, does in registry.COMMANDS.items():
         assert f"{group}:" in groups
         for name, (_, line) in does.items():
             assert re.match(r"[A-Z].*[^ ]\.$", line), name
@@ -64,7 +65,7 @@ def test_the_list_says_of_each_command_in_a_line_what_it_does():
 def ended(capfd, *words):
     """What the program says and how it ends, in this process."""
     try:
-        status = exit_status.run(partial(program.run, list(words)))
+        status = exit_status.run(partial(registry.run, list(words)))
     except SystemExit as end:
         status = end.code or 0
     return *capfd.readouterr(), status
@@ -72,12 +73,12 @@ def ended(capfd, *words):
 
 @pytest.mark.parametrize("words", [(), ("--help",), ("-h",), ("help",), ("help", "--help")])
 def test_the_list_is_what_one_sees_without_a_command(capfd, words):
-    assert ended(capfd, *words) == (f"{program.overview()}\n", "", 0)
+    assert ended(capfd, *words) == (f"{registry.overview()}\n", "", 0)
 
 
 def test_nothing_is_made_for_the_list(tmp_path):
     done = assay(tmp_path)
-    assert (done.stdout, done.stderr, done.returncode) == (f"{program.overview()}\n", "", 0)
+    assert (done.stdout, done.stderr, done.returncode) == (f"{registry.overview()}\n", "", 0)
     assert not (tmp_path / DATA).exists()
 
 
@@ -135,7 +136,7 @@ def test_ctrl_c_in_djangos_shell_is_what_python_makes_of_it(tmp_path):
 
 def test_a_signal_that_comes_when_all_is_done_changes_nothing(tmp_path):
     late = "import atexit, os, signal, sys; atexit.register(lambda: os.kill(os.getpid(), signal.SIGINT)); "
-    program = f"{late} sys.argv = ['assay', 'version']; from annotate.program import main; main()"
+    program = f"{late} sys.argv = ['assay', 'version']; from annotate.actions.registry import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env=environment(tmp_path), capture_output=True, text=True
     )

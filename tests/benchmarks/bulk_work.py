@@ -24,10 +24,10 @@ import pyarrow.parquet as pq  # noqa: E402
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import connection, transaction  # noqa: E402
 
+from annotate.actions.registry import COLLECTED_EVERY  # noqa: E402
 from annotate.goldsets import exporter  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit  # noqa: E402
-from annotate.program import COLLECTED_EVERY  # noqa: E402
 from annotate.work import task_opening  # noqa: E402
 from corpora.core.detectors import detector_versions  # noqa: E402
 from corpora.database.bulk_rows import _write, insert  # noqa: E402

@@ -105,13 +105,13 @@ def _run(words: list[str], env: dict[str, str], folder: str, log: str, tells: Co
 
     django.setup()
 
-    from annotate import program
+    from annotate.actions import registry
     from tests import digests
 
     sys.argv = ["assay", *words]
     tells.send("begun")
     try:
-        program.main()
+        registry.main()
     except SystemExit as end:
         status = int(end.code or 0)
     tells.send("done")

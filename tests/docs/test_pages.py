@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core import stages
-from annotate.manual import contents, pages, search
+from annotate.manual import contents, pages, views
 from annotate.manual.contents import anchor_of, parsed
 from annotate.manual.pages import PLACES, ROUTES, address, led, list_of_moves, page, stages_picture
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
@@ -274,7 +274,7 @@ def test_a_column_of_numbers_stands_at_the_right_without_a_style_that_the_policy
 
 
 def found(words):
-    return [each.address for each in search.search(words).passages]
+    return [each.address for each in views.search(words).passages]
 
 
 # What people ask -> what must come first.
@@ -321,7 +321,7 @@ def test_what_people_ask_for_comes_first(asked):
 
 
 def test_a_word_that_looks_alike_is_another():
-    snippets = [each.snippet for each in search.search("lease").passages]
+    snippets = [each.snippet for each in views.search("lease").passages]
     assert any("<mark>" in snippet for snippet in snippets)
     assert not any("<mark>least" in snippet for snippet in snippets)
 
@@ -335,32 +335,32 @@ def test_the_beginning_of_the_last_word_is_enough_from_four_letters_on():
 
 def test_every_synonym_stands_for_words_that_the_pages_have():
     text = " ".join(page_text(name).lower() for name in PAGES)
-    for asked, words in search.SYNONYMS.items():
+    for asked, words in views.SYNONYMS.items():
         assert all(re.search(rf"\b{word}", text) for word in words), asked
 
 
 def test_a_snippet_is_of_one_line_or_row():
-    (first, *_) = search.search("--skip-limit unit's round").passages
+    (first, *_) = views.search("--skip-limit unit's round").passages
     assert first.address == "/docs/reference/commands/#open_task-routing"
     assert "--least-level" not in first.snippet
     shown = re.sub(r"</?mark>", "", first.snippet)
     assert shown.startswith("--skip-limit N whole number, 1 to 99 · default 1; verify: 2; ad_relevance, better_replies")
-    for each in search.search("task people label").passages:
+    for each in views.search("task people label").passages:
         shown = re.sub(r"</?mark>", "", each.snippet)
-        assert len(unescape(shown)) <= search.SNIPPET + len("… " + " …")
+        assert len(unescape(shown)) <= views.SNIPPET + len("… " + " …")
 
 
 def test_what_is_asked_beyond_the_longest_is_left_out():
-    assert search.search("a" * search.LONGEST + " audit").number == 0
-    assert f'value="{"a" * search.LONGEST}"' in get(f"/docs/?q={'a' * 300}").text
+    assert views.search("a" * views.LONGEST + " audit").number == 0
+    assert f'value="{"a" * views.LONGEST}"' in get(f"/docs/?q={'a' * 300}").text
 
 
 def test_it_is_said_how_many_there_are():
-    few, many = search.search("systemd"), search.search("task")
+    few, many = views.search("systemd"), views.search("task")
     assert few.number == len(few.passages) == 1
-    assert many.number > len(many.passages) == search.MOST
+    assert many.number > len(many.passages) == views.MOST
     assert "1 passage." in get("/docs/?q=systemd").text
-    assert f"The best {search.MOST} of {many.number} passages." in get("/docs/?q=task").text
+    assert f"The best {views.MOST} of {many.number} passages." in get("/docs/?q=task").text
 
 
 @pytest.mark.parametrize("name", sorted({*PAGES} - {contents.INDEX}))
@@ -384,7 +384,7 @@ def test_where_no_passage_has_all_words_those_with_some_are_found():
 
 
 def test_what_is_found_is_marked_and_escaped():
-    snippets = [each.snippet for each in search.search("adjudicator").passages]
+    snippets = [each.snippet for each in views.search("adjudicator").passages]
     assert any("<mark>adjudicator</mark>" in snippet for snippet in snippets)
     assert not any(re.search(r"<(?!/?mark>)", snippet) for snippet in snippets)
 
@@ -402,7 +402,7 @@ def test_the_page_of_search_says_what_was_asked_and_no_more():
 
 @given(st.text(max_size=60))
 def test_nothing_that_is_asked_is_an_error(words):
-    for each in search.search(words).passages:
+    for each in views.search(words).passages:
         assert each.address.startswith("/docs/")
 
 

@@ -1,0 +1,143 @@
+"""Corpora of pairs of message and reply: made of threads, and scored by detectors such as one of toxicity."""
+
+from dataclasses import asdict
+from pathlib import Path
+
+from annotate.actions.action import (
+    CORPUS,
+    FILE,
+    FORMAT,
+    LICENCE,
+    LONGEST_LINE,
+    MAX_REJECTS,
+    SOURCE,
+    TEXT_MAY_LEAVE,
+    Outcome,
+    action,
+    column,
+    import_arguments,
+)
+from annotate.core.option import Option, share
+from annotate.goldsets import thread_report
+from annotate.reports.tables import are, many
+from annotate.reports.terminal import as_lines
+from corpora.core import listed
+from corpora.threads import messages, scorers
+from corpora.threads.thread_import import import_threads, told_of
+
+# --- Threads
+
+FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
+
+
+@action(
+    "import_threads",
+    "Make a corpus of pairs of message and reply, from messages that name the one they answer (JSONL, CSV, TSV or "
+    "Parquet, plain or compressed, with the columns id, parent_id and text, and thread, score, deleted, "
+    "language and author where there are any), or from lists of turns (JSONL or Parquet, with the columns thread and "
+    "turns). Left out, each counted and listed with the reason: what was deleted, what has a score under 1, what is "
+    "empty, and what is in no language that fastText is certain of. The corpus is made as a whole or not at all, of "
+    "all its files in one call; the same call again changes nothing.",
+    CORPUS,
+    Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="all files of the corpus"),
+    LICENCE,
+    TEXT_MAY_LEAVE,
+    SOURCE,
+    Option(
+        "least_certainty",
+        share,
+        messages.LEAST_CERTAINTY,
+        most=1,
+        shown="SCORE",
+        help="a pair is kept if fastText's score of its language is above this",
+    ),
+    column(FIELDS, "parent_id=reply_to"),
+    FORMAT,
+    LONGEST_LINE,
+    MAX_REJECTS,
+)
+def threads_action(values, progress) -> Outcome:
+    name = values["corpus"]
+    options = ("licence", "text_may_leave", "source", "format", "least_certainty", "max_rejects")
+    outcome = import_threads(name, values["files"], **import_arguments(values, progress, *options, fields=FIELDS))
+    manifest = outcome.manifest
+    threads, pairs = told_of(name, manifest), many(manifest.rows, "pair")
+    rows = threads["declared"]
+    rejects, repeats = (sum(getattr(each, of) for each in manifest.sources) for of in ("rejects", "duplicates"))
+    rejects_files = f", listed in {', '.join(map(str, outcome.rejects))}" if rejects else ""
+    said = (
+        f"Corpus {name}: {pairs} from {many(len(manifest.sources), 'file')}; {many(repeats, 'message')} came twice, "
+        f"{many(rejects, 'row')} rejected{rejects_files}."
+    )
+    if outcome.already:
+        said = f"Corpus {name}: nothing is new; it has {pairs}."
+    tables = [thread_report.steps_table(thread_report.steps_of(threads))]
+    tables += [thread_report.disagreement_table(rows)] if rows else []
+    data = {"corpus": name, "pairs": manifest.rows, **threads}
+    data |= {"duplicates": repeats, "rejects": rejects, "already": outcome.already}
+    lines = [line for table in tables for line in ("", as_lines(table))]
+    return Outcome([said, *lines], thread_report.called_out(rows), data)
+
+
+# --- Scores
+
+
+@action(
+    "import_scores",
+    "Take in the scores, from 0 to 1, that a scorer such as a detector of toxicity gives the messages or pairs of a "
+    "corpus of pairs: JSONL, CSV, TSV or Parquet, plain or compressed, with the columns id and score; a "
+    "TSV file may lack a header. A pair is dropped where any scorer's score of it is above that scorer's threshold; a "
+    "score that is lacking drops nothing. A file is taken as a whole or not at all; the same again changes nothing, "
+    "and another threshold or file takes the place of the scorer's earlier ones until something is drawn from the "
+    "corpus.",
+    CORPUS,
+    FILE,
+    Option("name", required=True, help="the scorer's name, for example detoxify"),
+    Option("threshold", share, required=True, most=1, help="a pair with a score above this is dropped"),
+    Option(
+        "of",
+        default=scorers.MESSAGE,
+        choices=scorers.SIDES,
+        help="what the ids name: messages, of which the greater score of a pair's two counts, or pairs, each by the id "
+        "of its reply",
+    ),
+    column(scorers.FIELDS, "score=toxicity"),
+    FORMAT,
+)
+def scores_action(values, progress) -> Outcome:
+    corpus = values["corpus"]
+    arguments = import_arguments(values, progress, "name", "threshold", "of", "format", fields=scorers.FIELDS)
+    imported = scorers.import_scores(corpus, values["file"], **arguments)
+    scores, kept = imported.scores, imported.pairs - imported.dropped
+    data = asdict(scores) | {"corpus": corpus, "pairs": imported.pairs, "kept": kept, "empty": imported.empty}
+    data |= {"left_out": imported.outside, "already": imported.already}
+    already = "already imported" if imported.already else f"{many(scores.rows, 'score')} from {scores.source}"
+    said = (
+        f"Scorer {scores.name} of corpus {corpus}: {already}; above {scores.threshold:g} and so dropped: "
+        f"{many(scores.dropped, 'pair')}. All scorers together keep {kept:,} of {many(imported.pairs, 'pair')} and "
+        f"drop {imported.dropped:,}."
+    )
+    return Outcome([said], _notes(corpus, imported), data)
+
+
+def _notes(corpus: str, imported: scorers.Imported) -> list[str]:
+    scores, warned = imported.scores, []
+    if imported.replaced:
+        warned.append(
+            f"Note: these replace the scores of {scores.name} from {imported.replaced.source}, with the threshold "
+            f"{imported.replaced.threshold:g}."
+        )
+    if imported.outside:
+        left = listed(imported.first_outside, imported.outside, "id")
+        warned.append(f"Note: left out, since no pair of corpus {corpus} has such a {scores.of}: {left}.")
+    if scores.lacking:
+        warned.append(
+            f"Note: {are(scores.lacking, 'pair lacks', 'pairs lack')} a score of {scores.name}, which is not taken for "
+            "0: without another reason they are kept."
+        )
+    if imported.draws and not imported.already:
+        warned.append(
+            f"Note: the filter is another one now. What was drawn before (draws: {imported.draws:,}) tells of the "
+            "filter as it was; open another task to audit this one."
+        )
+    return warned

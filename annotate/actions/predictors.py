@@ -1,0 +1,206 @@
+"""What machines say of the rows of a corpus: the detectors' votes, imported predictions, and suggested labels."""
+
+from annotate.actions.action import (
+    CORPUS,
+    FILE,
+    FORMAT,
+    LANGUAGES,
+    MAP,
+    ActionError,
+    Outcome,
+    action,
+    column,
+    import_arguments,
+)
+from annotate.core.option import Option, flag, whole_number
+from annotate.reports.tables import many
+from corpora.core import NAMED, listed
+from corpora.core.records import RecordError
+from corpora.core.voters import VOTERS, in_words
+from corpora.predictions.concept_rankers import NEAREST, Suggested, suggest
+from corpora.predictions.prediction_import import import_predictions, import_ranked
+from corpora.predictions.prediction_rows import FIELDS, read_map
+from corpora.storage.layout import manifest_of
+from corpora.votes.vote_run import PIECE, prelabel
+
+# --- The detectors' votes
+
+
+@action(
+    "prelabel",
+    "Have the detectors name the languages of every post of a corpus. Stopped or killed, it goes on where it "
+    f"was: parts that are done are kept, and of the one under way every {PIECE:,} posts; Spark does those under way "
+    "once more. Run again, it does the parts that have been added since.",
+    CORPUS,
+    Option("k", whole_number, 3, least=1, help="how many languages a detector names at most"),
+    Option(
+        "processes",
+        whole_number,
+        least=1,
+        help="how many processes of this machine work at a time; by default one for each core, or all that Spark has "
+        "where ASSAY_ENGINE is spark",
+    ),
+    Option(
+        "again",
+        flag,
+        False,
+        help="replace votes made by other detector versions or another k; a draw made from the old votes can then "
+        "no longer be extended",
+    ),
+)
+def prelabel_action(values, progress) -> Outcome:
+    name = values["corpus"]
+    progress.begin(manifest_of(name).rows, "post")
+    chosen = {option: values[option] for option in ("k", "processes", "again")}
+    manifest = prelabel(name, **chosen, progress=progress.advance)
+    agreed = sum(votes.unanimous for votes in manifest.votes)
+    have = "post has" if manifest.rows == 1 else "posts have"
+    told = (
+        f"Corpus {name}: {manifest.rows:,} {have} votes; on {agreed:,} ({agreed / manifest.rows:.1%}) "
+        f"all {in_words(len(VOTERS))} detectors name the same language."
+    )
+    return Outcome([told], data={"corpus": name, "posts": manifest.rows, "agreed": agreed})
+
+
+# --- Imported predictions
+
+RANKED = "Ranked labels"
+# Options for files that give each post one label.
+OF_ONE_LABEL = ("map", "column", "languages", "format")
+
+
+@action(
+    "import_predictions",
+    "Register a file of predictions as a predictor, by which posts can then be drawn and which can be evaluated, or by "
+    "whose classes people are given records. The "
+    "file is JSONL, CSV, TSV or Parquet, plain or compressed, with the columns id, label and, if you like, "
+    "score. A TSV file may lack a header; its columns are then in this order, so the id comes first, unlike in "
+    "published gold files. It must hold each post of the corpus once; ids that the corpus has not are left out and "
+    "counted. A file is taken as a whole or not at all. The same file again changes nothing; once the corpus has "
+    "grown, import a file for all of its posts under the same version. With --ranked the file is a TREC run of one "
+    "system, plain or packed: document, Q0, label, rank, score, system, of which the score decides; it need not have a "
+    "line for each record.",
+    CORPUS,
+    FILE,
+    Option("name", required=True, help="the classifier's name, for example mine"),
+    Option("version", required=True, help="the classifier's version, for example 2"),
+    Option(
+        "ranked",
+        flag,
+        False,
+        help="the file ranks labels for records: a TREC run, a line for each label of each record",
+        group=RANKED,
+    ),
+    Option(
+        "vocabulary",
+        default="",
+        shown="NAME",
+        help="the vocabulary whose concepts the labels must be, in its newest version",
+        group=RANKED,
+    ),
+    MAP,
+    column(FIELDS, "label=lang"),
+    LANGUAGES,
+    FORMAT,
+    refuses=(RecordError,),
+)
+def predictions_action(values, progress) -> Outcome:
+    corpus, file, is_ranked, warned = values["corpus"], values["file"], values["ranked"], []
+    if is_ranked and (unfit := [name for name in OF_ONE_LABEL if values[name]]):
+        raise ActionError(
+            f"--{unfit[0]} is for files that give each post one label; a file of --ranked is a TREC run, so leave it "
+            "out."
+        )
+    if values["vocabulary"] and not is_ranked:
+        raise ActionError(
+            "--vocabulary is for ranked labels alone; leave it out, or say with --ranked that the file is a run."
+        )
+    if is_ranked:
+        imported = import_ranked(corpus, file, **import_arguments(values, progress, "name", "version", "vocabulary"))
+        noun, unknown, first = "record", len(imported.strangers), imported.strangers
+    else:
+        arguments = import_arguments(values, progress, "name", "version", "format", fields=FIELDS)
+        imported = import_predictions(corpus, file, declared=read_map(values["map"]), **arguments)
+        noun, unknown, first = "record" if imported.of_records else "post", imported.strangers, imported.first_strangers
+        warned += imported.told.sentences()
+    known = imported.predictions
+    data = {"corpus": corpus, "predictor": str(known), "posts": known.rows}
+    if unknown:
+        warned.append(f"Note: left out, since corpus {corpus} has no such {noun}s: {listed(first, unknown, 'id')}.")
+    if is_ranked:
+        data["without"] = imported.without
+        if imported.without:
+            have = "1 record has" if imported.without == 1 else f"{imported.without:,} records have"
+            warned.append(f"Note: {have} no line in {file.name}, and so no ranked labels.")
+    said = f"{'ranked labels for ' if known.ranked else ''}{many(known.rows, noun)} from {known.source}"
+    if imported.already:
+        said = f"already imported from {known.source}"
+    data |= {"left_out": unknown, "already": imported.already}
+    return Outcome([f"Predictor {known} of corpus {corpus}: {said}."], warned, data)
+
+
+# --- Suggested labels
+
+
+@action(
+    "suggest",
+    "Rank labels of a vocabulary for the records of a corpus, as two predictors: label-match, by the labels whose "
+    "words stand in a record, and nearest, by the labels that came with the records most like it, never with itself. A "
+    "record's first field is taken for its title. The same again changes nothing.",
+    CORPUS,
+    Option("vocabulary", required=True, shown="NAME", help="the vocabulary of the labels, in its newest version"),
+    Option(
+        "learn_from",
+        default="",
+        shown="FIELD=VALUE",
+        help="the records whose labels are suggested for others like them, as in split=train; by default all that have "
+        "labels",
+    ),
+    Option(
+        "apart",
+        default="",
+        shown="FIELD",
+        help="a field; records with an equal value, such as translations, do not learn from one another",
+    ),
+    Option("depth", whole_number, 20, least=1, help="how many labels a record has at the most, from either system"),
+)
+def suggest_action(values, progress) -> Outcome:
+    corpus = values["corpus"]
+    manifest = manifest_of(corpus)
+    # Records are read, and then, if they have labels, compared with those.
+    progress.begin(manifest.rows * (2 if manifest.declared else 1), "record")
+    chosen = {name: values[name] for name in ("learn_from", "apart", "depth")}
+    suggested = suggest(corpus, values["vocabulary"], **chosen, progress=progress.advance)
+    already, records = ": already made" if suggested.already else "", many(manifest.rows, "record")
+    said = [
+        f"Predictor {each} of corpus {corpus}{already}: ranked labels for {each.rows:,} of {records}, from "
+        f"{each.source}."
+        for each in suggested.predictors
+    ]
+    if suggested.learned:
+        said.append(f"The labels of {many(suggested.learned, 'record')} were learned from.")
+    data = {
+        "corpus": corpus,
+        "vocabulary": suggested.vocabulary.name,
+        "version": suggested.vocabulary.version,
+        "predictors": [{"predictor": str(each), "records": each.rows} for each in suggested.predictors],
+        "learned": suggested.learned,
+        "left_out": dict(sorted(suggested.outside.items())),
+        "already": suggested.already,
+    }
+    return Outcome(said, _missing(suggested), data)
+
+
+def _missing(suggested: Suggested) -> list[str]:
+    """Notes on a predictor that was not made, and on labels that the vocabulary lacks."""
+    warned = []
+    if NEAREST not in {each.name for each in suggested.predictors}:
+        warned.append(f"Note: no record has a label of the vocabulary, so {NEAREST} was not made.")
+    if outside := suggested.outside:
+        first = ", the first" if len(outside) > NAMED else ""
+        named = ", ".join(sorted(outside)[:NAMED])
+        warned.append(
+            f"Note: left out, since {suggested.vocabulary} has no such concept: {many(len(outside), 'label')} of the "
+            f"records{first}: {named}."
+        )
+    return warned
