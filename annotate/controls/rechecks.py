@@ -59,7 +59,7 @@ class Checks(QualityControl):
         alone = [NO_SECOND] if checks.unseconded(task, checks.adjudicators().count()) else []
         words = [*reader_words(found), *adjudicator_words(found), *alone]
         heading = "Checks of people who decide alone"
-        return Panel(heading, words, [check_table(found)], found, "checks", page="explanation/checks")
+        return Panel(heading, words, [check_table(found)], found, "checks", page="explanation/audit")
 
     def expected(self, task: Task) -> Mapping[str, Any]:
         return {"checks": checks_expected(task)}

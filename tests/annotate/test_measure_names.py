@@ -18,7 +18,7 @@ PAGE = "/docs/explanation/measuring/"
 def table(client):
     """Anchors of the rows of the table, in its order."""
     text = client.get(PAGE).text
-    first = re.search(r"<table>.*?</table>", text[text.index('id="each-figures-method"') :], re.DOTALL)
+    first = re.search(r"<table>.*?</table>", text[text.index('id="estimators"') :], re.DOTALL)
     return re.findall(r'<tr id="([^"]*)">', first[0])
 
 
