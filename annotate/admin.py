@@ -16,7 +16,7 @@ from knox.models import AuthToken
 
 from annotate.core.refusals import Refusal
 from annotate.kinds import KINDS
-from annotate.kinds.labels import negative
+from annotate.kinds.language_labels import negative
 from annotate.models import (
     Annotator,
     GoldAnswer,

@@ -7,7 +7,7 @@ from annotate.actions.action import FILE, MAX_REJECTS, Action, Outcome
 from annotate.core.option import Option
 from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.set_folder import GoldSetError
-from annotate.kinds.labels import is_negative
+from annotate.kinds.language_labels import is_negative
 from corpora.core.languages import UND
 
 MANY = 100  # posts: the article counts the languages that have as many

@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from annotate.kinds.forms.pair import TIE
-from annotate.kinds.preferences import between
+from annotate.kinds.preference_kind import between
 from annotate.quality.gold_answers import text_of
 from annotate.work.judgment_import import Rejects, Row, systems_of
 from corpora.core.languages import LANGUAGES

@@ -13,7 +13,7 @@ from annotate.actions import opened
 from annotate.actions.action import Action, ActionError, Outcome, Values, column
 from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, flag, whole_number
-from annotate.kinds import KINDS, Kind, declared
+from annotate.kinds import KINDS, Kind, record_kind
 from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
@@ -46,7 +46,7 @@ def drawn_by(option: Option) -> Option:
 def of_task(option: Option) -> Option:
     """As it is given: what is left out is the kind's own matter, and the defaults only said."""
     kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
-    kinds["a kind of your own"] = (declared.OPTIONS, declared.DEFAULTS)
+    kinds["a kind of your own"] = (record_kind.OPTIONS, record_kind.DEFAULTS)
     differing = {
         name: defaults[option.name]
         for name, (options, defaults) in kinds.items()

@@ -15,7 +15,7 @@ from annotate.figures.finish_forecast import expected, forecast_of
 from annotate.figures.further_work import measures_accuracy
 from annotate.figures.interval_width import Expected
 from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_states, queue_table
-from annotate.kinds import concepts
+from annotate.kinds import concept_kind
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
@@ -269,7 +269,7 @@ def _not_kept(task: Task) -> list[str]:
     asked = task.units.queued().work().exported().select_related("item")
     bare, strange = [], []
     for unit in asked.order_by("position").iterator():
-        unknown = concepts.unknown(unit.item, task)
+        unknown = concept_kind.unknown(unit.item, task)
         (strange if unknown else bare).append((unit.item.key, unknown))
     notes = []
     if strange:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
 from annotate.kinds import Answer
-from annotate.kinds.concepts import newest, version_of
+from annotate.kinds.concept_kind import newest, version_of
 from annotate.kinds.control import QualityControl, register
 from annotate.kinds.kind import SUGGESTED, WAYS
 from annotate.models import ChosenConcept, Judgment, Task

@@ -8,7 +8,7 @@ from annotate.core import stages
 from annotate.core.estimation.annotator_error import ASSUMED, AskedSet
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS
-from annotate.kinds.labels import negative
+from annotate.kinds.language_labels import negative
 from annotate.models import Task
 from annotate.quality.audit_report import decoy_plot, decoy_table, decoy_words
 from annotate.quality.decoys import asked_set, decoys, known_units, mixed, report, reusable

@@ -11,7 +11,7 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.compared_draw import Replies
 from annotate.kinds.control import QualityControl, register
 from annotate.kinds.forms.pair import TIE
-from annotate.kinds.preferences import compared, labels_of
+from annotate.kinds.preference_kind import compared, labels_of
 from annotate.models import Annotator, Comparison, GoldAnswer, Task, Unit
 from annotate.quality import sides
 from annotate.quality.gold_answers import GoldAnswerError

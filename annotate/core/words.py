@@ -1,4 +1,4 @@
-"""Sentences of what knows nothing of Django, and so of no language but English: kinds/tongues.py translates them."""
+"""Errors of modules without Django, in English; kinds/interface_language.py translates them."""
 
 from typing import Any
 

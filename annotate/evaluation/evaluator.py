@@ -23,7 +23,7 @@ from annotate.evaluation.score_measures import losses, scored, scores_apart
 from annotate.evaluation.subjects import EvaluationError, is_file
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from corpora.core.languages import LANGUAGES
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is_label
 from corpora.sources.headers import named_columns

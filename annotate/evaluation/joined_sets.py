@@ -15,7 +15,7 @@ from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_
 from annotate.evaluation.uniform import Uniform
 from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import AUTHORS, STREAM, TRIGGERS
-from annotate.kinds.labels import is_negative, negative
+from annotate.kinds.language_labels import is_negative, negative
 from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
 from corpora.core import CorpusError

@@ -24,7 +24,7 @@ from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, su
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.reading import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.reports.evaluation_report import section
 from annotate.reports.tables import many
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from annotate.goldsets.reading import GoldSet, read_gold_set
 from annotate.kinds.designs import STREAM
-from annotate.kinds.labels import NOT
+from annotate.kinds.language_labels import NOT
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from annotate.core import stages
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, Backlog, Change, Judgment, Task
 from annotate.quality.qualification import FAILED, Standing, states
 from annotate.work.backlog import backlogs

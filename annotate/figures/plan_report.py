@@ -9,7 +9,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotate.figures.interval_width import AUDITS, CHECKS, DESIGNED, POSTS, SECONDS
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.quality.audit_report import NO_SECOND
 from annotate.reports.curves import Spot, lines
 from annotate.reports.numbers import NOT_MEASURED, in_points, percent, rounded

@@ -13,7 +13,7 @@ from django.db.models import Count, Exists, OuterRef, QuerySet
 from annotate.core import stages
 from annotate.figures import overview_report, task_statistics
 from annotate.figures.queue_states import DONE, UNREAD, queue_states_of
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.models import Job, Judgment, Task, Unit
 from annotate.quality import checks
 from annotate.quality.audits import contested_waiting

@@ -20,7 +20,7 @@ from annotate.core.draws.splits import DEV, FAR, SPLITS, TEST, TRAIN, TRAINED_IN
 from annotate.goldsets.exclusions import LeftOut
 from annotate.goldsets.unit_rows import Units
 from annotate.kinds.balanced_draw import CHANCES, IDS
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.kinds.predicted_draw import FRAME, NEEDED, SIZES
 from annotate.models import Task
 from annotate.reports.numbers import percent

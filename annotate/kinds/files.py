@@ -1,8 +1,8 @@
 """A kind of question from its TOML file, read strictly: one sentence says what is wrong, with the line.
 
 Two sorts of files: one with its own fields, form and answers; and one with a `base`, a kind that is a module
-(`language`, `verify`), to which it adds languages, or gives labels, options, guidelines or a title. parts.py reads the
-tables that both may have.
+(`language`, `verify`), to which it adds languages, or gives labels, options, guidelines or a title.
+file_sections.py reads the tables that both may have.
 """
 
 import re
@@ -11,13 +11,13 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from annotate.kinds import concepts, declared, language, parts, preferences, verify
+from annotate.kinds import concept_kind, file_sections, language, preference_kind, record_kind, verify
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.forms import FORMS, Form
+from annotate.kinds.interface_language import ENGLISH
 from annotate.kinds.kind import STYLES, VEIL, Block, Kind, Records, Sensitive
-from annotate.kinds.published import FORMATS
-from annotate.kinds.tables import KindError, Table, nearest, read_tables
-from annotate.kinds.tongues import ENGLISH
+from annotate.kinds.layouts import FORMATS
+from annotate.kinds.toml_tables import KindError, Table, nearest, read_tables
 from corpora.core.language_codes import add_names, code_of
 from corpora.core.languages import LANGUAGES, UND, Language, in_its_case
 from corpora.core.records import FIELD_NAME, RESERVED
@@ -91,10 +91,10 @@ ABOUT: Mapping[str, str] = {
 TAKEN = frozenset(
     {
         *RESERVED,
-        *declared.COLUMNS,
-        *declared.OF_SETS,
-        *concepts.COLUMNS,
-        *preferences.COLUMNS,
+        *record_kind.COLUMNS,
+        *record_kind.OF_SETS,
+        *concept_kind.COLUMNS,
+        *preference_kind.COLUMNS,
         "left_out",
         "left_out_why",
     }
@@ -124,8 +124,8 @@ def read_kind(path: Path) -> Kind:
     """The kind of a file, with the guidelines that stand beside it. KindError if it cannot be used."""
     _check_slug(path)
     try:
-        if path.stat().st_size > parts.MOST_BYTES:
-            raise KindError(f"{path} has more than {parts.MOST_BYTES:,} bytes; it is not a kind's file.")
+        if path.stat().st_size > file_sections.MOST_BYTES:
+            raise KindError(f"{path} has more than {file_sections.MOST_BYTES:,} bytes; it is not a kind's file.")
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise KindError(f"{path} cannot be read: {error.strerror}.") from error
@@ -134,8 +134,8 @@ def read_kind(path: Path) -> Kind:
         raise KindError(f"{path}, line {line}: this is not UTF-8; save the file as UTF-8.") from error
     top = read_tables(str(path), text.replace("\r\n", "\n"))
     kind = _kind(path.stem, top, stored=False)
-    texts = parts.guidelines(top.table("guidelines"), path.parent)
-    parts.add(top.table("languages"), kind.languages)
+    texts = file_sections.guidelines(top.table("guidelines"), path.parent)
+    file_sections.add(top.table("languages"), kind.languages)
     return replace(kind, guidelines={**kind.guidelines, **texts})
 
 
@@ -161,9 +161,9 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     of_forms = (key for form in FORMS.values() for key in form.tables)
     keys = KEYS_WITH_BASE if based else [*dict.fromkeys((*KEYS, *of_forms))]
     top.check_keys(keys, "a kind with a base" if based else "a kind's file")
-    added = parts.languages(top.table("languages"), stored=stored)
+    added = file_sections.languages(top.table("languages"), stored=stored)
     known = {*LANGUAGES, *added}
-    parts.check_guidelines(top.table("guidelines"), known)
+    file_sections.check_guidelines(top.table("guidelines"), known)
     sensitive = _sensitive(top, known)
     kind = _based(slug, top, known, added) if based else _declared(slug, top, known, frozenset() if stored else TAKEN)
     if sensitive and (key := next((code for code, each in kind.answers.items() if each.key == VEIL.code), "")):
@@ -181,7 +181,7 @@ def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
         kind = kind.with_parts(pages={"sheet": ""})
     return replace(
         kind,
-        defaults=parts.options(top.table("options"), kind),
+        defaults=file_sections.options(top.table("options"), kind),
         languages=added,
         seconds=_seconds(top, kind),
         sensitive=sensitive,
@@ -198,7 +198,7 @@ def _control(top: Table, name: str) -> QualityControl:
 def _titles(top: Table, known: Collection[str], advice: str = "") -> dict[str, str]:
     """Language -> the question; empty if there is none."""
     if isinstance(top.raw.get("title"), dict):
-        return parts.by_language(top, "title", MOST_TITLE, known)
+        return file_sections.by_language(top, "title", MOST_TITLE, known)
     title = top.text("title", advice, MOST_TITLE)
     return {ENGLISH: title} if title else {}
 
@@ -238,7 +238,7 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
     """known: codes of languages; taken: names that no field can have."""
     titles = _titles(top, known, 'write what people are asked, such as title = "Is the ad relevant?"')
     form, layout, from_draw = _form(top), _layout(top, taken), _from_draw(top)
-    answers = parts.answers(top, known, least=1 if from_draw else 2) if form.lists else {}
+    answers = file_sections.answers(top, known, least=1 if from_draw else 2) if form.lists else {}
     answers = answers or form.answers(top)
     fields = tuple(name for block in layout for name in block.fields)
     kept = _kept(top, fields, taken)
@@ -248,18 +248,18 @@ def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[s
         kept=kept,
         split=_split(top, from_draw),
     )
-    kind = declared.kind(slug, titles[ENGLISH], form, answers, layout, records)
+    kind = record_kind.kind(slug, titles[ENGLISH], form, answers, layout, records)
     names = _field_names(top.table("fields"), fields, known)
     formats = _formats(top.table("publishes"), (*fields, *kept), tuple(answers), several=form.several)
     kind = kind.with_parts(wording={"titles": titles, "field_names": names}, publication={"formats": formats})
     if filtered := _filtered(top, answers):
-        kind = declared.audit_of_filter(kind, filtered)
+        kind = record_kind.audit_of_filter(kind, filtered)
     kind = form.of_file(top, kind)
     if layout and form.lists and not (answers or from_draw):
         raise top.fault("answers", "there are no answers; add two or more [[answers]], each with a code and a name.")
     if answers and not layout:
         raise top.fault("answers", "there are answers but nothing to show; add a [[layout]] with a style and fields.")
-    return declared.answered_from_draw(kind) if from_draw else kind
+    return record_kind.answered_from_draw(kind) if from_draw else kind
 
 
 def _form(top: Table) -> Form:
@@ -301,7 +301,7 @@ def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
     a_day = table.take("a_day", int, A_DAY)
     if not 1 <= a_day <= MOST_A_DAY:
         raise table.fault("a_day", f"a_day is {a_day}; give a person 1 to {MOST_A_DAY:,} units on a day.")
-    return Sensitive(parts.by_language(table, "warning", MOST_WARNING, known), a_day)
+    return Sensitive(file_sections.by_language(table, "warning", MOST_WARNING, known), a_day)
 
 
 def _seconds(top: Table, kind: Kind) -> int:
@@ -335,7 +335,7 @@ def _field_names(table: Table, fields: tuple[str, ...], known: Collection[str]) 
     for name in table.raw:
         if name not in fields:
             raise table.fault(name, f"{name!r} is not a field of the layout; {nearest(name, fields)}.")
-    return {name: parts.by_language(table, name, parts.MOST_NAME, known) for name in table.raw}
+    return {name: file_sections.by_language(table, name, file_sections.MOST_NAME, known) for name in table.raw}
 
 
 def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[str, ...]:

@@ -14,8 +14,8 @@ from django.utils.translation import gettext
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import Form
-from annotate.kinds.labels import question_about
-from annotate.kinds.tongues import ENGLISH, spoken, tongue
+from annotate.kinds.interface_language import ENGLISH, interface_language, spoken
+from annotate.kinds.language_labels import question_about
 from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in
@@ -416,7 +416,7 @@ class Kind:
         return task.title
 
     def _title(self) -> str:
-        return self.wording.titles.get(tongue()) or gettext(self.title)
+        return self.wording.titles.get(interface_language()) or gettext(self.title)
 
     def field_name(self, name: str) -> str:
         """What a field is called on the page."""
@@ -426,7 +426,7 @@ class Kind:
     def field_name_language(self, name: str) -> str:
         """The language of a field's name, if it is not that of the page."""
         language = spoken(self.wording.field_names.get(name, {ENGLISH: name}))
-        return "" if language == tongue() else language
+        return "" if language == interface_language() else language
 
     def name(self, label: str, language: str = ENGLISH) -> str:
         """What a label is called wherever it is shown: Good, Yes, Perfect; German, Not German, Undefined.

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from annotate.kinds import languages
+from annotate.kinds import language_questions
 from annotate.kinds.kind import Answer, Undefined, Wording
-from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
+from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
 from corpora.core.voting import agreed_label, rank_candidates
@@ -46,25 +46,25 @@ def check(answer: Answer, unit) -> None:
         raise ValueError(_("No language was chosen. Choose one, or Undefined."))
     if answer.label != UND and answer.label not in unit.task.labels:
         raise ValueError(_("%(answer)s is not on this task's list of languages.") % {"answer": repr(answer.label)})
-    languages.check_reason(answer, UNDEFINED_REASONS)
+    language_questions.check_reason(answer, UNDEFINED_REASONS)
     if answer.reason == UNLISTED and not answer.comment.strip():
         raise ValueError(_("The language is not on the list. Write in the comment which one it is."))
 
 
 def ask(unit, permit):
     return {
-        **languages.undefined(UNDEFINED_REASONS),
-        "choices": languages.own_choices(permit),
-        "everything": languages.by_name(unit.task.labels),
+        **language_questions.undefined(UNDEFINED_REASONS),
+        "choices": language_questions.own_choices(permit),
+        "everything": language_questions.by_name(unit.task.labels),
     }
 
 
 def advise(unit, blind):
     labels = unit.task.labels
     likely = [] if blind else _likely(unit)
-    rest = languages.by_name(code for code in labels if code not in likely)
-    buttons = [languages.Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(likely, 1)]
-    return {**languages.advise(unit, blind), "choices": buttons, "others": rest}
+    rest = language_questions.by_name(code for code in labels if code not in likely)
+    buttons = [language_questions.Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(likely, 1)]
+    return {**language_questions.advise(unit, blind), "choices": buttons, "others": rest}
 
 
 def _likely(unit) -> list[str]:
@@ -76,7 +76,7 @@ def _likely(unit) -> list[str]:
     return list(found)
 
 
-KIND = languages.about_languages(
+KIND = language_questions.about_languages(
     slug="language",
     title="Which language is this post in?",
     wording=Wording(titled_by_task=True),

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from django.utils.translation import gettext as _
 
-from annotate.kinds import languages
+from annotate.kinds import language_questions
 from annotate.kinds.kind import Answer, Undefined, Wording
-from annotate.kinds.labels import negative
-from annotate.kinds.languages import UNDEFINED_REASONS, UNLISTED
+from annotate.kinds.language_labels import negative
+from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_CHECKS
 from corpora.core.languages import UND
 
@@ -31,14 +31,14 @@ def check(answer: Answer, unit) -> None:
         *others, last = offered(unit)
         said = {"answer": repr(answer.label), "answers": ", ".join(others), "last": last}
         raise ValueError(_("%(answer)s is not an answer here; it is %(answers)s or %(last)s.") % said)
-    languages.check_reason(answer, REASONS)
+    language_questions.check_reason(answer, REASONS)
 
 
 def compared_as(asked: str, label: str) -> str:
     return label if label == UND else YES if label == asked else NO
 
 
-KIND = languages.about_languages(
+KIND = language_questions.about_languages(
     slug="verify",
     title="Is this post in the language?",
     wording=Wording(titled_by_task=True, titled_by_languages=True),
@@ -61,8 +61,11 @@ KIND = languages.about_languages(
         "import them as a new task.",
     },
     pages={
-        "ask": lambda unit, permit: {**languages.undefined(REASONS), **languages.about(unit.asked)},
-        "advise": lambda unit, blind: {**languages.advise(unit, blind), **languages.about(unit.asked)},
+        "ask": lambda unit, permit: {**language_questions.undefined(REASONS), **language_questions.about(unit.asked)},
+        "advise": lambda unit, blind: {
+            **language_questions.advise(unit, blind),
+            **language_questions.about(unit.asked),
+        },
         "question": "annotate/verify.html",
         "sheet": "annotate/sheet.html",
         "adjudication": "annotate/bench_verify.html",

@@ -61,7 +61,9 @@ def _of_tables() -> Iterator[tuple[str, Message]]:
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
         "core/stages.py": [*stages.STAGES.values(), *(said for *_, said in stages.MOVES if said != "likewise")],
-        "kinds/languages.py": [words for kind in kinds for words in (*kind.undefined.reasons.values(), kind.title)],
+        "kinds/language_questions.py": [
+            words for kind in kinds for words in (*kind.undefined.reasons.values(), kind.title)
+        ],
         "kinds/": [head for kind in KINDS.values() for head in kind.pages.list_heads],
         "kinds/kind.py": [SPACE.cap, NOUGHT.cap],
         "pages/concept_picker.py": [*VIEWS, "broader", "related"],

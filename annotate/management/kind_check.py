@@ -8,7 +8,7 @@ from pathlib import Path
 from annotate.actions.action import Action, ActionError, Outcome
 from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
-from annotate.kinds.telling import tell
+from annotate.kinds.kind_summary import tell
 from annotate.pages.task_setup import languages_of, preview, usual_language
 from corpora.storage.layout import write_whole
 

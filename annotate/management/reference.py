@@ -42,7 +42,7 @@ from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, TRANSITION, VOTE
 from annotate.goldsets.form_extras import CHOSEN, PREFERRED, REPLIES, SUPPORT
 from annotate.goldsets.provenance import SOFT_LABEL
-from annotate.kinds import KINDS, concepts, files, parts
+from annotate.kinds import KINDS, concept_kind, file_sections, files
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import OTHER_CODES, status_of
 
@@ -401,9 +401,9 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "columns": columns,
     "nested_columns": nested_columns,
     "kind_keys": kind_keys,
-    "vocabulary_keys": lambda: keys_told(concepts.VOCABULARY_KEYS),
+    "vocabulary_keys": lambda: keys_told(concept_kind.VOCABULARY_KEYS),
     "sensitive_keys": lambda: keys_told(files.SENSITIVE_KEYS),
-    "answer_keys": lambda: keys_told(parts.ANSWER_KEYS),
+    "answer_keys": lambda: keys_told(file_sections.ANSWER_KEYS),
     "styles": styles,
     "api": api,
 }

@@ -18,7 +18,7 @@ from django.views.decorators.http import require_GET, require_http_methods, requ
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import CONFLICT, status_of, whole_number, with_task

@@ -17,7 +17,7 @@ from rest_framework.response import Response
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
-from annotate.kinds.concepts import version_of
+from annotate.kinds.concept_kind import version_of
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task, Trial
 from annotate.pages.access import check_right, with_permit, with_task

@@ -16,7 +16,7 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
-from annotate.kinds.concepts import version_of, ways_in
+from annotate.kinds.concept_kind import version_of, ways_in
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.quality.suggestions import shown_to, suggested

@@ -21,9 +21,9 @@ from markdown_it import MarkdownIt
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
 from annotate.kinds.control import QualityControl
-from annotate.kinds.declared import in_order
 from annotate.kinds.forms.pair import FIRST, SECOND
 from annotate.kinds.kind import DOCUMENT, VEIL, Block
+from annotate.kinds.record_kind import in_order
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.pages import concept_picker
 from annotate.quality.guidelines import current

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST
 from django.views.i18n import set_language
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, Paused, Refusal
-from annotate.kinds.tongues import ENGLISH
+from annotate.kinds.interface_language import ENGLISH
 from annotate.pages.access import API, busy, may, status_of
 from annotate.pages.account import nearest
 from annotate.work.accounts import preferences_of
@@ -194,7 +194,7 @@ def csrf_failure(request, reason=""):
 
 
 # --- The language of a page: the browser's, or the one chosen before the login. Pages of managers, the API and the
-# documentation are English. Texts of kinds are translated in kinds/tongues.py, all others in the catalogs of locale/.
+# documentation are English. Kinds translate their texts (kinds/interface_language.py); the rest is in locale/.
 
 # Addresses of whose pages there is no other language.
 IN_ENGLISH = ("/manage/", "/admin/", "/api/", "/docs/")

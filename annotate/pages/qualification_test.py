@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.models import Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import may, whole_number, with_permit, with_task

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_GET, require_POST
 from annotate.actions.user_accounts import FAILED, REFUSED, mail_reply
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures.figure_cache import forget
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.models import Flag, Judgment, Task
 from annotate.pages.access import check_right, may, whole_number, with_task
 from annotate.pages.adjudicators import DONE

@@ -28,9 +28,9 @@ from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.files import KindError
 from annotate.kinds.kind import DOCUMENT
-from annotate.kinds.labels import label_name
+from annotate.kinds.kind_summary import tell
+from annotate.kinds.language_labels import label_name
 from annotate.kinds.options import OPTIONS
-from annotate.kinds.telling import tell
 from annotate.models import Lease, Task, Unit
 from annotate.pages import action_forms, item_view
 from annotate.pages.access import with_right

@@ -17,8 +17,8 @@ from annotate.core.draws.committed_draws import DECOY, DECOY_PLACE
 from annotate.core.estimation.annotator_error import AskedSet
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds.designs import DESIGNS
-from annotate.kinds.labels import answer_about, negative
-from annotate.kinds.languages import UNLISTED
+from annotate.kinds.language_labels import answer_about, negative
+from annotate.kinds.language_questions import UNLISTED
 from annotate.models import Judgment, LanguageRoute, Task, Unit
 from annotate.quality.lots import keep
 from corpora.core.languages import LANGUAGES, UND, confusable_with

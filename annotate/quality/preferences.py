@@ -15,7 +15,7 @@ from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.comparisons import holm
 from annotate.core.measures import paired_comparisons
 from annotate.core.measures.paired_comparisons import Judgment, Order, Pair, Sides, Standing
-from annotate.kinds.preferences import between
+from annotate.kinds.preference_kind import between
 from annotate.models import Annotator, Comparison, Side, Task
 from annotate.quality import agreement
 from corpora.draws.part_draws import SYSTEMS

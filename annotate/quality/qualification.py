@@ -25,8 +25,8 @@ from annotate.core.refusals import (
     WrongStage,
 )
 from annotate.kinds import Answer
-from annotate.kinds.labels import label_name
-from annotate.kinds.tongues import translated
+from annotate.kinds.interface_language import translated
+from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality import sides
 from annotate.quality.guidelines import current, in_language, majors, majors_of, newest_of

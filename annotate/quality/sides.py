@@ -15,7 +15,7 @@ from annotate.core.draws.hash_order import by_secret
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.kinds.forms.pair import Pair
-from annotate.kinds.tongues import translated
+from annotate.kinds.interface_language import translated
 from annotate.models import Annotator, Comparison, Side, Task, TrialAnswer, Unit
 
 

@@ -6,7 +6,7 @@ What several systems suggest is joined by summed 1/rank. By lot, for a share of 
 
 from annotate.core.draws.committed_draws import BLIND
 from annotate.core.draws.hash_order import hit
-from annotate.kinds.concepts import BLIND_SHARE
+from annotate.kinds.concept_kind import BLIND_SHARE
 from annotate.models import Annotator, Suggestion, Task, Unit
 from corpora.predictions.rankings import joined
 

@@ -12,7 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
-from annotate.kinds.labels import label_name
+from annotate.kinds.language_labels import label_name
 from annotate.pages import item_view
 from corpora.system import VERSION
 

@@ -28,8 +28,8 @@ from annotate.core.refusals import (
     WrongStage,
 )
 from annotate.kinds import Answer, Kind
-from annotate.kinds.labels import label_name
-from annotate.kinds.tongues import translated
+from annotate.kinds.interface_language import translated
+from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work import backlog
 from annotate.work.eligible import is_over, may_be_given

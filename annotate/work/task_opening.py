@@ -16,9 +16,9 @@ from annotate.core import stages
 from annotate.kinds import Kind
 from annotate.kinds.compared_draw import REPLIES, Replies, systems_of
 from annotate.kinds.designs import DESIGNS, Design, Wanted
-from annotate.kinds.labels import question_about
+from annotate.kinds.language_labels import question_about
 from annotate.kinds.predicted_draw import ORDER
-from annotate.kinds.preferences import labels_of
+from annotate.kinds.preference_kind import labels_of
 from annotate.models import Suggestion, Task, Unit
 from annotate.quality.audits import unread
 from annotate.quality.gold_answers import GoldRow

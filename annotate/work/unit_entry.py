@@ -13,8 +13,8 @@ from annotate.core import stages
 from annotate.core.aggregation.majority import at_first
 from annotate.core.draws import hash_order
 from annotate.core.draws.seen_texts import Seen
-from annotate.kinds import Kind, preferences
-from annotate.kinds.preferences import Compared
+from annotate.kinds import Kind, preference_kind
+from annotate.kinds.preference_kind import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality.checks import choose_overlap
 from annotate.work.moves import begin, begin_with_people, begun
@@ -139,7 +139,7 @@ def _questions(
     found = [
         (item, number, sets)
         for item in items
-        for number, sets in enumerate(preferences.compared(suggested[item.key]), 1)
+        for number, sets in enumerate(preference_kind.compared(suggested[item.key]), 1)
     ]
     return sorted(found, key=lambda each: hash_order.lot(task.seed, "place", f"{each[0].key} {each[1]}"))
 
@@ -148,7 +148,7 @@ def _agreed(kind: Kind, unit: Any, sets: Compared | None) -> str | None:
     """The label on which machines agree; a known answer is asked for all the same."""
     if sets is None:
         return kind.routing.agreed(unit.item, unit.task)
-    return "" if unit.known_answer else preferences.agreed(sets)
+    return "" if unit.known_answer else preference_kind.agreed(sets)
 
 
 def _digest(shown: tuple[Any, ...]) -> bytes:

@@ -8,7 +8,7 @@ from django.db import connection
 from django.utils import timezone
 
 from annotate.kinds import KINDS
-from annotate.kinds.labels import negative
+from annotate.kinds.language_labels import negative
 from annotate.kinds.options import OPTIONS
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.quality.gold_answers import GoldRow, store

@@ -9,7 +9,7 @@ from django.conf import settings
 from django.conf.locale import LANG_INFO
 from knox.models import AuthToken
 
-from annotate.kinds.languages import SEARCHES
+from annotate.kinds.language_questions import SEARCHES
 from annotate.management import catalogs
 from annotate.models import Flag, Guidelines, Judgment, Note, Task
 from corpora.core.languages import LANGUAGES

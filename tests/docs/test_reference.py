@@ -21,9 +21,9 @@ from annotate.actions.registry import COMMANDS
 from annotate.actions.registry import MODULES as NAMES
 from annotate.core import refusals, stages
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, LEFT_OUT, TRANSITION, VOTE
+from annotate.kinds.file_sections import ANSWER_KEYS
 from annotate.kinds.files import BLOCK_KEYS, KEYS, KEYS_WITH_BASE
 from annotate.kinds.kind import STYLES
-from annotate.kinds.parts import ANSWER_KEYS
 from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
 from annotate.pages import api

@@ -13,8 +13,8 @@ from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Any
 
-from annotate.kinds.published import FORMATS as LAYOUTS
-from annotate.kinds.published import Layout
+from annotate.kinds.layouts import FORMATS as LAYOUTS
+from annotate.kinds.layouts import Layout
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,7 @@ class Format:
     them: the title as `format`, the files with their rows as `files`, and whatever else readers need. written: the
     rows (table.py). export: the task with its kind (export.py).
     layouts: the contents of its lines or files by name, which a kind made of a file must fit, beside those of
-    kinds/published.py.
+    kinds/layouts.py.
     measured_by: the module whose `grade(predictions, sets, against)` makes the report on predictions for its files;
     empty if there are none. of_several: whether predictions may be for several sets at once.
     """

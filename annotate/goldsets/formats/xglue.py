@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from annotate.core.draws.splits import TEST
 from annotate.goldsets.formats import Format, register
-from annotate.kinds.published import FORMATS as PUBLISHED
+from annotate.kinds.layouts import FORMATS as PUBLISHED
 from corpora.core.languages import published_code
 
 if TYPE_CHECKING:

@@ -1,6 +1,6 @@
 """Forms of answers: what an answer is, one pure module each. form.py has their base class and the registry.
 
-Concepts of a vocabulary and preferences need the database; kinds/concepts.py and kinds/preferences.py register them.
+Concepts and preferences need the database; kinds/concept_kind.py and kinds/preference_kind.py register them.
 """
 
 from annotate.kinds.forms.choice import CHOICE

@@ -7,7 +7,7 @@ import pytest
 from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
 from annotate.kinds.files import HERE
-from annotate.kinds.telling import tell
+from annotate.kinds.kind_summary import tell
 from tests.annotate.kind_files.files import ACTS, MOOD, pidgin
 
 

@@ -7,7 +7,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.kinds import KINDS
-from annotate.kinds.concepts import VOCABULARY_KEYS
+from annotate.kinds.concept_kind import VOCABULARY_KEYS
 from annotate.kinds.files import (
     HERE,
     KEYS,
@@ -20,7 +20,7 @@ from annotate.kinds.files import (
 )
 from annotate.kinds.forms import FORMS
 from annotate.kinds.kind import STYLES
-from annotate.kinds.tables import read_tables
+from annotate.kinds.toml_tables import read_tables
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES
 from tests.annotate.kind_files.files import ACTS, MOOD, PIDGIN, acts, mood, pidgin
 

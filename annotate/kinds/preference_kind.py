@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
-from annotate.kinds import declared
+from annotate.kinds import record_kind
 from annotate.kinds.forms import pair, register
 from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
-from annotate.kinds.tables import Table
+from annotate.kinds.toml_tables import Table
 
 BETWEEN = "|"  # in the ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM, by the alphabet
 # As MRS's authors had it: three people, of whom two must agree; otherwise nobody is preferred, and nobody is asked on.
@@ -28,7 +28,7 @@ DEFAULTS: Mapping[str, Any] = {
     "test_items": 0,
     "gold_share": 0.0,
 }
-# What a row of an exported set has, in this order, as in declared.py. No model of annotators tells more than the
+# What a row of an exported set has, in this order, as in record_kind.py. No model of annotators tells more than the
 # majority here: what is a label of one unit is none of another.
 COLUMNS = (
     *("id", "language", "fields", "systems", "replies", "label", "preferred", "stage", "chance", "judged_as"),
@@ -40,10 +40,10 @@ def compared_elsewhere(kind: Kind) -> Kind:
     """The kind where people have compared the systems elsewhere, and only what they said is imported."""
     columns = (
         name
-        for column in declared.COLUMNS
+        for column in record_kind.COLUMNS
         for name in (("systems", column, "preferred") if column == "label" else (column,))
     )
-    return kind.with_parts(publication={"columns": tuple(columns), "sections": (*declared.SECTIONS, "preferences")})
+    return kind.with_parts(publication={"columns": tuple(columns), "sections": (*record_kind.SECTIONS, "preferences")})
 
 
 def between(first: str, second: str) -> str:
@@ -98,8 +98,8 @@ def list_row(unit, answers: Sequence[str]) -> list[str]:
 def compared_here(kind: Kind) -> Kind:
     """The kind where people compare two systems by what is shown."""
 
-    def shown(unit) -> list[declared.Choice]:
-        return declared.in_order(kind.answers, kind.answers, unit.item.language)
+    def shown(unit) -> list[record_kind.Choice]:
+        return record_kind.in_order(kind.answers, kind.answers, unit.item.language)
 
     kind = replace(
         kind,
@@ -119,7 +119,7 @@ def compared_here(kind: Kind) -> Kind:
         pages={
             "ask": lambda unit, permit: {"options": shown(unit)},
             # Nobody looks up what somebody said to somebody.
-            "advise": lambda unit, blind: {**declared.advise(unit, blind), "searches": [], "options": shown(unit)},
+            "advise": lambda unit, blind: {**record_kind.advise(unit, blind), "searches": [], "options": shown(unit)},
             "list_row": list_row,
         },
         publication={

@@ -10,11 +10,11 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.kinds.forms import register
 from annotate.kinds.forms.labels import RIGHT_FROM, Labels
+from annotate.kinds.interface_language import ENGLISH
 from annotate.kinds.kind import ASK, BESIDE_BROADER, REFUSE, WAYS, Answer, Kind, Thesaurus, Unsure
-from annotate.kinds.languages import SEARCHES, searches
+from annotate.kinds.language_questions import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
-from annotate.kinds.tables import Table, nearest
-from annotate.kinds.tongues import ENGLISH
+from annotate.kinds.toml_tables import Table, nearest
 from corpora.models import Concept, Vocabulary
 from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
 
@@ -30,7 +30,7 @@ DEFAULTS: Mapping[str, Any] = {
     "test_items": 0,
     "gold_share": 0.0,
 }
-# What a row of an exported set has, in this order, as in declared.py. No model of annotators tells how sure a set of
+# What a row of an exported set has, in this order, as in record_kind.py. No model of annotators tells how sure a set of
 # concepts is: to it each set that anybody chose would be a label of its own.
 COLUMNS = (
     *(

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from annotate.core.aggregation.majority import at_first
-from annotate.kinds.declared import choices_of
 from annotate.kinds.kind import ALLOW, ASK, ENGLISH, REFUSE, STYLES, Kind, Thesaurus
 from annotate.kinds.options import OPTIONS
+from annotate.kinds.record_kind import choices_of
 from corpora.core.languages import LANGUAGES
 
 MANY = 12  # languages that are named singly

@@ -10,9 +10,9 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds.forms import CHOICE
+from annotate.kinds.interface_language import interface_language
 from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Statistics
-from annotate.kinds.labels import label_name, negative
-from annotate.kinds.tongues import tongue
+from annotate.kinds.language_labels import label_name, negative
 from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
@@ -74,12 +74,12 @@ def own_choices(permit) -> list[Choice]:
 
 
 def by_name(codes: Iterable[str]) -> Sequence[Choice]:
-    return _by_name(tuple(codes), tongue())
+    return _by_name(tuple(codes), interface_language())
 
 
 @lru_cache
-def _by_name(codes: tuple[str, ...], tongue: str) -> Sequence[Choice]:
-    """tongue: the language of the pages, in which they are sorted."""
+def _by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
+    """language: the interface language, by which the choices are sorted."""
     return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name.casefold()))
 
 

@@ -1,6 +1,6 @@
-"""The language of the pages, apart from that of what is read: a kind speaks the one, a record is in the other.
+"""The interface language of pages, which is independent of the language of the items.
 
-Commands, cards and the API speak English (pages/tongues.py says where it is chosen).
+Commands, cards and the API are in English. pages/middleware.py chooses the language.
 """
 
 from collections.abc import Iterable, Mapping
@@ -12,7 +12,7 @@ from annotate.core.words import Wrong
 ENGLISH = "en"
 
 
-def tongue() -> str:
+def interface_language() -> str:
     """The code of the language in which pages are shown now."""
     return get_language() or ENGLISH
 
@@ -23,7 +23,7 @@ def spoken(words: Mapping[str, str], read: Iterable[str] = ()) -> str:
 
     English comes last since everybody gets it whose language the pages do not speak.
     """
-    return next((code for code in (tongue(), *read) if code != ENGLISH and code in words), ENGLISH)
+    return next((code for code in (interface_language(), *read) if code != ENGLISH and code in words), ENGLISH)
 
 
 def translated(error: ValueError) -> str:

@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds.forms import Form
+from annotate.kinds.interface_language import interface_language, spoken
 from annotate.kinds.kind import (
     ENGLISH,
     Answer,
@@ -24,9 +25,8 @@ from annotate.kinds.kind import (
     Statistics,
     Wording,
 )
-from annotate.kinds.languages import SEARCHES, searches
+from annotate.kinds.language_questions import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
-from annotate.kinds.tongues import spoken, tongue
 from corpora.core.languages import UND
 
 # As XGLUE's authors had it: three people, of whom two must agree, each tested, and watched by gold answers. One in
@@ -90,7 +90,7 @@ def in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) 
 
 def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
     said_in = spoken(answer.names, [language])
-    own = said_in if said_in != tongue() else ""
+    own = said_in if said_in != interface_language() else ""
     return Choice(code, answer.name(language), answer.means(language), answer.key or _key(number), own)
 
 

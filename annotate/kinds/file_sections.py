@@ -8,7 +8,7 @@ from annotate.core.guidelines import fault
 from annotate.core.option import OptionError
 from annotate.kinds.kind import ENGLISH, Kind, Named
 from annotate.kinds.options import OPTIONS
-from annotate.kinds.tables import Table, nearest
+from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.language_codes import ADDED_KEYS, add_names, code_of, read_added
 from corpora.core.languages import LISTED, Language
 
