@@ -21,7 +21,7 @@ FIXTURES = DOCS.parents[1] / "fixtures"
 def commands_under(heading: str) -> list[str]:
     """The fences of the page between this heading and the next one."""
     found, under = [], ""
-    for what, text in steps(DOCS / "how-to" / "backup.md"):
+    for what, text in steps(DOCS / "how-to" / "server.md"):
         if what == "heading":
             under = text
         elif what.startswith("sh") and under == heading:

@@ -302,7 +302,7 @@ class AuditOfFilter(QualityControl):
         if found is None:
             return Panel("The audit of the filter", data={"filter": None}, empty=filter_audits.NOT_DRAWN)
         words, tables = filter_audits.filter_words(found), [filter_audits.figures_table(found)]
-        return Panel("The audit of the filter", words, tables, found, "filter", page="how-to/audit-a-filter")
+        return Panel("The audit of the filter", words, tables, found, "filter", page="how-to/pairs")
 
 
 register(AuditOfAgreement())

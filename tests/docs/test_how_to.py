@@ -27,18 +27,28 @@ def test_what_was_backed_up_is_there_again_once_it_is_restored(newcomer):
     newcomer.shell(import_posts)
     newcomer.shell("printf 'username,name,languages\\nanna,Anna,de:5\\n' > people.csv; assay add_annotators people.csv")
 
-    newcomer.follow(HOW_TO / "backup.md", {})
+    newcomer.follow(HOW_TO / "server.md", {})
 
     # both from the archive: the page has deleted the folder
     assert "already imported" in newcomer.shell(import_posts)
     assert "0 annotators made, 1 updated" in newcomer.shell("assay add_annotators people.csv")
 
 
-def test_a_set_of_several_labels_is_made_of_documents_with_the_concepts_that_came_with_them(newcomer):
+def test_invited_people_are_updated_by_the_same_table(newcomer):
+    newcomer.follow(HOW_TO / "people.md", {})
+    assert "0 annotators made, 2 updated" in newcomer.shell("assay add_annotators people.csv")
+
+
+def test_judgments_of_another_tool_are_imported_by_their_columns(newcomer):
+    newcomer.follow(HOW_TO / "publish.md", {})
+    assert "4 judgments of 2 annotators on 2 units imported" in newcomer.printed[-1]
+
+
+def test_documents_with_several_labels_are_exported_and_have_suggestions(newcomer):
     newcomer.follow(HOW_TO / "several-labels.md", {})
     lines = (newcomer.folder / "gold/laws/gold.unfinished.jsonl").read_text(encoding="utf-8").splitlines()
-    found = {row["id"]: (row["concepts"], row["split"]) for row in map(json.loads, lines)}
-    assert found == {
+    concepts = {row["id"]: (row["concepts"], row["split"]) for row in map(json.loads, lines)}
+    assert concepts == {
         "a": (["4", "2"], "train"),
         "b": (["3", "4"], "train"),
         "c": (["2"], "dev"),
@@ -50,6 +60,10 @@ def test_a_set_of_several_labels_is_made_of_documents_with_the_concepts_that_cam
         "3\tpenal law\t1\t0\t1\tfew",
         "4\ttrade\t2\t0\t0\tfew",
     ]
+    predictors = newcomer.shell("assay predictors laws").splitlines()[1:]
+    assert [line.split()[0].partition("@")[0] for line in predictors] == ["label-match", "nearest", "mine"]
+    versions = newcomer.shell("assay vocabularies").splitlines()[1:]
+    assert [line.split()[:3] for line in versions] == [["law", "1", "4"], ["law", "2", "3"]]
 
 
 def test_pairs_are_made_of_threads_filtered_and_published(newcomer):
@@ -67,31 +81,11 @@ def test_pairs_are_made_of_threads_filtered_and_published(newcomer):
     assert struck == "en\tThank you very much for the answer!\t2\tempty politeness\n"
 
 
-def test_a_vocabulary_is_taken_in_and_its_next_version_told(newcomer):
-    newcomer.follow(HOW_TO / "vocabularies.md", {})
-    listed = newcomer.shell("assay vocabularies")
-    assert [line.split()[:3] for line in listed.splitlines()[1:]] == [["law", "1", "3"], ["law", "2", "3"]]
-
-
-def test_labels_are_suggested_for_acts_and_those_of_another_system_taken_in(newcomer):
-    newcomer.follow(HOW_TO / "suggestions.md", {})
-    listed = newcomer.shell("assay predictors acts").splitlines()[1:]
-    assert [line.split()[0].partition("@")[0] for line in listed] == ["label-match", "nearest", "mine"]
-
-
-def test_judgments_made_elsewhere_tell_what_people_prefer(newcomer):
-    newcomer.follow(HOW_TO / "preference-numbers.md", {})
-    assert json.loads(newcomer.shell("assay preferences elsewhere --json"))["systems"] == ["mbert", "mt5"]
-
-
-def test_suggested_replies_are_measured_on_the_test_pairs_of_a_set(newcomer):
-    newcomer.follow(HOW_TO / "measuring-replies.md", {})
-    found = json.loads(newcomer.shell("assay evaluate mine --gold pairs --against frequent --json"))
-    assert (found["rows"][0]["units"], found["comparison"]["rows"][0]["p"]) == (56, 0.0001)
-
-
-def test_three_systems_are_compared_by_what_they_suggest(newcomer):
+def test_reply_systems_are_compared_by_people_and_by_words(newcomer):
     newcomer.follow(HOW_TO / "preferences.md", {})
     lines = (newcomer.folder / "gold/which/gold.unfinished.jsonl").read_text(encoding="utf-8").splitlines()
     [row] = map(json.loads, lines)
     assert (row["id"], row["systems"], row["label"], row["preferred"]) == ("c", ["mbert", "mt5"], "tie", [])
+    assert json.loads(newcomer.shell("assay preferences elsewhere --json"))["systems"] == ["mbert", "mt5"]
+    report = json.loads(newcomer.shell("assay evaluate mine --gold pairs --against frequent --json"))
+    assert (report["rows"][0]["units"], report["comparison"]["rows"][0]["p"]) == (56, 0.0001)

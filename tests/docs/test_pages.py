@@ -151,7 +151,7 @@ def test_pages_that_the_app_links_to_are_there():
     controls = "".join(text_of(path) for path in (ROOT / "annotate/controls").glob("*.py"))
     named += re.findall(r'page="((?:explanation|how-to|reference)/[a-z-]+)"', controls)
     assert len(named) >= 4
-    assert {"explanation/audit", "how-to/audit-a-filter", "how-to/balanced-sets"} <= set(named)
+    assert {"explanation/audit", "how-to/pairs", "how-to/balanced-sets"} <= set(named)
     assert set(named) <= set(PAGES)
 
 
@@ -286,17 +286,17 @@ ASKED = {
     "lease ran out": "glossary/#lease",
     "lease": "glossary/#lease",
     "timeout": "reference/refusals/#lease_expired",
-    "upgrade": "how-to/many-users/#update",
+    "upgrade": "how-to/server/#update",
     "kappa": "explanation/agreement/#alpha",
     "GDPR": "explanation/privacy-and-licences/",
-    "SSL": "how-to/many-users/#tls",
-    "HTTPS": "how-to/many-users/#tls",
-    "docker": "how-to/many-users/#with-containers",
-    "systemd": "how-to/many-users/#without-containers",
+    "SSL": "how-to/server/#tls",
+    "HTTPS": "how-to/server/#tls",
+    "docker": "how-to/server/#with-containers",
+    "systemd": "how-to/server/#without-containers",
     "contribute": "#you-develop",
-    "run the tests": "how-to/run-the-tests/",
-    "forgot password": "how-to/campaign-of-forty/#a-forgotten-password",
-    "login": "how-to/campaign-of-forty/#a-forgotten-password",
+    "run the tests": "how-to/develop/#run-the-tests",
+    "forgot password": "how-to/people/#a-forgotten-password",
+    "login": "how-to/people/#a-forgotten-password",
     "check_kind": "reference/commands/#check_kind",
     "open a task": "reference/commands/#open_task",
     "delete a task": "reference/commands/#delete",
@@ -304,14 +304,17 @@ ASKED = {
     "--audit-share": "reference/commands/#open_task-the-audit-of-that-agreement",
     "API token": "how-to/api/#a-token",
     "token": "how-to/api/#a-token",
-    "restore": "how-to/backup/",
-    "postgres": "how-to/postgresql/#set-it-up",
+    "restore": "how-to/server/#back-up-and-restore",
+    "postgres": "how-to/server/#postgresql",
     "Dawid and Skene": "explanation/agreement/#dawid-and-skene",
     "keyboard shortcuts": "reference/keys/",
-    "jupyter": "how-to/notebooks/",
+    "jupyter": "how-to/api/#notebooks",
     "decoy": "glossary/#decoy",
     "stage": "glossary/#stage",
-    "add an option": "how-to/add-an-option/",
+    "add an option": "how-to/develop/#add-an-option",
+    "how many annotators do I need": "how-to/campaign/#how-many-annotators-do-you-need",
+    "export to Hugging Face": "how-to/publish/#export-to-hugging-face",
+    "Label Studio": "how-to/publish/#import-judgments-from-label-studio-and-other-tools",
 }
 
 
