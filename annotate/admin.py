@@ -14,6 +14,8 @@ from django.db.models import Count
 from django.utils.html import format_html, format_html_join
 from knox.models import AuthToken
 
+from annotate.controls.gold_answers import answered, check_correction, correct
+from annotate.controls.qualification import check_grant, grant
 from annotate.core.refusals import Refusal
 from annotate.kinds import KINDS
 from annotate.kinds.language_labels import negative
@@ -29,9 +31,7 @@ from annotate.models import (
     TrialAnswer,
     Unit,
 )
-from annotate.quality.gold_answers import answered, check_correction, correct
-from annotate.quality.guidelines import majors
-from annotate.quality.qualification import check_grant, grant
+from annotate.quality.guideline_versions import majors
 from annotate.work import accounts
 from corpora.models import Corpus, Draw
 

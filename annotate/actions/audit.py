@@ -8,14 +8,14 @@ from django.db import transaction
 
 from annotate.actions.action import TASK, Action, ActionError, Outcome, Values, task_named
 from annotate.actions.opened import NOT_KEPT, lacking
-from annotate.controls.audit import add_audits, contest_all
-from annotate.controls.rechecks import Checks, add_checks
+from annotate.controls import audit_report
+from annotate.controls.agreement_audit import add_audits, contest_all
+from annotate.controls.checks import Checks, add_checks
 from annotate.core.option import Option, codes, flag, points, whole_number
 from annotate.figures import plan_report
 from annotate.figures.further_work import further_work, measures_accuracy
 from annotate.kinds.control import panels
 from annotate.models import Task
-from annotate.quality import audit_report
 from annotate.reports.terminal import as_lines, wrapped
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."

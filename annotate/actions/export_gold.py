@@ -4,11 +4,11 @@ from pathlib import Path
 
 from annotate.actions.action import TASK, Action, Outcome, task_named
 from annotate.actions.opened import lacking
+from annotate.controls.audit_report import contested_waiting
 from annotate.core.draws.label_shares import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
 from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, export
-from annotate.quality.audits import contested_waiting
 from annotate.reports.tables import many
 from annotate.work import closure
 

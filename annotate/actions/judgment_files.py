@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from annotate.controls.gold_answers import text_of
 from annotate.kinds.forms.pair import TIE
 from annotate.kinds.preference_kind import between
-from annotate.quality.gold_answers import text_of
 from annotate.work.judgment_import import Rejects, Row, systems_of
 from corpora.core.languages import LANGUAGES
 from corpora.core.records import RecordError, read_id, read_language, read_text

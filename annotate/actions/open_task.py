@@ -11,6 +11,8 @@ from django.db import transaction
 
 from annotate.actions import opened
 from annotate.actions.action import Action, ActionError, Outcome, Values, column
+from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
+from annotate.controls.gold_answers import GoldAnswerError, read_gold
 from annotate.core.guidelines import fault
 from annotate.core.option import Option, codes, flag, whole_number
 from annotate.kinds import KINDS, Kind, record_kind
@@ -19,8 +21,6 @@ from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
 from annotate.models import AnnotatorLanguage, Task
-from annotate.quality.gold_answers import FIELDS as GOLD_FIELDS
-from annotate.quality.gold_answers import GoldAnswerError, read_gold
 from annotate.reports.tables import many
 from annotate.work.new_task import TaskError
 from annotate.work.routes import learn_languages

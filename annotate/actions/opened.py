@@ -6,7 +6,8 @@ from typing import Any
 from django.db.models import Count
 
 from annotate.actions.action import Outcome
-from annotate.controls.audit import copies
+from annotate.controls.agreement_audit import copies
+from annotate.controls.replenishment import remarks, standing
 from annotate.core import pause_rule, stages
 from annotate.core.aggregation.majority import at_first
 from annotate.figures import plan_report, progress_report
@@ -21,7 +22,6 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
 from annotate.quality import honeypots
 from annotate.quality.agreement_report import alike, spelled_alike
-from annotate.quality.classes import remarks, standing
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
 from annotate.work.closure import how_to_go_on

@@ -13,13 +13,13 @@ from django.db.models import Count, Q
 from annotate.actions import listings
 from annotate.actions.action import Action, Outcome, assumed
 from annotate.actions.database import harmful_settings
+from annotate.controls import replenishment
+from annotate.controls.checks import NO_SECOND
+from annotate.controls.replenishment import standing_table
 from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
 from annotate.figures.task_overview import Standing, standing
 from annotate.models import Annotator
-from annotate.quality import classes
-from annotate.quality.audit_report import NO_SECOND
-from annotate.quality.classes import standing_table
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers
@@ -36,7 +36,7 @@ def run(values, progress) -> Outcome:
         next_step = "The database is older than Assay. Make a copy of it; then `assay serve` brings it up to date."
         return Outcome([*said, "", next_step], data={**there, "next": [next_step]})
     stands, found, pauses, people = standing(), corpora_there(), unseen_pauses(), _people()
-    of_classes = {task.name: classes.standing(task) for task in classes.of_classes()}
+    of_classes = {task.name: replenishment.standing(task) for task in replenishment.of_classes()}
     todo = _todo(found, stands, people)
     tables = [
         ("Corpora", overview_report.corpora_table(found) if found else None, ""),

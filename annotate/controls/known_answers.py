@@ -1,20 +1,22 @@
 """Records whose answer is known: hidden among the work to tell how people do, and asked in a test before they begin."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from itertools import product
+from itertools import groupby, product
 from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from annotate.core.refusals import InvalidAnswer
-from annotate.goldsets.exclusions import known_of
+from annotate.controls.gold_answers import check_pool, store, without_twins
+from annotate.core.draws.committed_draws import GOLD_PLACE, Line, gold_order
 from annotate.kinds.control import Place, QualityControl, register
-from annotate.models import Judgment, Lease, Task, Unit
-from annotate.quality.gold_answers import GoldAnswerError, check_pool, store, without_twins
+from annotate.models import Annotator, Judgment, Lease, Task, Unit
+from annotate.quality.commitments import READ, draw_line
 from annotate.quality.honeypots import Turn, in_order, is_due, turn_in
-from annotate.work.eligible import unjudged_by
+from annotate.work.eligible import Seen, unjudged_by
 from annotate.work.interventions import pause_if_failing
 from annotate.work.permit import Permit
 from annotate.work.queue import PlaceOf, free_place
@@ -22,9 +24,7 @@ from annotate.work.task_opening import Entry
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.database.statements import prepared
 from corpora.draws.items import items_of
-
-# What the pool of gold answers must suffice for.
-OF_POOL = {"test_items", "tries"}
+from corpora.models import as_read, same
 
 
 class GoldAnswers(QualityControl):
@@ -61,25 +61,11 @@ class GoldAnswers(QualityControl):
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         return known_of(task, units)
 
+    def draws(self, task: Task) -> Iterator[Line]:
+        return _gold_places(task) if task.gold_share else iter(())
+
     def pauses(self, permit: Permit) -> bool:
         return pause_if_failing(permit)
-
-
-class QualificationTest(QualityControl):
-    """People begin in a language once they have passed a test of records with a known answer."""
-
-    name = "test"
-    switch = "test_items"
-    tabs = (("manage-tests", "Test and gold answers"), ("manage-rule", "Pause rule"))
-
-    def check_change(self, task: Task, changed: Sequence[str]) -> None:
-        if OF_POOL.isdisjoint(changed):
-            return
-        try:
-            # Refused here, and not to the person who takes it.
-            check_pool(task)
-        except GoldAnswerError as error:
-            raise InvalidAnswer(str(error)) from error
 
 
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
@@ -140,5 +126,132 @@ def _own_returned(own: Sequence[Lease]) -> Lease | None:
     return max((each for each in own if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
 
 
+# --- what each person was given, by which the draws can be repeated
+
+
+def _gold_places(task: Task) -> Iterator[Line]:
+    """What each person was given in each language, in its order."""
+    pools: dict[str, list[str]] = {}
+    for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
+        pools.setdefault(language, []).append(key)
+    flagged = Judgment.objects.filter(unit__task=task, unit__honeypot=True, kind=Judgment.FLAG).order_by("unit")
+    disturbing = list(flagged.values_list("unit__item__key", flat=True).distinct())
+    by_person = ("annotator__pseudonym", "queue")
+    leases = Lease.objects.filter(unit__task=task).order_by(*by_person, "pk")
+    rows = leases.values_list(*by_person, "turn", "in_place", "unit__honeypot", "unit__item__key")
+    for (person, language), given in groupby(rows.iterator(READ), key=lambda row: row[:2]):
+        entries = _entries((turn, in_place, key if honeypot else "") for *_, turn, in_place, honeypot, key in given)
+        if entries and language in pools:
+            own = [key for key in disturbing if key in pools[language]]
+            how = {"disturbing": own} if own else {}
+            if seen := [key for key in _seen_elsewhere(task, person) if key in pools[language]]:
+                how["seen_elsewhere"] = seen
+            if passed_over := _passed_over(gold_order(task.lots, person, pools[language]), entries, [*own, *seen]):
+                how["passed_over"] = passed_over
+            yield draw_line(GOLD_PLACE, [person, language], how, pools[language], entries)
+
+
+def _seen_elsewhere(task: Task, person: str) -> list[str]:
+    """The gold answers whose texts a person was shown as other units."""
+    annotator = Annotator.objects.values_list("pk", flat=True).get(pseudonym=person)
+    seen = task.units.hidden().filter(Seen("pk", annotator)).order_by("pk")
+    return list(seen.values_list("item__key", flat=True))
+
+
+def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
+    """The gold answers that stand before one that came earlier: somebody else had met them, and not that one. never:
+    those that the person may never be given.
+    """
+    met, found = set(never), dict[str, None]()
+    for entry in entries:
+        key = entry if isinstance(entry, str) else entry[3]
+        if isinstance(key, str):
+            found |= dict.fromkeys(each for each in order[: order.index(key)] if each not in met and key is not entry)
+            met.add(key)
+    return list(found)
+
+
+def _entries(given) -> list[Any]:
+    """given: where the lot stood, whether a gold answer took the place of work, and the id of a gold answer, empty for
+    work. Work that was given one after the other is one entry. A gold answer that took the place of work is an entry
+    of its own, and counts as work for the lot. Where no lot decided, only a gold answer that is new to the person is
+    listed.
+    """
+    found: list[Any] = []
+    met: set[str] = set()
+    for turn, in_place, key in given:
+        if turn is None or in_place:
+            found += [key] if key and key not in met else []
+        if turn is None:
+            pass
+        elif key and not in_place:
+            found.append([*turn, key])
+        elif found and _goes_on(found[-1], turn):
+            found[-1][3] += 1
+        else:
+            found.append([*turn, 1])
+        met.add(key)
+    return found
+
+
+def _goes_on(entry: Any, turn: list[int]) -> bool:
+    """Whether a unit of work comes just after those of an entry."""
+    if isinstance(entry, str) or isinstance(entry[3], str):
+        return False
+    given, known, size, number = entry
+    return [given + number, known, size] == turn
+
+
+# --- whose label somebody could know
+
+
+EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
+# The fewest letters and digits by which a record is recognised in guidelines, which may well say "cheap flights"
+# without quoting a record.
+LEAST_LETTERS = 20
+# Thai and Lao, Myanmar, Khmer, Kana, Han: scripts without spaces between words.
+UNSPACED = re.compile(
+    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+
+
+def known_of(task: Task, some: Iterable[Any]) -> dict[int, str]:
+    """Unit -> why its label was known to somebody, where it was. some: the exported units."""
+    was_told = _known(task)
+    found = {}
+    for units in some:
+        columns = (units.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
+        for pk, language, text, fields in zip(*columns, strict=True):
+            if reason := was_told(language, text, json.loads(fields)):
+                found[pk] = reason
+    return found
+
+
+def _known(task: Task) -> Callable[[str, str, Mapping[str, str]], str]:
+    """The reason why the label of an item was told to somebody, or none, by its language, text and fields.
+
+    Opening a task takes care of its gold answers, but more may have been added since, and guidelines change.
+    """
+    answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
+    texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
+
+    def reason(language: str, text: str, fields: Mapping[str, str]) -> str:
+        if as_read(language, text, fields) in answers:
+            return GOLD_ANSWER
+        values = list(filter(None, map(_words, fields.values() or [text])))
+        long_enough = sum(map(len, values)) - sum(value.count(" ") for value in values) >= LEAST_LETTERS
+        quoted = long_enough and any(all(f" {value} " in text for value in values) for text in texts)
+        return EXAMPLE if quoted else ""
+
+    return reason
+
+
+def _words(text: str) -> str:
+    """Only the letters and digits: Markdown marks, quotes and line breaks are not part of an example.
+
+    Single spaces separate words, or single characters if the script has no spaces.
+    """
+    return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())
+
+
 register(GoldAnswers())
-register(QualificationTest())

@@ -5,12 +5,19 @@ of which people find another class, or none, leaves its own class short, so the 
 follows it. This goes on until each class has its number or nothing is left that the predictor finds to be of it.
 """
 
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 from django.db import transaction
+from django.db.models import Count, QuerySet
 
 from annotate.core import stages
 from annotate.kinds.control import QualityControl, register
+from annotate.kinds.predicted_draw import NEEDED
 from annotate.models import Task, Unit
-from annotate.quality.classes import standing
+from annotate.reports.numbers import count
+from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, table
 from annotate.work.moves import locked
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.draws.items import items_of
@@ -18,6 +25,60 @@ from corpora.draws.items import items_of
 # More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would
 # otherwise see after each answer whether it was what the predictor had said. Nobody is left without work for that.
 DRAWN_AT = 0.1
+
+
+def of_classes() -> QuerySet[Task]:
+    """The tasks that have such sets."""
+    return Task.objects.filter(draws__parameters__has_key=NEEDED).distinct()
+
+
+def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
+    """How far each class is, in each language or in one, in JSON's terms; empty for other tasks.
+
+    needed: how many documents all sets need; labelled: found by people to be of it; drawn: predicted to be of it, and
+    given to people; waiting and right, of these: still with people, and found to be of it; left: predicted so, and not
+    drawn yet; short: how many must still be drawn; over: nothing is left to draw and nothing waits, so the class stays
+    short.
+    """
+    draws = task.draws.filter(parameters__has_key=NEEDED).order_by("language")
+    found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
+    if not found:
+        return []
+    # Each language has its own queue, so the unit's own column will do, by which there is an index. All is counted in
+    # one statement: between two, an answer could take a document out of what waits before it is among the labelled.
+    units = task.units.exported().filter(language__in=found).order_by()
+    labelled, drawn, waiting, right = (Counter[tuple[str, str]]() for _ in range(4))
+    for language, predicted, stage, label, number in units.values_list(
+        "language", "predicted", "stage", "label"
+    ).annotate(Count("pk")):
+        drawn[language, predicted] += number
+        waiting[language, predicted] += number * (stage not in stages.FINISHED)
+        right[language, predicted] += number * (label == predicted)
+        labelled[language, label] += number * (stage == stages.LABELLED)
+    of_reserve = task.reserve.order_by().values_list("language", "predicted").annotate(Count("pk"))
+    left = {(language, label): number for language, label, number in of_reserve}
+    rows = []
+    for language, label in ((language, label) for language, told in found.items() for label in told["classes"]):
+        cell, needed = (language, label), found[language][NEEDED]
+        short = max(0, needed - labelled[cell] - waiting[cell])
+        rows.append(
+            {
+                "language": language,
+                "class": label,
+                "needed": needed,
+                "labelled": labelled[cell],
+                "drawn": drawn[cell],
+                "waiting": waiting[cell],
+                "right": right[cell],
+                "left": left.get(cell, 0),
+                "short": short,
+                "over": bool(short) and cell not in left and not waiting[cell],
+            }
+        )
+    return rows
+
+
+# --- drawing more
 
 
 def draw_later(task_id: int, language: str) -> None:
@@ -64,6 +125,63 @@ class Replenishment(QualityControl):
     def reopened(self, task: Task) -> None:
         for language in task.languages:
             draw_later(task.pk, language)
+
+
+# --- balanced sets in sentences and a table
+
+
+SHOWN = 3  # ids that a sentence names
+
+
+def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
+    """told: of a language, `short` and `faults` as a balanced draw has them (kinds/balanced_draw.py), and of an
+    exported set `taken_out`."""
+    return [
+        *(_taken_out(language, number) for number in [told.get("taken_out", 0)] if number),
+        *(_short(language, short) for short in told["short"]),
+        *(_fault(language, fault) for fault in told["faults"]),
+    ]
+
+
+def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+    """rows: of `standing`."""
+    columns = (
+        *LANGUAGE,
+        Column("class", "class"),
+        Column("labelled", "labelled", NUMBER, lambda row: f"{count(row['labelled'])} of {count(row['needed'])}"),
+        numbered("drawn", "drawn"),
+        numbered("right", "as predicted"),
+        numbered("waiting", "with people"),
+        numbered("left", "left to draw"),
+        Column("note", "", NOTE, lambda row: "stays short: nothing is left to draw" if row["over"] else ""),
+    )
+    return table("Classes, as the sets need them and as people found them", columns, rows)
+
+
+def _taken_out(language: str, number: int) -> str:
+    return (
+        f"{language}: {many(number, 'document')} that were drawn {'is' if number == 1 else 'are'} in no set, since "
+        "people found none of the classes in them, or could not settle which."
+    )
+
+
+def _short(language: str, short: Mapping[str, Any]) -> str:
+    return (
+        f"{language}, {short['set']}: of {short['label']} there are {short['there']:,} documents and not "
+        f"{short['wanted']:,}."
+    )
+
+
+def _fault(language: str, fault: Mapping[str, Any]) -> str:
+    ids, first, second = fault["ids"], fault["first"], fault["second"]
+    named = ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
+    if first == second:
+        found = f"{many(len(ids), 'line')} too many in {first}, whose ids it has before"
+    elif first.startswith("train") and second.startswith("train"):
+        found = f"{many(len(ids), 'id')} of {first} that {second} lacks"
+    else:
+        found = f"{many(len(ids), 'id')} in both {first} and {second}"
+    return f"the lists in {language} have {found} ({named})."
 
 
 register(Replenishment())

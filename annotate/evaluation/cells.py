@@ -2,7 +2,7 @@
 one person alone decided is wrong.
 
 A share of what one reader decided was decided again, and a share of what an adjudicator did by another one
-(quality/checks.py). Where a label is wrong, a predictor that says the same is not right, and one that says otherwise
+(controls/checks.py). Where a label is wrong, a predictor that says the same is not right, and one that says otherwise
 may be. How often each happens is counted over all languages together, since the checks of one language are few; so
 readers of one language who err more than others do are not seen here. Adjudicators are taken to slip without regard to
 what a predictor says.

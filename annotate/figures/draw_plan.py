@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import cache
 from typing import Any, NamedTuple
 
+from annotate.controls import checks
 from annotate.core.estimation.annotator_error import AskedSet
 from annotate.core.estimation.detector_error import contested
 from annotate.core.estimation.proportions import ENOUGH, LEAST_COUNT, UNKNOWN, Estimate
@@ -32,7 +33,6 @@ from annotate.figures.interval_width import (
 from annotate.kinds import KINDS
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Task, Unit
-from annotate.quality import checks
 from annotate.work.new_task import imagined_task
 from annotate.work.routes import Routes
 from corpora.core.languages import UND

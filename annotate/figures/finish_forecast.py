@@ -15,7 +15,6 @@ from django.db.models.functions import TruncDate
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.estimation.detector_error import can_tell, contest_chance
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.finish_simulation import (
     ADJUDICATION,
@@ -31,14 +30,12 @@ from annotate.figures.finish_simulation import (
 from annotate.figures.interval_width import Stream, reading
 from annotate.figures.queue_states import queue_states
 from annotate.models import Annotator, Judgment, Task, Transition
-from annotate.quality import checks, honeypots
-from annotate.quality.audits import audit_counts
-from annotate.quality.checks import adjudicators
+from annotate.quality import honeypots
+from annotate.work import adjudication
+from annotate.work.adjudication import adjudicators
 from annotate.work.routes import Routes, readers_of
 
 HOURS_A_WEEK = 10  # of a reader who has other work besides; yours stand on the page Progress
-# How much of the detectors' agreement is usually wrong in a language: "<1%" by the article.
-USUALLY_WRONG = 0.01
 WINDOW = timedelta(days=28)  # earlier days say little about those to come
 SAMPLE = 2_000  # units that show where skipped ones go
 MOST = 3  # queues, the last to be done, for which further readers are supposed
@@ -72,7 +69,7 @@ def expected(task: Task) -> dict[str, Any]:
         "units": sum(row["units"] for row in rows),
         "answers": sum(row["answers"] for row in rows),
         "unread": [row["queue"] for row in rows if not row["readers"]],
-        "adjudicators": checks.adjudicators().count(),
+        "adjudicators": adjudication.adjudicators().count(),
         "audit": None,
         "checks": None,
         **{key: work for control in task.kind.quality_controls for key, work in control.expected(task).items()},
@@ -103,48 +100,6 @@ def _waiting(task: Task) -> list[dict[str, Any]]:
         if row["waiting"]
     ]
     return sorted(rows, key=lambda row: (-row["units"], row["queue"]))
-
-
-def audit_expected(task: Task) -> dict[str, Any] | None:
-    """Of `expected`, what the audit of the detectors' agreement makes."""
-    found = audit_counts(task)
-    if not found:
-        return None
-    chosen = sum(chosen for _, chosen in found.values())
-    languages = {label: _audit_of(task, *of) for (label,), of in sorted(found.items())}
-    return {
-        "posts": sum(posts for posts, _ in found.values()),
-        "chosen": chosen,
-        "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
-        "limit": task.audit_limit,
-        "hours": chosen * task.kind.seconds / 3600,
-        "contested": sum(of["contested"] for of in languages.values()),
-        "languages": languages,
-    }
-
-
-def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
-    chance = contest_chance(chosen, USUALLY_WRONG, task.audit_limit) if chosen < posts else 0.0
-    return {
-        "posts": posts,
-        "chosen": chosen,
-        "can_tell": can_tell(chosen, task.audit_limit),
-        "chance": chance,
-        "contested": chance * (posts - chosen),
-    }
-
-
-def checks_expected(task: Task) -> dict[str, Any]:
-    """Of `expected`, what the checks of people who decide alone make."""
-    found, able = checks.check_counts(task), checks.adjudicators().count()
-    rechecked = task.units.filter(recheck=True).values_list("item__key", flat=True) if able > 1 else ()
-    return {
-        "units": sum(units for units, _ in found.values()),
-        "chosen": sum(chosen for _, chosen in found.values()),
-        "languages": {queue: {"units": units, "chosen": chosen} for queue, (units, chosen) in found.items()},
-        "seconds": sum(checks.is_seconded(task, key) for key in rechecked),
-        "unseconded": checks.unseconded(task, able),
-    }
 
 
 # --- when it will be done

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from django.db.models import Avg, Count, QuerySet
 
+from annotate.controls import audit_report, checks
 from annotate.core.estimation.detector_error import Audit, allotted, deviation, overall_error
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.interval_width import (
@@ -25,7 +26,7 @@ from annotate.figures.interval_width import (
 )
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Judgment, Task, Unit
-from annotate.quality import audits, checks
+from annotate.work import moves
 
 LABELS = 3  # whose audits have a row of their own
 LEAST_GAIN = 1e-5  # by which a width must become narrower
@@ -129,13 +130,13 @@ def measures_accuracy(task: Task) -> bool:
 def measured(task: Task) -> Measured:
     """The counts of a task. The posts of a contested language that its audit did not choose count as disputed: people
     read them all, and checks, not rechecks, are chosen among them."""
-    found = audits.audits(task)
-    unread = _counts(audits.unread(task), "agreed_label")
+    found = audit_report.audits(task)
+    unread = _counts(moves.unread(task), "agreed_label")
     audited = {label: audit.resolved + audit.unresolved for label, audit in found.items()}
     agreed = Counter(audited) + unread
     of_checks, unchecked = checks.report(task), checks.unchecked_counts(task)
     rows = {row["language"]: checks.as_audit(row) for row in of_checks["languages"]}
-    disputed = task.units.exported().filter(audited=False).exclude(pk__in=audits.unread(task))
+    disputed = task.units.exported().filter(audited=False).exclude(pk__in=moves.unread(task))
     by_queue = _counts(disputed.filter(copy_of=None), "visited__0")
     by_queue += _counts(disputed.exclude(copy_of=None), "copy_of__visited__0")
     checked = {queue: chosen for queue, (_, chosen) in checks.check_counts(task).items() if queue in by_queue}

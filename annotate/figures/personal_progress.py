@@ -13,10 +13,10 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from annotate.controls.qualification import FAILED, Standing, states
 from annotate.core import stages
 from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, Backlog, Change, Judgment, Task
-from annotate.quality.qualification import FAILED, Standing, states
 from annotate.work.backlog import backlogs
 from annotate.work.eligible import waiting, with_free_place
 from annotate.work.permit import Permit, day_of, midnight

@@ -10,14 +10,15 @@ from typing import Any
 
 from django.db.models import Count, Exists, OuterRef, QuerySet
 
+from annotate.controls import checks
+from annotate.controls.audit_report import contested_waiting
 from annotate.core import stages
 from annotate.figures import overview_report, task_statistics
 from annotate.figures.queue_states import DONE, UNREAD, queue_states_of
 from annotate.kinds.language_labels import label_name
 from annotate.models import Job, Judgment, Task, Unit
-from annotate.quality import checks
-from annotate.quality.audits import contested_waiting
 from annotate.reports.tables import are, many
+from annotate.work import adjudication
 from annotate.work.closure import how_to_go_on
 from corpora.models import Draw
 
@@ -47,7 +48,7 @@ def standing() -> Standing:
     drawn = Task.objects.order_by("draws__corpus__name").values_list("name", "draws__corpus__name").distinct()
     for name, corpus in drawn:
         corpora[name] += [corpus] if corpus else []
-    able = checks.adjudicators().count()
+    able = adjudication.adjudicators().count()
     contested, contesting = contested_waiting(), dict(Job.objects.contesting().values_list("given__task", "pk"))
     read = set(_read_by_people().values_list("name", flat=True))
     rows, waits = [], []
@@ -214,7 +215,7 @@ def stage_counts(task: Task) -> dict[str, int]:
 
 def undecidable(task: Task) -> int:
     """Units that wait for an adjudicator although every active one has judged them: nobody may decide these."""
-    active = checks.adjudicators()
+    active = adjudication.adjudicators()
     judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
     by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())
     number = active.count()

@@ -19,7 +19,7 @@ from annotate.core.estimation.proportions import proportion
 from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality import honeypots
-from annotate.quality.guidelines import majors
+from annotate.quality.guideline_versions import majors
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 # Up to these lengths, the time since the first answer is cut into hours, then into days; above, into weeks.

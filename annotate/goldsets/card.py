@@ -8,6 +8,10 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from annotate.controls import audit_report, checks, declared_audit, decoys, filter_precision
+from annotate.controls.audit_report import whole_percent
+from annotate.controls.concept_suggestions import suggestion_table
+from annotate.controls.replenishment import remarks, standing_table
 from annotate.core.aggregation.majority import at_first, needed
 from annotate.core.draws.splits import SPLITS
 from annotate.goldsets import form_extras, thread_report
@@ -16,11 +20,8 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.provenance import DETECTORS
 from annotate.kinds import Kind
 from annotate.kinds.options import OPTIONS, share
-from annotate.quality import audit_report, filter_audits, preference_report
+from annotate.quality import preference_report
 from annotate.quality.agreement_report import agreement_table, doubts, label_table
-from annotate.quality.audit_report import whole_percent
-from annotate.quality.classes import remarks, standing_table
-from annotate.quality.with_suggestions import suggestion_table
 from annotate.reports.markdown import in_yaml, parts
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import LANGUAGE, beside, numbers, table
@@ -194,9 +195,9 @@ def _audit(kind: Kind, manifest: dict) -> Context:
 
 def _declared_audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["declared_audit"]
-    tables = (audit_report.class_table, audit_report.language_table, audit_report.found_table)
+    tables = (declared_audit.class_table, declared_audit.language_table, declared_audit.found_table)
     return {
-        "audit_words": audit_report.declared_words(audit),
+        "audit_words": declared_audit.declared_words(audit),
         "audit_tables": [parts(made(audit)) for made in tables],
     }
 
@@ -204,24 +205,24 @@ def _declared_audit(kind: Kind, manifest: dict) -> Context:
 def _filter_audit(kind: Kind, manifest: dict) -> Context:
     audit = manifest["filter_audit"]
     return {
-        "filter_words": filter_audits.filter_words(audit),
-        "filter_table": parts(filter_audits.figures_table(audit)),
+        "filter_words": filter_precision.filter_words(audit),
+        "filter_table": parts(filter_precision.figures_table(audit)),
     }
 
 
 def _decoys(kind: Kind, manifest: dict) -> Context:
     found = manifest["decoys"]
     return {
-        "decoys": parts(audit_report.decoy_table(found)),
-        "decoy_words": audit_report.decoy_words(found),
+        "decoys": parts(decoys.decoy_table(found)),
+        "decoy_words": decoys.decoy_words(found),
     }
 
 
 def _checks(kind: Kind, manifest: dict) -> Context:
     found = manifest["checks"]
     return {
-        "check_words": [*audit_report.reader_words(found), *audit_report.adjudicator_words(found)],
-        "checks": parts(audit_report.check_table(found)),
+        "check_words": [*checks.reader_words(found), *checks.adjudicator_words(found)],
+        "checks": parts(checks.check_table(found)),
     }
 
 

@@ -1,23 +1,20 @@
 """Why a unit is not in the exported set, and what the file of left-out units says of it."""
 
-import json
-import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from annotate.controls.known_answers import EXAMPLE, GOLD_ANSWER
 from annotate.core import stages
 from annotate.goldsets.unit_rows import Lists, Units, each, live
 from annotate.kinds import Kind
 from annotate.kinds.designs import Design
-from annotate.models import Judgment, Task
-from corpora.models import as_read, same
+from annotate.models import Judgment
 
-EXAMPLE, GOLD_ANSWER, UNFINISHED = "guidelines", "gold_answer", "unfinished"
-CLOSED = "closed"
+UNFINISHED, CLOSED = "unfinished", "closed"
 NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
 # The reasons in words, for the card.
 REASONS = {
@@ -42,13 +39,6 @@ DISCARDED_BY = {
     "withdrawn": "manager",
     "left_out": CLOSED,
 }
-# The fewest letters and digits by which a record is recognised in guidelines, which may well say "cheap flights"
-# without quoting a record.
-LEAST_LETTERS = 20
-# Thai and Lao, Myanmar, Khmer, Kana, Han: scripts without spaces between words.
-UNSPACED = re.compile(
-    "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
-)
 
 
 @dataclass(frozen=True)
@@ -92,18 +82,6 @@ class LeftOut:
             yield Units(units.own.filter(in_set), units.judged.filter(in_set))
 
 
-def known_of(task: Task, some: Iterable[Units]) -> dict[int, str]:
-    """Unit -> why its label was known to somebody, where it was. some: the exported units."""
-    was_told = _known(task)
-    found = {}
-    for units in some:
-        columns = (units.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
-        for pk, language, text, fields in zip(*columns, strict=True):
-            if reason := was_told(language, text, json.loads(fields)):
-                found[pk] = reason
-    return found
-
-
 def only_id(reason: str) -> bool:
     """Whether the file of left-out units says no more of one than its id and the reason: its answer is known, and
     nothing may tell it.
@@ -123,30 +101,3 @@ def _undecided(stage: str, event: str | None) -> str:
     if stage != stages.DISCARDED:
         return UNFINISHED
     return DISCARDED_BY[event] if event else NO_LABEL
-
-
-def _known(task: Task) -> Callable[[str, str, Mapping[str, str]], str]:
-    """The reason why the label of an item was told to somebody, or none, by its language, text and fields.
-
-    Opening a task takes care of its gold answers, but more may have been added since, and guidelines change.
-    """
-    answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
-    texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
-
-    def reason(language: str, text: str, fields: Mapping[str, str]) -> str:
-        if as_read(language, text, fields) in answers:
-            return GOLD_ANSWER
-        values = list(filter(None, map(_words, fields.values() or [text])))
-        long_enough = sum(map(len, values)) - sum(value.count(" ") for value in values) >= LEAST_LETTERS
-        quoted = long_enough and any(all(f" {value} " in text for value in values) for text in texts)
-        return EXAMPLE if quoted else ""
-
-    return reason
-
-
-def _words(text: str) -> str:
-    """Only the letters and digits: Markdown marks, quotes and line breaks are not part of an example.
-
-    Single spaces separate words, or single characters if the script has no spaces.
-    """
-    return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())

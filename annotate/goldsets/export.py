@@ -12,6 +12,9 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from annotate.controls.audit_report import Stratum, audit_counts
+from annotate.controls.checks import check_counts
+from annotate.controls.concept_suggestions import all_suggested
 from annotate.core import stages
 from annotate.core.draws.balanced_sets import part_of
 from annotate.core.draws.hash_order import lot
@@ -25,9 +28,7 @@ from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.models import Annotator, Side, Task
 from annotate.quality import agreement
-from annotate.quality.audits import Stratum, audit_counts, contested_labels
-from annotate.quality.checks import check_counts
-from annotate.quality.suggestions import all_suggested
+from annotate.work.moves import contested_labels
 from corpora.draws import part_draws
 from corpora.models import Draw
 from corpora.storage.layout import manifest_of

@@ -4,34 +4,27 @@ import json
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from annotate.controls.concept_suggestions import buckets
 from annotate.core import stages
 from annotate.core.draws import label_shares
 from annotate.core.draws.label_shares import FEW, FREQUENT, ZERO
-from annotate.core.draws.splits import SPLITS, TRAIN
 from annotate.goldsets.export import Export, Source
-from annotate.goldsets.unit_rows import chosen_of, each, live, or_none
+from annotate.goldsets.unit_rows import each, live
 from annotate.models import Judgment
-from annotate.quality.suggestions import is_blind
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.tables import NUMBER, Column, Table, many, numbered, table
 from corpora.models import Vocabulary
 from corpora.sources.eurlex import MOST_CONCEPTS
 from corpora.threads.messages import compared
-from corpora.vocabulary.concept_index import descriptors, names_in
 
 SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])
-CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
 # Who a set of concepts is from.
 DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
-# The descriptors of all concepts of the vocabulary, for sets that no published format gives such a file.
-DESCRIPTORS = "concepts.json"
 
 
 # --- rows
@@ -69,27 +62,6 @@ def suggested(rows: Source) -> pa.Array:
     )
 
 
-def chosen(rows: Source) -> pa.Array:
-    """The concepts of each judgment, with what led to each."""
-    found = chosen_of(rows.said.held["pk"].to_numpy())
-    told = [found.held["concept__key"], or_none(found.held["way"]), found.held["rank"]]
-    return found.as_array(pa.StructArray.from_arrays(told, fields=list(CHOSEN)))
-
-
-def suggestions_shown(rows: Source) -> pa.Array:
-    """Of each judgment whether suggestions were shown to its author; None where there were none, and of skips and
-    adjudicators.
-    """
-    export, told = rows.export, []
-    keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
-    for (unit, key), said in zip(keys, rows.said.each("kind", "annotator"), strict=True):
-        there = export.suggested.get(unit)
-        for kind, annotator in said:
-            asked = kind == Judgment.ANSWER and there
-            told.append(not is_blind(export.pseudonyms[annotator], export.task, key) if asked else None)
-    return pa.array(told, pa.bool_())
-
-
 def sources(rows: Source) -> pa.Array:
     """Who the concepts of exported rows are from."""
     settled = pa.array(rows.said.count(live(rows.said, Judgment.SETTLE)) > 0)
@@ -115,12 +87,6 @@ def described(vocabulary: Vocabulary) -> dict[str, Any]:
     """sha256: of all that it says, whatever the format of its files."""
     told = {name: getattr(vocabulary, name) for name in ("name", "version", "sha256")}
     return told | {"concepts": vocabulary.concepts.count()}
-
-
-def buckets(export: Export) -> dict[str, list[str]]:
-    """Bucket -> its labels, sorted."""
-    found = label_shares.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
-    return {bucket: sorted(labels) for bucket, labels in found.items()}
 
 
 def summary(export: Export) -> dict[str, Any]:
@@ -153,28 +119,6 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
         "mean": labels.total() / total if total else None,
         "at_most": sum(len(each) <= MOST_CONCEPTS for each in documents) / total if total else None,
     }
-
-
-def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
-    """By id of each concept its names, parents and related concepts, in ASCII; returns how many there are."""
-    found = descriptors(vocabulary)
-    path.write_text(json.dumps(found, indent=1), encoding="ascii")
-    return len(found)
-
-
-def write_labels(path: Path, export: Export) -> None:
-    """Each label that any document has, the most frequent first: id, label, documents in train, dev and test, bucket.
-    Tabs part them, and the first line names them; labels of a vocabulary have none.
-    """
-    counted = {split: label_shares.counts(found) for split, found in export.label_sets.items()}
-    bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
-    total = sum(counted.values(), Counter[str]())
-    names = names_in(export.task.vocabulary, "en")
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.write("\t".join(["id", "label", *SPLITS, "bucket"]) + "\n")
-        for key in sorted(total, key=lambda key: (-total[key], key)):
-            numbers = [str(counted[split][key]) for split in SPLITS]
-            file.write("\t".join([key, names[key].text, *numbers, bucket_of[key]]) + "\n")
 
 
 # --- tables for the dataset card
@@ -277,13 +221,6 @@ def preferred(rows: Source) -> pa.Array:
     counted = (Counter(label for (label,) in said) for said in answers.each("label"))
     found = [[(label, said[label]) for label in rows.export.task.labels if said[label]] for said in counted]
     return pa.array(found, pa.list_(PREFERRED))
-
-
-def first(rows: Source) -> pa.Array:
-    """Of each judgment."""
-    of = np.repeat(rows.judged["pk"].to_numpy(), rows.said.sizes).tolist()
-    sides = map(rows.export.sides.get, zip(of, rows.said.held["annotator"].to_pylist(), strict=True))
-    return pa.array(sides, pa.string())
 
 
 def section(export: Export) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """How an exported row came to its label: stratum, chances, who decided it, checks, and what the answers say of it.
 
-Checks are chosen and counted in quality/checks.py.
+Checks are chosen and counted in controls/checks.py.
 """
 
 import json

@@ -9,6 +9,8 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
+from annotate.controls import concept_suggestions, filter_precision
+from annotate.controls.replenishment import standing
 from annotate.core.estimation.proportions import proportion
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
@@ -17,16 +19,8 @@ from annotate.goldsets.table import Counts
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.kinds.control import QualityControl
 from annotate.models import GoldAnswer, Judgment, Task, Trial
-from annotate.quality import (
-    agreement,
-    commitments,
-    filter_audits,
-    honeypots,
-    preferences,
-    with_suggestions,
-)
-from annotate.quality.classes import standing
-from annotate.quality.qualification import qualified
+from annotate.quality import agreement, commitments, honeypots, preferences
+from annotate.quality.guideline_versions import qualified
 from annotate.reports.markdown import parts
 from corpora.core.language_codes import tables_of
 from corpora.draws import part_draws
@@ -233,7 +227,7 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "sets": _sets,
     "systems": lambda export, published: form_extras.section(export),
     "concepts": lambda export, published: form_extras.summary(export),
-    "suggestions": lambda export, published: with_suggestions.report(export.task),
+    "suggestions": lambda export, published: concept_suggestions.report(export.task),
     "people": _people,
     "gold_answers": _gold_answers,
     "honeypots": _honeypots,
@@ -249,14 +243,14 @@ def pair_sections(corpus_name: str) -> dict[str, Any]:
     drawn from both of its sides and in which they read.
     """
     tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
-    reports = {task.name: filter_audits.report(task) for task in tasks}
+    reports = {task.name: filter_precision.report(task) for task in tasks}
     audits = {name: audit for name, audit in reports.items() if audit and any(audit[side]["read"] for side in SIDES)}
     if not audits:
         return {}
     told = [
         {
-            "words": f"Task {name}: {' '.join(filter_audits.filter_words(audit))}",
-            "table": parts(filter_audits.figures_table(audit)),
+            "words": f"Task {name}: {' '.join(filter_precision.filter_words(audit))}",
+            "table": parts(filter_precision.figures_table(audit)),
         }
         for name, audit in audits.items()
     ]

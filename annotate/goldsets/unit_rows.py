@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from django.db.models import QuerySet
 from numpy.typing import NDArray
 
-from annotate.models import ChosenConcept, Judgment, Task, Transition, Unit
+from annotate.models import Judgment, Task, Transition, Unit
 from corpora.database.bulk_rows import TIME, all_fetched, fetched, listed
 
 # --- Columns of exported rows as Arrow has them, made of others; no row by itself.
@@ -112,15 +112,12 @@ OWN = {
     **{f"item__{name}": _TEXT for name in ("language", "text", "fields", "declared", "author", "url", "votes")},
     **{"item__posted_at": TIME, "item__letters": _COUNT},
 }
-# Of units that compare two systems, besides.
-COMPARED = {f"comparison__{name}_{which}": _TEXT for name in ("system", "replies") for which in "ab"}
 _JUDGMENT = {
     **dict.fromkeys(("unit", "pk", "annotator", "lease", "voided_by"), _KEY),
     **dict.fromkeys(("kind", "label", "reason", "comment", "lease__queue"), _TEXT),
     **{"lease__round": _COUNT, "active_seconds": pa.float64()},
     **dict.fromkeys(("shown_at", "answered_at", "voided_at"), TIME),
 }
-_CHOSEN = {"judgment": _KEY, "concept__key": _TEXT, "way": _TEXT, "rank": _COUNT}
 _TRANSITION = {
     **dict.fromkeys(("unit", "by"), _KEY),
     **dict.fromkeys(("event", "from_stage", "to_stage", "language", "label"), _TEXT),
@@ -165,12 +162,6 @@ def transitions_of(units: Places) -> Lists:
     """How each of the units moved, in order. units: their keys."""
     moves = Transition.objects.filter(unit__in=listed(np.unique(units).tolist())).order_by("unit_id", "pk")
     return lists_of(units, _rows(moves, _TRANSITION), "unit")
-
-
-def chosen_of(judgments: Places) -> Lists:
-    """The concepts of each of the judgments, by their ids. judgments: their keys."""
-    chosen = ChosenConcept.objects.filter(judgment__in=listed(np.unique(judgments).tolist()))
-    return lists_of(judgments, _rows(chosen.order_by("judgment_id", "concept__key"), _CHOSEN), "judgment")
 
 
 def live(said: Lists, *kinds: str) -> Marks:

@@ -137,7 +137,7 @@ class QualityControl:
         return [label for _, label in said]
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
-        """Unit -> how its two sets stand for a person, of those that have two (quality/sides.py, Sides)."""
+        """Unit -> how its two sets stand for a person, of those that have two (controls/pair_order.py, Sides)."""
         return {}
 
     def invented_sides(self, kind: Any) -> Any:
@@ -151,6 +151,10 @@ class QualityControl:
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
         """Where a unit goes with all its answers, in place of getting their label: event, stage and label."""
         return None
+
+    def is_seconded(self, unit: Unit) -> bool:
+        """Whether a second adjudicator decides a unit too, once one has settled it."""
+        return False
 
     def judged(self, judgment: Judgment, answer: Answer | None) -> None:
         """An answer, a skip or a decision was stored."""
@@ -196,6 +200,10 @@ class QualityControl:
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
         """By what agreement tells answers apart in place of their labels, in order; and unit and label -> which."""
         return None
+
+    def draws(self, task: Task) -> Iterable[Mapping[str, Any]]:
+        """Random draws that no row of Lot keeps, as lines of the file by which all draws can be repeated."""
+        return ()
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         """Unit -> why it is left out of a set, of those whose label somebody could know."""

@@ -1,7 +1,7 @@
 """What kinds do that ask which of two systems people prefer, by what each of them suggests.
 
-What is stored is the name of a system, or tie; what people see and send are sides (quality/sides.py goes from the one
-to the other). A task has two systems or more, and a unit two of them.
+What is stored is the name of a system, or tie; what people see and send are sides (controls/pair_order.py translates).
+A task has two systems or more, and a unit two of them.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

@@ -14,10 +14,10 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.controls import qualification
 from annotate.core.draws import hash_order
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Judgment, Lease, Task, Trial
-from annotate.quality import qualification
 from annotate.work.accounts import add_annotators
 from annotate.work.judgments import judge, skip
 from annotate.work.people_file import read_table

@@ -20,6 +20,7 @@ from drf_spectacular.generators import SchemaGenerator
 from annotate.actions.action import address
 from annotate.actions.commands import ActionCommand, command_named, value_of
 from annotate.actions.registry import COMMANDS
+from annotate.controls.concept_suggestions import CHOSEN
 from annotate.core import refusals
 from annotate.core.option import (
     Option,
@@ -40,7 +41,7 @@ from annotate.core.option import (
 )
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
 from annotate.goldsets.columns import COLUMNS, JUDGMENT, TRANSITION, VOTE
-from annotate.goldsets.form_extras import CHOSEN, PREFERRED, REPLIES, SUPPORT
+from annotate.goldsets.form_extras import PREFERRED, REPLIES, SUPPORT
 from annotate.goldsets.provenance import SOFT_LABEL
 from annotate.kinds import KINDS, concept_kind, file_sections, files
 from annotate.kinds.kind import STYLES

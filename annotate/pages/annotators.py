@@ -13,6 +13,7 @@ from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_POST
 
+from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
 from annotate.figures.personal_progress import Progress
@@ -28,7 +29,6 @@ from annotate.pages.access import (
     with_permit,
     with_task,
 )
-from annotate.quality import qualification
 from annotate.work import adjudication as adjudicating
 from annotate.work import eligible, flags, judgments, notes
 from annotate.work import queue as handing_out

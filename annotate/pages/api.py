@@ -15,6 +15,7 @@ from rest_framework import serializers
 from rest_framework.decorators import api_view
 from rest_framework.response import Response
 
+from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
 from annotate.kinds.concept_kind import version_of
@@ -39,7 +40,6 @@ from annotate.pages.serializers import (
     TrialAnswerSerializer,
     TrialSerializer,
 )
-from annotate.quality import qualification
 from annotate.work import flags, judgments, queue
 from annotate.work.permit import acting, permit_of, permits
 from corpora.vocabulary.thesaurus import VocabularyError

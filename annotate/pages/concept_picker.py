@@ -16,10 +16,10 @@ from django.http import QueryDict
 from django.urls import reverse
 from django.utils.translation import gettext as _
 
+from annotate.controls.concept_suggestions import shown_to, suggested
 from annotate.kinds.concept_kind import version_of, ways_in
 from annotate.kinds.kind import ALLOW, ASK, BROWSED, SEARCHED, SUGGESTED, WAYS
 from annotate.models import Annotator, Change, Judgment, Task, Unit
-from annotate.quality.suggestions import shown_to, suggested
 from annotate.work.permit import Permit
 from corpora.core.language_codes import same_language
 from corpora.models import Concept, Item, Scheme, Vocabulary

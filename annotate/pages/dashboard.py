@@ -25,9 +25,9 @@ from annotate.figures.queue_states import queue_states_of
 from annotate.models import Flag, Job, Task
 from annotate.pages import action_forms
 from annotate.pages.access import check_right
-from annotate.quality.checks import adjudicators
 from annotate.reports.tables import Table, as_csv
 from annotate.work.accounts import waiting_requests
+from annotate.work.adjudication import adjudicators
 
 # --- Tables, filtered and downloaded by the query of a page's address
 

@@ -18,6 +18,8 @@ from django.utils.translation import gettext_lazy as _lazy
 from django.utils.translation import ngettext
 from markdown_it import MarkdownIt
 
+from annotate.controls.pair_order import Sides
+from annotate.controls.qualification import FAILED, NONE_NEEDED, PASSED, Standing
 from annotate.core.refusals import Refusal
 from annotate.kinds import Kind
 from annotate.kinds.control import QualityControl
@@ -26,9 +28,7 @@ from annotate.kinds.kind import DOCUMENT, VEIL, Block
 from annotate.kinds.record_kind import in_order
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.pages import concept_picker
-from annotate.quality.guidelines import current
-from annotate.quality.qualification import FAILED, NONE_NEEDED, PASSED, Standing
-from annotate.quality.sides import Sides
+from annotate.quality.guideline_versions import current
 from annotate.work.flags import KINDS
 from annotate.work.moves import seen
 from annotate.work.permit import Permit

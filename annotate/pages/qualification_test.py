@@ -1,6 +1,6 @@
 """The pages before the work: guidelines and their versions, practice, test and result, and consent.
 
-One address for each language shows what comes next for the person; all acts go through quality/qualification.py.
+One address for each language shows what comes next for the person; all acts go through controls/qualification.py.
 After an answer in practice the same address, with `answered` in it, shows the record again with the right answer.
 """
 
@@ -10,14 +10,14 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotate.controls import qualification as qualifying
+from annotate.controls.pair_order import sides_of_question
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.language_labels import label_name
 from annotate.models import Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import may, whole_number, with_permit, with_task
-from annotate.quality import qualification as qualifying
-from annotate.quality.guidelines import current, languages, versions
-from annotate.quality.sides import sides_of_question
+from annotate.quality.guideline_versions import current, languages, versions
 from annotate.work import interventions
 from annotate.work.judgments import read_answer
 from annotate.work.permit import acting_as, permit_of

@@ -5,14 +5,14 @@ people's judgments. What adjudicators send and are told is in api_adjudication.p
 from drf_spectacular.utils import OpenApiResponse
 from rest_framework import serializers
 
+from annotate.controls import qualification
+from annotate.controls.concept_suggestions import shown_to
+from annotate.controls.pair_order import Sides, sides_of_question
 from annotate.kinds import Kind
 from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
 from annotate.models import Flag, Judgment, Task, Trial, Unit
 from annotate.pages.item_view import sides_of
-from annotate.quality import qualification
-from annotate.quality.guidelines import current
-from annotate.quality.sides import Sides, sides_of_question
-from annotate.quality.suggestions import shown_to
+from annotate.quality.guideline_versions import current
 from annotate.work.flags import MOST_WORDS
 from annotate.work.moves import seen
 from corpora.core.languages import LANGUAGES

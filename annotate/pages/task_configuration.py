@@ -31,7 +31,7 @@ from annotate.pages.access import may, status_of, with_right, with_task
 from annotate.pages.action_forms import Field, label_of
 from annotate.pages.dashboard import manage_page, note, shows_figures
 from annotate.pages.item_view import markdown, rendered
-from annotate.quality.guidelines import ENGLISH, current, new_version, newest_of, versions
+from annotate.quality.guideline_versions import ENGLISH, current, new_version, newest_of, versions
 from annotate.reports.tables import Table, many
 from annotate.work import closure
 from annotate.work import routes as language_routes

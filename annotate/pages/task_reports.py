@@ -15,6 +15,7 @@ from django.shortcuts import get_object_or_404, redirect
 from django.urls import reverse
 from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
+from annotate.controls.replenishment import standing, standing_table
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import (
     annotator_statistics,
@@ -41,8 +42,7 @@ from annotate.quality import (
     preference_report,
 )
 from annotate.quality import preferences as preferring
-from annotate.quality.classes import standing, standing_table
-from annotate.quality.pauses import rule as rule_of
+from annotate.quality.honeypots import rule as rule_of
 from annotate.reports.tables import Cell
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change

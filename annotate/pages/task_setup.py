@@ -35,7 +35,7 @@ from annotate.models import Lease, Task, Unit
 from annotate.pages import action_forms, item_view
 from annotate.pages.access import with_right
 from annotate.pages.dashboard import manage_page
-from annotate.quality.guidelines import in_language
+from annotate.quality.guideline_versions import in_language
 from annotate.reports.tables import many
 from annotate.work.new_task import TaskError, imagined_task
 from annotate.work.permit import Permit

@@ -4,7 +4,7 @@ The statistics are in core/; this module decides whose answers count: those that
 Answers to hidden gold answers do not count, nor do those of adjudicators, who see what others said. Of the posts that
 detectors label, only the overlap counts: posts that two or more people have read. Where an answer is several labels
 (`several` of kinds/forms/), there are no models. Where people compare two of several systems, agreement is over the
-places of the two by name (controls/sides_of_pairs.py), as nobody can prefer a system that they are not shown.
+places of the two by name (controls/pair_order.py), as nobody can prefer a system that they are not shown.
 """
 
 from collections import Counter

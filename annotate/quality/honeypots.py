@@ -15,8 +15,13 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotate.core import pause_rule
-from annotate.core.draws.committed_draws import gold_order, gold_places, scheduled
+from annotate.core.draws.committed_draws import (
+    gold_order,
+    gold_places,
+    scheduled,
+)
 from annotate.core.estimation.proportions import proportion
+from annotate.core.pause_rule import Rule, pauses
 from annotate.models import Judgment, Lease, Pause, Task, Unit
 from corpora.database.statements import prepared
 
@@ -218,3 +223,21 @@ def out_of_reach(task: Task) -> dict[str, int]:
     """
     met = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in met.items() if task.pause_below and number < pause_rule.LEAST}
+
+
+def rule(task: Task) -> Rule:
+    return Rule(task.pause_below, pause_rule.CONFIDENCE, pause_rule.LEAST)
+
+
+def score(task: Task, known: Counter[tuple[str, str]]) -> tuple[int, int]:
+    """How many gold answers were answered rightly, and how many were answered in all.
+
+    known: (what was said, what is right) -> how often.
+    """
+    agrees = task.kind.rules.agrees
+    return sum(number for (said, right), number in known.items() if agrees(said, right)), known.total()
+
+
+def fails(task: Task, right: int, asked: int) -> bool:
+    """Whether the task's rule pauses somebody with these."""
+    return pauses(right, asked, rule(task))

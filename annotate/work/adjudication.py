@@ -1,6 +1,6 @@
 """The last word on what the queues could not settle, and on what is checked: settle, discard, and take that back.
 
-By lot a decision is made a second time by another adjudicator (quality/checks.py), and if they differ by a third.
+By lot a decision is made a second time by another adjudicator (controls/checks.py), and if they differ by a third.
 """
 
 from collections.abc import Iterable, Mapping
@@ -8,20 +8,33 @@ from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 from django.db import transaction
-from django.db.models import BigIntegerField, Case, Count, Exists, Max, Min, OuterRef, Q, Subquery, Value, When
+from django.db.models import (
+    BigIntegerField,
+    Case,
+    Count,
+    Exists,
+    Max,
+    Min,
+    OuterRef,
+    Q,
+    QuerySet,
+    Subquery,
+    Value,
+    When,
+)
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
 
 from annotate.core import stages
+from annotate.core.draws.committed_draws import NOBODY
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingToUndo, Paused, Refusal, WrongStage
 from annotate.kinds import Answer, Kind
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.quality.checks import adjudicators, is_seconded, nobody_else
-from annotate.quality.pauses import PAUSED, running
+from annotate.quality import commitments
 from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
-from annotate.work.permit import check_willing
+from annotate.work.permit import PAUSED, check_willing, running
 
 # The cases by which a list may be cut: what is checked blind, whatever for, and of all others what people answered. A
 # finer one, such as second opinions, would tell of a blind unit what nobody is to know of it.
@@ -265,7 +278,7 @@ def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
     """What the standing decisions of a unit come to: event, stage and label. ends: nobody else is asked."""
     said = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
     match said:
-        case [label] if label and is_seconded(unit.task, unit.item.key):
+        case [label] if label and any(control.is_seconded(unit) for control in unit.task.controls):
             asks = "seconded"
         case [first, second] if first != second:
             asks = "differed"
@@ -394,3 +407,13 @@ def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]
             waiting = to_adjudicate(task, annotator).filter(blind=False, item__in=items)
             found += waiting.exclude(pk=unit.pk)[:OF_ONE_TEXT]
     return told(found[:OF_ONE_TEXT], annotator)
+
+
+def nobody_else(unit: Unit) -> None:
+    """Write down that a lot asks for a second adjudicator, and that there is none."""
+    commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
+
+
+def adjudicators() -> QuerySet[Annotator]:
+    """Those who may log in."""
+    return Annotator.objects.filter(adjudicates=True, user__is_active=True)

@@ -17,9 +17,8 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
-from annotate.quality.familiar_texts import Seen
 from annotate.quality.honeypots import Turn, to_come, turns
-from annotate.work.eligible import beyond, is_over, unjudged_by
+from annotate.work.eligible import Seen, beyond, is_over, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from annotate.work.sql import sql
 from corpora.database.statements import prepared, tell

@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy
 from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotAllowed, NotFound, WrongStage
 from annotate.models import Annotator, Flag, Guidelines, Lease, Unit
-from annotate.quality.guidelines import ENGLISH, current, new_version
+from annotate.quality.guideline_versions import ENGLISH, current, new_version
 from annotate.work import judgments
 from annotate.work.moves import move
 from annotate.work.permit import Permit

@@ -17,10 +17,9 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Annotator, Consent, Judgment, Lease, Pause, Task, Unit
-from annotate.quality.honeypots import known
-from annotate.quality.pauses import fails, running, score, store
+from annotate.quality.honeypots import fails, known, score
 from annotate.work.backlog import forget
-from annotate.work.permit import Permit, acting, permit_of
+from annotate.work.permit import Permit, acting, permit_of, running
 from annotate.work.queue import close_others
 from annotate.work.routing import left_decides, reopen
 
@@ -204,3 +203,10 @@ def withdraw(annotator: Annotator, task: str) -> None:
 def check_sensitive(task: Task) -> None:
     if not task.kind.sensitive:
         raise NotFound(_("Nothing in this task asks for your agreement."))
+
+
+def store(annotator: Annotator, task: Task, right: int, asked: int, *, by=None, reason: str = "") -> Pause:
+    """by, reason: the manager's; empty if the rule pauses. The caller closes what the annotator has open."""
+    return Pause.objects.create(
+        annotator=annotator, task=task, right=right, asked=asked, by=by, reason=reason, at=timezone.now()
+    )

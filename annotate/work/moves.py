@@ -10,7 +10,7 @@ from itertools import chain
 from typing import Any
 
 from django.db import connection
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from annotate.core import stages
@@ -137,3 +137,17 @@ def save_all(units: list[Unit], transitions: Iterable[Any], fields: Iterable[str
     # this.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
     insert(transitions)
+
+
+def contested_labels(task: Task) -> set[str]:
+    """The labels on which the detectors agreed but which people now label in full, because their audit failed."""
+    contested = task.units.filter(transitions__event="contested")
+    return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
+
+
+def unread(task: Task) -> QuerySet[Unit]:
+    """The posts whose label is the detectors' agreement alone: neither chosen for the audit nor contested (stratum
+    `agreed` of an exported set). Posts are counted, so one of them may have a text that was read as another post.
+    """
+    alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~Q(agreed_label__in=contested_labels(task))
+    return task.units.exclude(agreed_label="").filter(alone, audited=False)

@@ -30,8 +30,7 @@ from annotate.models import (
     Qualification,
     Task,
 )
-from annotate.quality.guidelines import holding
-from annotate.quality.pauses import PAUSED, running
+from annotate.quality.guideline_versions import holding
 from annotate.work.routes import Routes, read_in
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
@@ -268,3 +267,12 @@ def _levels(annotator) -> QuerySet[AnnotatorLanguage]:
 @prepared
 def _routes() -> QuerySet[LanguageRoute]:
     return LanguageRoute.objects.all()
+
+
+PAUSED = gettext_noop(
+    "Your work in this task is paused, and the manager has been told. What you answered before is kept."
+)
+
+
+def running(annotator: Annotator, task: Task) -> Pause | None:
+    return Pause.objects.filter(annotator=annotator, task=task, lifted_at=None).first()

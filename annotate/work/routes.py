@@ -10,7 +10,7 @@ from django.db import transaction
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import kind_of
 from annotate.models import AnnotatorLanguage, Consent, LanguageRoute, Pause, Task
-from annotate.quality.qualification import qualified_in
+from annotate.quality.guideline_versions import qualified_in
 from corpora.core.language_codes import code_of, hint
 from corpora.core.languages import LANGUAGES, UND
 

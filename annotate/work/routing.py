@@ -14,7 +14,7 @@ from annotate.core import stages
 from annotate.core.aggregation.majority import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
-from annotate.quality.familiar_texts import BEGINS, Seen
+from annotate.work.eligible import BEGINS, Seen
 from annotate.work.moves import move, moved, save_all, stay
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import listed

@@ -20,10 +20,8 @@ from annotate.kinds.language_labels import question_about
 from annotate.kinds.predicted_draw import ORDER
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import Suggestion, Task, Unit
-from annotate.quality.audits import unread
-from annotate.quality.gold_answers import GoldRow
-from annotate.quality.guidelines import add_first
-from annotate.work.moves import locked
+from annotate.quality.guideline_versions import add_first
+from annotate.work.moves import locked, unread
 from annotate.work.new_task import TaskError, check_codes, classes_and_answers, made_once, new_task
 from annotate.work.unit_entry import add_units, store_orders
 from corpora.core import CorpusError
@@ -38,6 +36,14 @@ from corpora.storage.layout import manifest_of
 Progress = Callable[[int], object]  # is told of units as they are made; an exception from it undoes them
 
 FEW = 3  # languages that a generated title names
+
+
+@dataclass(frozen=True)
+class GoldRow:
+    id: str
+    label: str
+    purpose: str
+    explanation: str = ""
 
 
 @dataclass
@@ -317,7 +323,8 @@ def extend_task(
 
 # --- What ranked predictors suggest for the documents of a task, stored with its units when it is opened.
 #
-# So a task keeps its suggestions, whatever becomes of the predictors. quality/suggestions.py says who is shown them.
+# So a task keeps its suggestions, whatever becomes of the predictors. controls/concept_suggestions.py decides who is
+# shown them.
 
 
 DEPTH = 20  # labels of a system that are stored with a unit

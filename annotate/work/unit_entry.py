@@ -12,11 +12,12 @@ from django.db import transaction
 from annotate.core import stages
 from annotate.core.aggregation.majority import at_first
 from annotate.core.draws import hash_order
+from annotate.core.draws.committed_draws import OVERLAP
 from annotate.core.draws.seen_texts import Seen
 from annotate.kinds import Kind, preference_kind
 from annotate.kinds.preference_kind import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
-from annotate.quality.checks import choose_overlap
+from annotate.quality import commitments
 from annotate.work.moves import begin, begin_with_people, begun
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import insert, listed, plain
@@ -180,3 +181,8 @@ def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
     query, a page of another query would stand out as a hidden gold answer, and neighbours would tell a class.
     """
     return sorted(items, key=lambda item: hash_order.lot(seed, "place", item.key))
+
+
+def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
+    """The ids of new units that a lot has two people answer, where one answers the others."""
+    return commitments.drawn_each(task, OVERLAP, keys, task.overlap_share) if task.redundancy == 1 else set()

@@ -17,10 +17,10 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
+from annotate.controls.checks import is_seconded
 from annotate.core.refusals import Refusal
 from annotate.kinds import Answer
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
-from annotate.quality.checks import is_seconded
 from annotate.work.adjudication import to_adjudicate
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take

@@ -1,10 +1,10 @@
 """The operations of annotators as tests call them: with the person and the task, each under its own permit."""
 
+from annotate.controls import qualification
 from annotate.figures import personal_progress
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.options import OPTIONS
 from annotate.models import Judgment, Unit
-from annotate.quality import qualification
 from annotate.work import adjudication, eligible, judgments, queue, task_opening
 from annotate.work.permit import acting, permit_of
 

@@ -7,13 +7,14 @@ from django.contrib.auth.models import User
 from django.db import connection
 from django.utils import timezone
 
+from annotate.controls.gold_answers import store
 from annotate.kinds import KINDS
 from annotate.kinds.language_labels import negative
 from annotate.kinds.options import OPTIONS
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
-from annotate.quality.gold_answers import GoldRow, store
-from annotate.quality.guidelines import add_first
+from annotate.quality.guideline_versions import add_first
 from annotate.work import task_opening
+from annotate.work.task_opening import GoldRow
 from annotate.work.unit_entry import add_units
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.acts import NO_CHECKS

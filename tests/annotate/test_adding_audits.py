@@ -9,8 +9,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
-from annotate.controls import audit as contesting
-from annotate.controls.audit import add_audits
+from annotate.controls import agreement_audit as contesting
+from annotate.controls import audit_report
+from annotate.controls.agreement_audit import add_audits
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.detector_error import allotted
@@ -19,7 +20,7 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.table import rows
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
-from annotate.quality import audits
+from annotate.work import moves
 from annotate.work.closure import close, tell_secret
 from annotate.work.judgments import judge
 from annotate.work.queue import take
@@ -134,7 +135,7 @@ def test_a_copy_is_chosen_as_a_post_and_its_text_is_read_once(make_task, ann):
     assert add_audits(task, 5) == {"de": 2}
     assert Transition.objects.filter(event="audited").count() == 1
     read_all(ann, task, "de")
-    assert audits.audits(task)["de"].confirmed == 3
+    assert audit_report.audits(task)["de"].confirmed == 3
 
 
 def test_the_unread_are_those_that_an_export_says_are_agreed(make_task, ann):
@@ -149,7 +150,7 @@ def test_the_unread_are_those_that_an_export_says_are_agreed(make_task, ann):
         contesting.contest(task, label)
         add_audits(task, 3)
         agreed = {row["id"] for row in exported(task) if row["stratum"] == "agreed"}
-        assert set(audits.unread(task).values_list("item__key", flat=True)) == agreed
+        assert set(moves.unread(task).values_list("item__key", flat=True)) == agreed
 
 
 def test_an_export_says_the_chance_that_posts_have_since_some_were_added(make_task, ann):
@@ -170,7 +171,7 @@ def test_a_language_is_contested_only_once_what_was_added_to_its_audit_is_read(m
     add_audits(task, 3)
     for number in range(4):
         assert task.units.filter(stage=stages.AGREED).count() == 15
-        assert audits.report(task)["languages"][0]["waiting"]
+        assert audit_report.report(task)["languages"][0]["waiting"]
         assert contesting.contest_all(task) == {}, number
         judge(ann, take(ann, task).pk, Answer("de"))
     assert not task.units.filter(stage=stages.AGREED).exists()
@@ -282,7 +283,7 @@ def test_an_answer_and_an_addition_that_chooses_its_very_unit_do_not_wait_for_ea
         until_others_wait_or_end()  # the answer has its unit locked
         real(unit)
 
-    monkeypatch.setattr("annotate.controls.audit.check_limit", check)
+    monkeypatch.setattr("annotate.controls.agreement_audit.check_limit", check)
     said = at_once(lambda: judge(ann, lease.pk, Answer("de")), lambda: add_audits(task, 8))
     assert isinstance(said[0], Judgment), said
     assert said[1] == {"de": 8}, said

@@ -6,12 +6,12 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.controls.rechecks import add_checks
+from annotate.controls import checks
+from annotate.controls.checks import add_checks
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.kinds import Answer
-from annotate.quality import checks
 from annotate.work import adjudication
 from annotate.work.closure import close
 from annotate.work.judgments import judge, undo
@@ -192,7 +192,7 @@ def test_an_answer_and_an_addition_of_checks_do_not_wait_for_each_other(make_tas
     def check(_):
         until_others_wait_or_end()  # the answer has its unit locked
 
-    monkeypatch.setattr("annotate.controls.audit.check_limit", check)
+    monkeypatch.setattr("annotate.controls.agreement_audit.check_limit", check)
     said = at_once(lambda: judge(ann, lease.pk, Answer("de")), lambda: add_checks(task, 8))
     assert said[1] == {"de": 1}, said
     assert task.units.get().stage == stages.ADJUDICATION

@@ -8,10 +8,10 @@ from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, NothingT
 from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task
-from annotate.quality.pauses import running
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
 from annotate.work.interventions import lift, void
 from annotate.work.judgments import judge, skip, undo
+from annotate.work.permit import running
 from annotate.work.queue import release, take
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.hands import let_guard_pass

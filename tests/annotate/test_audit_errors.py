@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from annotate.controls.audit_report import audit_table
 from annotate.core.estimation.detector_error import (
     Audit,
     bounds,
@@ -17,7 +18,6 @@ from annotate.core.estimation.detector_error import (
     without_slips,
 )
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
-from annotate.quality.audit_report import audit_table
 from annotate.reports.markdown import parts
 from tests.annotate.test_estimation import holds, numbers, same
 

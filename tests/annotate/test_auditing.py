@@ -7,13 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
-from annotate.controls.audit import contest, contest_all
+from annotate.controls import audit_report
+from annotate.controls.agreement_audit import contest, contest_all
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.proportions import jeffreys
 from annotate.figures.task_overview import standing
 from annotate.kinds import Answer
-from annotate.quality import audits
 from annotate.work import adjudication
 from annotate.work.judgments import judge, skip, undo
 from annotate.work.permit import permit_of
@@ -120,9 +120,9 @@ def test_an_audit_is_done_though_what_was_contested_before_is_not(make_task, ann
     for _ in range(2):
         settle(ada, say(ann, task, "fr"), "fr")
     assert task.units.filter(stage=stages.QUEUED).count() == 8
-    assert not audits.report(task)["languages"][0]["waiting"]
+    assert not audit_report.report(task)["languages"][0]["waiting"]
     assert extended(task, [{"votes": AGREED}] * 10).contested == {}
-    assert audits.report(task)["languages"][0]["waiting"]
+    assert audit_report.report(task)["languages"][0]["waiting"]
     for unit in task.units.filter(audited=True, stage=stages.QUEUED):
         judge(ann, lease_locked(unit, permit_of(ann, task)).pk, Answer("de"))
     assert not task.units.filter(stage=stages.AGREED).exists()
@@ -160,7 +160,7 @@ def test_a_disagreement_is_adjudicated_before_it_counts(make_task, ann, ada, sai
     unit = say(ann, task, said)
     assert (unit.stage, unit.label) == (stages.ADJUDICATION, "")
     unit = settle(ada, unit, "de")
-    audit = audits.audits(task)["de"]
+    audit = audit_report.audits(task)["de"]
     assert (audit.doubted, audit.doubted_wrong, audit.confirmed, audit.resolved) == (1, 0, 0, 1)
 
 
@@ -178,7 +178,7 @@ def test_a_skipped_audit_goes_its_way_to_the_adjudicator_and_counts_as_doubted(m
     unit = unit_of(task)
     assert unit.stage == stages.ADJUDICATION
     settle(ada, unit, "fr")
-    audit = audits.audits(task)["de"]
+    audit = audit_report.audits(task)["de"]
     assert (audit.doubted, audit.doubted_wrong) == (1, 1)
 
 
@@ -186,9 +186,9 @@ def test_what_is_discarded_or_not_done_yet_gives_bounds(make_task, ann, ada):
     task = make_task([AGREED] * 3, audit_least=3, audit_recheck=0)
     say(ann, task, "de")
     adjudication.discard(ada, say(ann, task, "und").pk, "Nothing found")
-    audit = audits.audits(task)["de"]
+    audit = audit_report.audits(task)["de"]
     assert (audit.resolved, audit.unresolved) == (1, 2)
-    report = audits.report(task)
+    report = audit_report.report(task)
     assert report["languages"][0]["error"]["value"] == 0
     for low, high in (report["languages"][0]["bounds"], report["overall_bounds"]):
         assert low == pytest.approx(jeffreys(0, 3)[0])
@@ -221,7 +221,7 @@ def test_what_was_discarded_is_told_apart_from_what_is_not_done_yet(make_task, a
     told = capsys.readouterr().out
     assert "* de: 1 discarded; wrong in " in told
     assert "More than 10% may be wrong, but nothing is left that people do not read: de.\n" in told
-    (row,) = audits.report(task)["languages"]
+    (row,) = audit_report.report(task)["languages"]
     assert (row["all_read"], row["over_limit"], row["contested"]) == (True, False, False)
 
 
@@ -234,13 +234,13 @@ def test_the_error_of_a_language_has_its_jeffreys_interval(make_task, ann, ada):
             says, wrong = "fr", 1
         judge(ann, lease.pk, Answer(says))
     settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
-    german, french = audits.report(task)["languages"]
+    german, french = audit_report.report(task)["languages"]
     assert (german["posts"], german["audited"]) == (8, 4)
     assert german["error"]["value"] == 0.25
     assert (german["error"]["low"], german["error"]["high"]) == pytest.approx(jeffreys(1, 4))
     assert french["error"]["value"] == 0
     # by stratum: two thirds of the posts are German
-    assert audits.report(task)["overall"]["value"] == pytest.approx(0.25 * 8 / 12)
+    assert audit_report.report(task)["overall"]["value"] == pytest.approx(0.25 * 8 / 12)
 
 
 def test_copies_of_an_audited_text_count_as_posts_and_take_its_label(make_task, ann, ada):
@@ -251,7 +251,7 @@ def test_copies_of_an_audited_text_count_as_posts_and_take_its_label(make_task, 
     while lease := take(ann, task):
         judge(ann, lease.pk, Answer("fr" if lease.unit.item.text == COPY["text"] else "de"))
     settle(ada, task.units.get(stage=stages.ADJUDICATION), "fr")
-    audit = audits.audits(task)["de"]
+    audit = audit_report.audits(task)["de"]
     assert (audit.posts, audit.doubted_wrong, audit.confirmed) == (3, 2, 1)
 
 
@@ -281,11 +281,11 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     # what a reader says of these counts as of any disputed post
     unit = say(ann, task, "de")
     assert (unit.stage, unit.label, unit.agreed_label) == (stages.LABELLED, "de", "de")
-    row = audits.report(task)["languages"][0]
+    row = audit_report.report(task)["languages"][0]
     assert row["contested"]
     assert row["audited"] == 2
     # and whoever sees work come back is told why
-    assert audits.contested_waiting() == {task.pk: {"de": 7}}
+    assert audit_report.contested_waiting() == {task.pk: {"de": 7}}
     why = "The audit failed for de, so people label these too: 7 of them wait."
     [row] = standing().tasks
     assert row["next"] == f"People may go on: 7 answers are missing. {why}"
@@ -318,7 +318,7 @@ def test_an_audit_that_cannot_tell_contests_nothing(make_task, ann, ada):
     settle(ada, say(ann, task, "fr"), "fr")
     for _ in range(9):
         say(ann, task, "de")
-    row = audits.report(task)["languages"][0]
+    row = audit_report.report(task)["languages"][0]
     assert (row["audited"], row["waiting"], row["over_limit"]) == (10, False, False)
     assert row["error"]["low"] < 0.15 < row["error"]["high"]
     assert contest_all(task) == {}

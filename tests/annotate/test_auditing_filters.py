@@ -8,11 +8,11 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate.actions.commands import call_command
+from annotate.controls import filter_precision
+from annotate.controls.filter_precision import OLD_FILTER, filter_words
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.quality import filter_audits
-from annotate.quality.filter_audits import OLD_FILTER, filter_words
 from annotate.work import interventions
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
@@ -78,7 +78,7 @@ def test_a_size_is_refused_since_each_side_has_its_own(audited):
 
 
 def test_before_anybody_has_read_nothing_is_known_and_it_is_said_so(audited):
-    found = filter_audits.report(audited())
+    found = filter_precision.report(audited())
     assert found["kept"]["share"]["value"] is found["dropped"]["share"]["value"] is found["recall"]["value"] is None
     assert "is not known: too few were read." in " ".join(filter_words(found))
 
@@ -87,7 +87,7 @@ def test_each_side_is_counted_by_itself(audited, ann):
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
-    found = filter_audits.report(task)
+    found = filter_precision.report(task)
     assert (found["kept"]["read"], found["kept"]["found"]) == (6, 0)
     assert (found["dropped"]["read"], found["dropped"]["found"]) == (4, 4)
     assert found["dropped"]["share"]["value"] == 1
@@ -111,7 +111,7 @@ def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, an
     task.kind_file = task.kind_file.replace("a_day = 50", "a_day = 100")
     task.save()
     read_all(task, ann, said)
-    found = filter_audits.report(task)
+    found = filter_precision.report(task)
     assert (found["kept"]["read"], found["kept"]["unresolved"]) == (50, 10)
     assert found["kept"]["share"]["low"] == 0
     assert found["kept"]["share"]["high"] > 10 / 60
@@ -122,7 +122,7 @@ def test_what_nobody_could_tell_widens_and_is_not_taken_for_harmless(audited, an
 def test_a_side_that_was_read_to_the_end_is_certain(audited, ann):
     task = audited(dropped=10**6)
     read_all(task, ann, lambda key: True)
-    found = filter_audits.report(task)["dropped"]
+    found = filter_precision.report(task)["dropped"]
     assert found["read"] == found["pairs"] > 4
     assert found["share"]["low"] == found["share"]["high"] == 1
 
@@ -131,7 +131,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
-    told = filter_words(filter_audits.report(task))
+    told = filter_words(filter_precision.report(task))
     capsys.readouterr()
     call_command("audit", "audit")
     command = capsys.readouterr().out
@@ -139,7 +139,7 @@ def test_the_command_the_page_and_the_cards_tell_the_same(audited, ann, manager,
     page = client.get("/manage/tasks/audit/").content.decode()
     call_command("export_gold", "audit", out=tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold" / "manifest.json").read_text())
-    assert manifest["filter_audit"] == json.loads(json.dumps(filter_audits.report(task)))
+    assert manifest["filter_audit"] == json.loads(json.dumps(filter_precision.report(task)))
     call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")
     cards = [(tmp_path / folder / "README.md").read_text() for folder in ("gold", "pairs")]
     for sentence in told:
@@ -157,12 +157,12 @@ def test_an_audit_of_an_earlier_filter_says_so_wherever_it_is_told(audited, ann,
     task = audited()
     dropped = dropped_of(task)
     read_all(task, ann, lambda key: key in dropped)
-    assert filter_audits.report(task)["is_current"]
+    assert filter_precision.report(task)["is_current"]
     scores = tmp_path / "other.tsv"
     scores.write_text("".join(f"{key}\t0.9\n" for key in sorted(keys(task))[:2]), encoding="utf-8")
     call_command("import_scores", "talk", scores, name="other", threshold="0.5", of="pair")
     assert "What was drawn before (draws: 1) tells of the filter as it was" in capsys.readouterr().err
-    assert not filter_audits.report(task)["is_current"]
+    assert not filter_precision.report(task)["is_current"]
     call_command("audit", "audit")
     assert OLD_FILTER in capsys.readouterr().out
     call_command("export_pairs", "talk", out=tmp_path / "pairs", seed="1")

@@ -8,11 +8,11 @@ import pytest
 from django.db import transaction
 from django.utils import timezone
 
+from annotate.controls.qualification import grant
 from annotate.core import stages
 from annotate.figures.personal_progress import progress_in
 from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
-from annotate.quality.qualification import grant
 from annotate.work.eligible import beyond, unjudged
 from annotate.work.judgments import judge, skip, undo
 from annotate.work.moves import move

@@ -7,7 +7,7 @@ from annotate.actions.open_task import read_guidelines
 from annotate.core.guidelines import MOST_BYTES, fault
 from annotate.core.refusals import InvalidAnswer
 from annotate.pages import item_view
-from annotate.quality.guidelines import new_version
+from annotate.quality.guideline_versions import new_version
 from tests.annotate.conftest import DISPUTED
 
 WIDE = "|" + "a|" * 3000 + "\n|" + "-|" * 3000 + "\n" + "|\n" * 3000

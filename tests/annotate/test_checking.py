@@ -4,12 +4,12 @@ from collections import Counter
 
 import pytest
 
-from annotate.controls.audit import contest
+from annotate.controls import checks
+from annotate.controls.agreement_audit import contest
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
-from annotate.quality import checks
 from annotate.work import adjudication
 from annotate.work.interventions import void
 from annotate.work.judgments import judge, skip, undo

@@ -7,13 +7,13 @@ import re
 import pytest
 
 from annotate.actions.commands import call_command
+from annotate.controls import checks
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from annotate.goldsets.reading import GoldRow, read_gold_set
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.quality import checks
 from annotate.work.adjudication import discard, settle, to_adjudicate
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take

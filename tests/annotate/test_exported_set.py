@@ -17,6 +17,7 @@ from datasets import load_dataset
 from django.conf import settings as django_settings
 
 from annotate.actions.commands import call_command
+from annotate.controls import audit_report
 from annotate.core import stages
 from annotate.goldsets import export as exporting
 from annotate.goldsets import exporter
@@ -25,7 +26,6 @@ from annotate.goldsets.columns import LEFT_OUT
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.quality import audits
 from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from corpora.core.masking import mask_mentions
@@ -226,7 +226,7 @@ def test_the_manifest_counts_and_digests_what_is_there(finished, out):
             "parameters": {},
         }
     ]
-    assert manifest["audit"] == audits.report(finished)
+    assert manifest["audit"] == audit_report.report(finished)
     assert manifest["corpus"] == {"name": SMALL, "source": SMALL_SOURCE, "licence": "CC BY 4.0", "text_may_leave": True}
     [versions] = manifest["detectors"]
     assert set(versions) == {"langid", "cld2", "fasttext"}

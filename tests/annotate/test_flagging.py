@@ -13,7 +13,7 @@ from annotate.figures.queue_states import queue_states
 from annotate.kinds import Answer
 from annotate.models import Flag, Judgment, Lease
 from annotate.quality import commitments
-from annotate.quality.guidelines import current
+from annotate.quality.guideline_versions import current
 from annotate.work import flags
 from annotate.work.adjudication import settle, to_adjudicate, unsettle
 from annotate.work.backlog import backlogs

@@ -8,17 +8,17 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.controls.audit import add_audits
-from annotate.controls.rechecks import add_checks
+from annotate.controls.agreement_audit import add_audits
+from annotate.controls.checks import add_checks
 from annotate.core.refusals import WrongStage
 from annotate.figures.further_work import further_work, measured, narrowing
 from annotate.figures.interval_width import AUDITS, CHECKS, POSTS, SECONDS, Expected, planned, width
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.quality.audits import contested_labels
 from annotate.reports.numbers import in_points
 from annotate.work.adjudication import to_adjudicate
 from annotate.work.judgments import judge
+from annotate.work.moves import contested_labels
 from annotate.work.queue import take
 from tests.annotate.acts import settle
 from tests.annotate.conftest import AGREED, DISPUTED

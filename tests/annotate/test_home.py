@@ -4,12 +4,12 @@ import re
 
 import pytest
 
+from annotate.controls.qualification import next_question
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.quality.pauses import PAUSED
-from annotate.quality.qualification import next_question
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
+from annotate.work.permit import PAUSED
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin
 from tests.annotate.conftest import DISPUTED

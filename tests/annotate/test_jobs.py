@@ -14,7 +14,7 @@ from django.utils import timezone
 from annotate.actions import job_worker
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
-from annotate.controls import audit as contesting
+from annotate.controls import agreement_audit as contesting
 from annotate.core import stages
 from annotate.core.refusals import WrongStage
 from annotate.models import Job

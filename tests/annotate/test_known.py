@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 from django.db.models import F
 
+from annotate.controls import decoys as known
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.annotator_error import AskedSet
@@ -16,7 +17,6 @@ from annotate.goldsets.exporter import export
 from annotate.kinds import Answer
 from annotate.kinds.designs import DESIGNS
 from annotate.models import AnnotatorLanguage, Transition
-from annotate.quality import decoys as known
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge, judge_sheet, skip, undo
 from annotate.work.queue import take, take_sheet

@@ -6,15 +6,15 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import expect
 
+from annotate.controls.qualification import grant
 from annotate.core import pause_rule, stages
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Judgment, Lease
-from annotate.quality.pauses import PAUSED
-from annotate.quality.qualification import grant
 from annotate.work import judgments
 from annotate.work.closure import close
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge
+from annotate.work.permit import PAUSED
 from annotate.work.queue import open_lease, take, take_sheet
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.hands import Hands, let_guard_pass, lose_reply, said

@@ -13,9 +13,9 @@ from django.utils import timezone
 from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Judgment, Pause, Qualification, Task, Trial, TrialAnswer, Unit
-from annotate.quality.guidelines import current
-from annotate.quality.pauses import running
+from annotate.quality.guideline_versions import current
 from annotate.work.judgments import judge
+from annotate.work.permit import running
 from annotate.work.queue import take
 from corpora.core.languages import LANGUAGES
 from tests.annotate.conftest import AGREED, DISPUTED

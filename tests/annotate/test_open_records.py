@@ -6,9 +6,9 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.controls.gold_answers import GoldAnswerError, read_gold
 from annotate.models import Task
-from annotate.quality.gold_answers import GoldAnswerError, read_gold
-from annotate.quality.guidelines import current
+from annotate.quality.guideline_versions import current
 from corpora.models import Item
 
 PURPOSES = ["practice"] * 2 + ["test"] * 16 + ["queue"] * 8

@@ -14,7 +14,7 @@ from annotate.core.estimation.allocation import further
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
-from annotate.quality.guidelines import current
+from annotate.quality.guideline_versions import current
 from annotate.work import task_opening
 from annotate.work.accounts import add_annotators
 from annotate.work.judgments import judge, skip

@@ -10,13 +10,13 @@ from django.utils import timezone
 from annotate.actions.commands import call_command
 from annotate.actions.import_judgments import import_judgments
 from annotate.actions.judgment_files import JudgmentFileError
+from annotate.controls.pair_order import keep_side
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, Judgment, Side, Task
 from annotate.pages.item_view import sides_of
 from annotate.quality import agreement
 from annotate.quality.preferences import NoPreferences, report
-from annotate.quality.sides import keep_side
 from annotate.reports.numbers import coefficient
 from annotate.work.interventions import void
 from annotate.work.judgments import judge

@@ -8,12 +8,12 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.controls.qualification import grant
 from annotate.core import stages
 from annotate.core.refusals import NotAllowed, WrongStage
 from annotate.figures.queue_states import queue_states, queue_table
 from annotate.kinds import Answer
 from annotate.models import Qualification
-from annotate.quality.qualification import grant
 from annotate.work import judgments
 from annotate.work.judgments import undo
 from annotate.work.queue import take

@@ -1,9 +1,10 @@
 import pytest
 
+from annotate.controls import checks
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import LanguageRoute, Transition
-from annotate.quality import agreement, checks
+from annotate.quality import agreement
 from annotate.work.answer_changes import change
 from annotate.work.closure import close
 from annotate.work.interventions import void

@@ -2,11 +2,11 @@
 
 import pytest
 
+from annotate.controls import checks
 from annotate.core import stages
 from annotate.core.refusals import NothingToUndo
 from annotate.kinds import Answer
 from annotate.models import Judgment, Unit
-from annotate.quality import checks
 from annotate.work.adjudication import settle, unsettle
 from annotate.work.judgments import skip
 from annotate.work.queue import take

@@ -9,13 +9,13 @@ from django.db import transaction
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from annotate.controls import checks
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.refusals import NotAllowed, NothingToUndo, Refusal, WrongStage
 from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Pause
-from annotate.quality import checks
 from annotate.work.adjudication import (
     decisions,
     discard,

@@ -5,11 +5,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from annotate.controls import qualification
 from annotate.core import stages
 from annotate.core.refusals import EnoughToday, NotAgreed
 from annotate.kinds import Answer
 from annotate.models import Consent, GoldAnswer, Judgment, Lease, Trial
-from annotate.quality import qualification
 from annotate.work import interventions
 from annotate.work.adjudication import discard, settle
 from annotate.work.judgments import judge, skip, undo

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from annotate.controls import audit as contesting
+from annotate.controls import agreement_audit as contesting
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task, Unit

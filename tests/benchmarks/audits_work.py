@@ -17,14 +17,14 @@ django.setup()
 from django.contrib.auth.models import User  # noqa: E402
 from django.db import transaction  # noqa: E402
 
-from annotate.controls import audit as contesting  # noqa: E402
+from annotate.controls import agreement_audit as contesting  # noqa: E402
+from annotate.controls import audit_report  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.core.estimation.detector_error import Audit, error, overall_error  # noqa: E402
 from annotate.core.estimation.proportions import Stratum, proportion, stratified  # noqa: E402
 from annotate.kinds import Answer  # noqa: E402
 from annotate.kinds.language import LEAST_LETTERS  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Job, Judgment, Task, Unit  # noqa: E402
-from annotate.quality import audits  # noqa: E402
 from annotate.work import adjudication, judgments, queue, routing  # noqa: E402
 from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
@@ -127,7 +127,7 @@ def unadjudicated(task: Task) -> dict[str, Audit]:
         answer = said.get(copy_of or pk)
         found = "unresolved" if answer is None else "confirmed" if answer == label else "doubted"
         counts.setdefault(label, Counter())[found] += 1
-    posts = audits.audit_counts(task)
+    posts = audit_report.audit_counts(task)
     return {
         label: Audit(
             posts=posts[(label,)][0],
@@ -200,7 +200,7 @@ def accuracy(task: Task, frame: Frame, detector: str) -> dict:
 
 
 def measured(task: Task, frame: Frame) -> dict:
-    blind, first_word = audits.audits(task), unadjudicated(task)
+    blind, first_word = audit_report.audits(task), unadjudicated(task)
     return {
         "agreed": {label: (posts, frame.wrong[label]) for label, posts in frame.posts.items()},
         "judgments": Judgment.objects.filter(unit__task=task).count(),

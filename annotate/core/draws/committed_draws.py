@@ -1,7 +1,7 @@
 """The lots that decide about people or trust: how each is drawn, and how it is drawn again from what was written down.
 
 The program draws by the same functions by which anybody checks it. All keys are published ones: ids of items, languages
-and pseudonyms. Which units each of them is drawn among is decided in quality/ and work/.
+and pseudonyms. Which units each of them is drawn among is decided in controls/ and work/.
 """
 
 import json

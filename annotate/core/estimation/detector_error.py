@@ -1,6 +1,6 @@
 """How wrong the detectors are where they agree, from the posts that people audited.
 
-annotate/quality/audits.py counts the answers.
+annotate/controls/audit_report.py counts the answers.
 """
 
 from bisect import bisect_left

@@ -7,7 +7,7 @@ known, and of the rest the number of those meant is taken to be beta-binomial, a
 Cai and DasGupta 2001, as in intervals.py; for a finite population Smith 1984, Present position and potential
 developments: Bayesian sampling inference, Journal of the Royal Statistical Society A 147(2)). So a part that was read
 to the end is certain, and the two parts together need no approximation by a normal distribution.
-annotate/quality/filter_audits.py and declared_audits.py count the answers.
+annotate/controls/filter_precision.py and declared_audit.py count the answers.
 """
 
 from collections.abc import Sequence

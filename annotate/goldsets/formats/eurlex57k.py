@@ -13,6 +13,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from annotate.controls import concept_suggestions
 from annotate.goldsets import form_extras
 from annotate.goldsets.formats import Format, register
 from annotate.goldsets.set_folder import SUMS
@@ -32,7 +33,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
     documents; buckets: bucket -> its labels, by the documents of train. refused: why there are no acts, if so.
     """
     (folder / FOLDER).mkdir()
-    files = {DESCRIPTORS: form_extras.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}
+    files = {DESCRIPTORS: concept_suggestions.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}
     splits = {split: len(documents) for split, documents in export.label_sets.items() if documents}
     if not (refused := _refused(splits, export)):
         rows = written.each(("id", "url", "split", "concepts", *export.kind.exported_fields))
@@ -43,7 +44,7 @@ def write(folder: Path, written: "Written", export: "Export") -> dict:
         "files": files,
         "splits": splits,
         "frequent_over": export.frequent_over,
-        "buckets": form_extras.buckets(export),
+        "buckets": concept_suggestions.buckets(export),
         "vocabulary": form_extras.described(export.task.vocabulary),
         "refused": refused,
     }

@@ -8,7 +8,7 @@ WHERE unit.task_id = %s
   AND unit.language = queue.value
   AND NOT unit.honeypot
   AND (%s OR NOT unit.disturbing)
-  -- A hidden unit whose text they have seen: quality/familiar_texts.py.
+  -- A hidden unit whose text they have seen: eligible.py.
   AND NOT ({seen})
   -- Counted, and not asked whether there is one: PostgreSQL would make a join of that, and might read all that the
   -- person ever judged. And less than 1, not 0, of which it would think that it is rare, and look through the queue.

@@ -11,7 +11,7 @@ from django.urls import URLPattern, get_resolver
 from knox.models import AuthToken
 
 from annotate.models import Annotator, Task
-from annotate.quality import pauses
+from annotate.work import interventions, permit
 from tests.annotate.access.addresses import ADMIN, API, OF_ADJUDICATORS, OTHERS, PAGES, WHO
 
 
@@ -144,7 +144,7 @@ def test_a_token_opens_what_a_session_opens(world):
 def test_a_paused_adjudicator_can_do_nothing_in_the_task(world):
     ada = Annotator.objects.get(user=world.who["ada"])
     for task in Task.objects.all():  # some addresses are of others
-        pauses.store(ada, task, 0, 0, reason="too fast")
+        interventions.store(ada, task, 0, 0, reason="too fast")
     client = world.client("ada")
     names = [name for name, (asked, _) in (PAGES | API).items() if "adjudic" in name or name in OF_ADJUDICATORS]
     assert len(names) == 10
@@ -153,6 +153,6 @@ def test_a_paused_adjudicator_can_do_nothing_in_the_task(world):
             with transaction.atomic():
                 answer = world.send(client, method, name)
                 assert answer.status_code in (403, 405), (method, name)
-                assert answer.status_code == 405 or pauses.PAUSED in answer.text, (method, name)
+                assert answer.status_code == 405 or permit.PAUSED in answer.text, (method, name)
                 transaction.set_rollback(True)
     assert "/adjudication/" not in client.get("/").text

@@ -14,11 +14,11 @@ from django.utils.http import urlsafe_base64_encode
 from knox.models import AuthToken
 
 from annotate.actions.commands import call_command
+from annotate.controls.qualification import next_question
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Annotator, Job, Judgment, Lease, Task, Trial
 from annotate.pages import action_forms
-from annotate.quality.qualification import next_question
 from annotate.work import accounts, flags, job_store, notes
 from annotate.work.accounts import ask_for_language
 from annotate.work.adjudication import settle

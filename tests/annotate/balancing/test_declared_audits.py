@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from annotate.actions.commands import call_command
+from annotate.controls import declared_audit
 from annotate.core.estimation.filter_quality import Part, share
 from annotate.core.estimation.proportions import UNKNOWN
 from annotate.evaluation.evaluate import evaluate
 from annotate.models import Judgment, Task
-from annotate.quality import declared_audits
 from tests.annotate.balancing.acts import TOPICS, exported, lists, opened, read_all
 
 pytestmark = pytest.mark.django_db
@@ -44,7 +44,7 @@ def test_the_majority_of_several_people_is_the_label_and_the_error_is_told_by_cl
 
     asked = task.units.filter(audited=True).count()
     assert read_all(task, readers, say) == 3 * asked == 168
-    found = declared_audits.report(task)
+    found = declared_audit.report(task)
     assert (found["documents"], found["chosen"], found["audited"], found["unresolved"]) == (280, 56, 56, 0)
     assert found["wrong"] == 8
     assert found["error"]["value"] == pytest.approx(1 / 7)
@@ -83,7 +83,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
     told = json.loads((tmp_path / "unfinished/manifest.json").read_text())["sets"]["languages"]["de"]
     assert (sum(told["sets"].values()), told["taken_out"]) == (140 - 28, 0)
     read_all(task, readers, say)
-    found = declared_audits.report(task)
+    found = declared_audit.report(task)
     assert (found["unresolved"], found["wrong"]) == (4, 0)
     (geography,) = (row for row in found["classes"] if row["class"] == "geography")
     assert geography["error"]["value"] is None
@@ -107,7 +107,7 @@ def test_what_nobody_could_settle_may_be_right_or_wrong_and_is_in_no_set(sentenc
 
 def test_a_task_without_an_audit_says_that_nobody_has_read_the_labels(sentences, kind):
     opened("topics", kind, languages="de", **SETS)
-    assert declared_audits.report(Task.objects.get()) is None
+    assert declared_audit.report(Task.objects.get()) is None
     out = io.StringIO()
     call_command("audit", "topics", stdout=out)
     assert "so how often they are wrong is not known" in out.getvalue()

@@ -4,9 +4,9 @@ from functools import partial
 
 import pytest
 
+from annotate.controls.replenishment import standing
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.quality.classes import standing
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.balancing.acts import opened

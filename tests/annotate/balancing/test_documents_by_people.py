@@ -8,11 +8,10 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
-from annotate.controls.replenishment import draw_short
+from annotate.controls.replenishment import draw_short, standing
 from annotate.evaluation.evaluate import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.quality.classes import standing
 from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir

@@ -7,13 +7,13 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.controls.decoys import known_units
 from annotate.core import stages
 from annotate.figures.queue_states import queue_states
 from annotate.figures.task_overview import standing
 from annotate.goldsets.exporter import export
 from annotate.goldsets.verification import verify
 from annotate.kinds import Answer
-from annotate.quality.decoys import known_units
 from annotate.work.adjudication import settle
 from annotate.work.closure import close, reopen
 from annotate.work.judgments import judge, skip

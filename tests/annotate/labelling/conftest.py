@@ -4,7 +4,7 @@ import pytest
 from django.apps import apps
 from django.db import connection
 
-from annotate.quality import suggestions
+from annotate.controls import concept_suggestions
 from corpora import models
 from tests.annotate.labelling import acts
 
@@ -48,7 +48,7 @@ def task(corpus):
 @pytest.fixture
 def suggestions_for_all(monkeypatch):
     """Nobody is blind: suggestions are shown to everybody."""
-    monkeypatch.setattr(suggestions, "BLIND_SHARE", 0.0)
+    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 0.0)
 
 
 @pytest.fixture

@@ -4,11 +4,11 @@ from itertools import combinations
 
 import pytest
 
+from annotate.controls import concept_suggestions
+from annotate.controls.concept_suggestions import is_blind, shown_to
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer
 from annotate.models import Annotator, Suggestion
-from annotate.quality import suggestions
-from annotate.quality.suggestions import is_blind, shown_to
 from annotate.work.judgments import judge, undo
 from annotate.work.queue import take
 from tests.annotate.exporting.told import json_lines
@@ -42,7 +42,7 @@ def held(hits, of, share):
 def test_over_1000_pairs_of_person_and_document_the_share_is_within_its_interval(task, lots):
     blind = sum(map(sum, lots))
     assert len(lots) * len(lots[0]) == 1000
-    assert held(blind, 1000, suggestions.BLIND_SHARE)
+    assert held(blind, 1000, concept_suggestions.BLIND_SHARE)
 
 
 def test_nobody_and_no_document_is_blind_always_or_never(lots):
@@ -77,7 +77,7 @@ def test_a_document_that_is_opened_again_shows_what_it_showed(task, readers):
 def test_a_share_of_none_or_all_leaves_no_lot(task, readers, monkeypatch):
     unit = task.units.first()
     for share, blind in ((0.0, False), (1.0, True)):
-        monkeypatch.setattr(suggestions, "BLIND_SHARE", share)
+        monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", share)
         assert [is_blind(reader.pseudonym, task, unit.item.key) for reader in readers] == [blind] * 3
 
 

@@ -6,12 +6,12 @@ import re
 import pytest
 from django.core.management import CommandError
 
+from annotate.controls.qualification import next_question
 from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Task
 from annotate.quality import honeypots
-from annotate.quality.pauses import running
-from annotate.quality.qualification import next_question
 from annotate.work.judgments import judge
+from annotate.work.permit import running
 from annotate.work.queue import take
 from tests.annotate import attacks
 from tests.annotate.acts import begin

@@ -5,8 +5,8 @@ from html import unescape
 
 import pytest
 
+from annotate.controls import concept_suggestions
 from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
-from annotate.quality import suggestions
 from annotate.work.judgments import undo
 from annotate.work.queue import take
 from corpora.models import Concept, Label
@@ -114,7 +114,7 @@ def test_a_place_that_there_is_not_is_the_beginning(page):
 def test_suggestions_come_first_where_there_are_any_and_are_not_shown_to_who_is_blind(page, task, reader, monkeypatch):
     Suggestion.objects.create(unit=page.lease.unit, system="a@1", ranked=["4689", "1309"])
     assert buttons(page(), "add") == ["add 4689 suggested", "add 1309 suggested"]
-    monkeypatch.setattr(suggestions, "BLIND_SHARE", 1.0)
+    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 1.0)
     shown = page("show suggestions")
     assert "show suggestions" not in shown
     assert not buttons(shown, "add")

@@ -6,9 +6,9 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
+from annotate.controls import concept_suggestions
+from annotate.controls.concept_suggestions import suggested
 from annotate.models import Judgment, Suggestion, Task
-from annotate.quality import suggestions
-from annotate.quality.suggestions import suggested
 from annotate.work.task_opening import DEPTH
 from corpora.models import Concept
 from corpora.predictions.rankings import ranked_for
@@ -100,7 +100,7 @@ def test_a_predictor_that_is_given_twice_is_refused(tmp_path):
 def test_a_program_is_told_what_the_pages_would_suggest_and_an_export_says_to_whom(
     tmp_path, client, readers, monkeypatch
 ):
-    monkeypatch.setattr(suggestions, "BLIND_SHARE", 0.5)
+    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 0.5)
     concepts = list(Concept.objects.filter(broader=None).order_by("key").values_list("key", flat=True)[:3])
     import_run(tmp_path, [(key, label, -rank) for key in documents_there() for rank, label in enumerate(concepts)])
     task = task_of(suggest_from=["mine"], redundancy=1)

@@ -5,10 +5,9 @@ import random
 
 import pytest
 
+from annotate.controls import concept_suggestions
+from annotate.controls.concept_suggestions import FIRST, report, shown_to, suggested
 from annotate.kinds import Answer
-from annotate.quality import suggestions
-from annotate.quality.suggestions import shown_to, suggested
-from annotate.quality.with_suggestions import FIRST, report
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.labelling.acts import command, import_acts, import_eurovoc, task_of
@@ -28,7 +27,7 @@ BEGUN = begun
 
 @pytest.fixture
 def blind_share_of_two_fifths(monkeypatch):
-    monkeypatch.setattr(suggestions, "BLIND_SHARE", 0.4)
+    monkeypatch.setattr(concept_suggestions, "BLIND_SHARE", 0.4)
 
 
 def honest(lots, unit, shown):

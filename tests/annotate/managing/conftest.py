@@ -4,7 +4,7 @@ import pytest
 from django.utils import timezone
 
 from annotate.models import Qualification, Trial, TrialAnswer
-from annotate.quality.guidelines import current
+from annotate.quality.guideline_versions import current
 
 
 @pytest.fixture

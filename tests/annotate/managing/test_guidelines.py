@@ -4,9 +4,9 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Permission, User
 
+from annotate.controls.qualification import grant
 from annotate.models import Guidelines
-from annotate.quality.guidelines import current, new_version
-from annotate.quality.qualification import grant
+from annotate.quality.guideline_versions import current, new_version
 from tests.annotate.acts import state
 from tests.annotate.managing.acts import words
 from tests.annotate.test_bounded_guidelines import SAYS, WIDE

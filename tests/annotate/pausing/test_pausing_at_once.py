@@ -10,10 +10,10 @@ from annotate.core import stages
 from annotate.core.refusals import Paused
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Pause, Transition, Unit
-from annotate.quality.pauses import running
 from annotate.work import interventions, queue
 from annotate.work.interventions import Voided, void
 from annotate.work.judgments import judge
+from annotate.work.permit import running
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.pausing.answering import YES, live, work, wrong

@@ -8,12 +8,11 @@ from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
-from annotate.quality.honeypots import known
-from annotate.quality.pauses import running, score
+from annotate.quality.honeypots import known, score
 from annotate.work.adjudication import settle
 from annotate.work.interventions import Voided, lift, void, would_void
 from annotate.work.judgments import judge, skip, undo
-from annotate.work.permit import permit_of
+from annotate.work.permit import permit_of, running
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.pausing.answering import NO, YES, live, work, wrong

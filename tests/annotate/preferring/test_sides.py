@@ -7,13 +7,13 @@ import pytest
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.controls.pair_order import drawn
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.core.refusals import AlreadyAnswered, InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, Judgment, Lease, Side, Task
 from annotate.pages.item_view import sides_of
-from annotate.quality.sides import drawn
 from annotate.work import adjudication
 from annotate.work.judgments import judge, skip, undo
 from annotate.work.queue import release, take

@@ -4,9 +4,9 @@ import re
 
 import pytest
 
+from annotate.controls.qualification import grant, next_question
 from annotate.models import TrialAnswer
-from annotate.quality.guidelines import new_version
-from annotate.quality.qualification import grant, next_question
+from annotate.quality.guideline_versions import new_version
 from annotate.work.interventions import pause
 from tests.annotate.acts import begin, state
 from tests.annotate.qualifying.pages import HTMX, PATH, practised, says, words

@@ -3,6 +3,8 @@
 import pytest
 from knox.models import AuthToken
 
+from annotate.controls import qualification
+from annotate.controls.qualification import missed, next_question
 from annotate.core.refusals import (
     AlreadyAnswered,
     InvalidAnswer,
@@ -11,9 +13,7 @@ from annotate.core.refusals import (
     WrongStage,
 )
 from annotate.models import Qualification, Trial, TrialAnswer
-from annotate.quality import qualification
-from annotate.quality.guidelines import current
-from annotate.quality.qualification import missed, next_question
+from annotate.quality.guideline_versions import current
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin, state
 from tests.annotate.qualifying.trials import OTHER, POOL, practise, take_test

@@ -2,12 +2,12 @@
 
 import pytest
 
+from annotate.controls.qualification import grant, next_question
 from annotate.core.refusals import (
     AlreadyAnswered,
 )
 from annotate.models import Qualification, Trial, TrialAnswer
-from annotate.quality.guidelines import new_version
-from annotate.quality.qualification import grant, next_question
+from annotate.quality.guideline_versions import new_version
 from tests.annotate.acts import answer, begin, state
 from tests.annotate.qualifying.trials import practise
 from tests.together import at_once

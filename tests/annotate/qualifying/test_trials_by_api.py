@@ -7,7 +7,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from annotate.models import TrialAnswer
-from annotate.quality.guidelines import new_version
+from annotate.quality.guideline_versions import new_version
 from tests.annotate.acts import states
 from tests.annotate.programs import Program
 from tests.annotate.qualifying.trials import practise, take_test

@@ -2,9 +2,9 @@
 
 import pytest
 
+from annotate.controls.qualification import next_question
 from annotate.models import Judgment, Qualification, TrialAnswer
-from annotate.quality.guidelines import new_version
-from annotate.quality.qualification import next_question
+from annotate.quality.guideline_versions import new_version
 from corpora.models import Item
 from tests.annotate.acts import answer, begin
 from tests.annotate.hands import FRENCH, Hands, let_guard_pass, lose_reply, worst_contrast

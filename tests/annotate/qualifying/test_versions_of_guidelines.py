@@ -2,14 +2,14 @@
 
 import pytest
 
+from annotate.controls.qualification import next_question
 from annotate.core.refusals import (
     InvalidAnswer,
     NotFound,
     Outdated,
 )
 from annotate.models import Qualification, Trial
-from annotate.quality.guidelines import current, new_version
-from annotate.quality.qualification import next_question
+from annotate.quality.guideline_versions import current, new_version
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin, state
 from tests.annotate.qualifying.trials import practise, take_test

@@ -2,6 +2,7 @@
 
 import pytest
 
+from annotate.controls.qualification import grant, next_question
 from annotate.core.refusals import (
     InvalidAnswer,
     NotAllowed,
@@ -10,7 +11,6 @@ from annotate.core.refusals import (
     WrongStage,
 )
 from annotate.models import Qualification, Task, Trial
-from annotate.quality.qualification import grant, next_question
 from annotate.work.interventions import pause
 from annotate.work.queue import take
 from tests.annotate.acts import answer, begin, state, states

@@ -2,8 +2,8 @@
 
 from itertools import count
 
+from annotate.controls.qualification import next_question
 from annotate.models import Trial
-from annotate.quality.qualification import next_question
 from tests.annotate.acts import answer, begin
 
 POOL = ["1", "0"] * 4

@@ -15,7 +15,7 @@ from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial
 from annotate.quality import agreement as agreeing
-from annotate.quality.guidelines import current
+from annotate.quality.guideline_versions import current
 from tests.annotate.exporting.told import card_of, json_lines
 from tests.annotate.record_export.records import (
     LANGUAGES,

@@ -13,7 +13,7 @@ from annotate.goldsets.exporter import export
 from annotate.kinds import Answer
 from annotate.models import Judgment
 from annotate.quality import agreement as agreeing
-from annotate.quality.guidelines import current
+from annotate.quality.guideline_versions import current
 from annotate.work.adjudication import discard
 from annotate.work.interventions import void
 from annotate.work.judgments import judge, undo

@@ -3,10 +3,15 @@
 from collections.abc import Iterable, Mapping
 
 from django.db import transaction
+from django.db.models import Q, QuerySet
 
 from annotate.core.guidelines import fault
-from annotate.core.refusals import InvalidAnswer, NotFound, WrongStage
-from annotate.models import Guidelines, Task
+from annotate.core.refusals import (
+    InvalidAnswer,
+    NotFound,
+    WrongStage,
+)
+from annotate.models import Guidelines, Qualification, Task
 
 ENGLISH = "en"
 
@@ -103,3 +108,25 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
     else:
         number = (held.major, held.minor + (held.language == language))
     return Guidelines.objects.create(task=task, language=language, major=number[0], minor=number[1], text=text)
+
+
+def qualified(task: Task) -> QuerySet[Qualification]:
+    """The qualifications that hold: those under the major version of the guidelines that holds in their language."""
+    holding = Q(pk=None)
+    for language, major in majors(task).items():
+        holding |= Q(language=language, major=major)
+    return task.qualifications.filter(holding).order_by()
+
+
+def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
+    """The same for several tasks, in as many statements as for one: task -> language -> ids of annotators."""
+    listed = list(tasks)
+    found: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
+    if not listed:
+        return found
+    holding = majors_of(listed)
+    held = Qualification.objects.filter(task__in=listed).order_by()
+    for task, language, major, person in held.values_list("task_id", "language", "major", "annotator_id"):
+        if holding[task].get(language) == major:
+            found[task].setdefault(language, set()).add(person)
+    return found

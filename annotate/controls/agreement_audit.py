@@ -1,7 +1,7 @@
-"""Audits by people of what machines or files say: of the detectors' agreement, of declared labels, and of a filter.
+"""The audit of detectors' agreement: people read a share of the posts that detectors label, chosen by lot.
 
-Posts are chosen by lot when units are added (quality/audits.py counts what came of them). If a language fails the audit
-of the agreement, people label every post of it on which the detectors had agreed.
+If a language fails, people label every post of it on which the detectors had agreed. audit_report.py counts and shows
+what was found.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -11,41 +11,34 @@ from typing import Any
 from django.db import transaction
 from django.db.models import QuerySet, Subquery
 
+from annotate.controls import audit_report
+from annotate.controls.audit_report import (
+    audit_counts,
+    audit_plot,
+    audit_table,
+    audit_words,
+    audits,
+    labels_of,
+    limit_words,
+    of_audit,
+    over_limit,
+    report,
+    waiting,
+)
 from annotate.core import stages
+from annotate.core.draws.committed_draws import AUDIT, RECHECK
+from annotate.core.estimation.allocation import further
+from annotate.core.estimation.detector_error import allotted, can_tell, contest_chance
 from annotate.core.refusals import WrongStage
-from annotate.figures.finish_forecast import audit_expected
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Job, Task, Unit
-from annotate.quality import audit_report, declared_audits, filter_audits
-from annotate.quality.audit_report import (
-    audit_plot,
-    audit_table,
-    audit_words,
-    class_table,
-    declared_words,
-    found_table,
-    language_table,
-    limit_words,
-)
-from annotate.quality.audits import (
-    audits,
-    choose_audits,
-    choose_more,
-    choose_rechecks,
-    labels_of,
-    left,
-    of_audit,
-    over_limit,
-    report,
-    unread,
-    waiting,
-)
+from annotate.quality import commitments
 from annotate.reports.tables import are, many
 from annotate.work import job_store
 from annotate.work.closure import check_languages, locked_open, units_of, where
-from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people
+from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people, unread
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
 from annotate.work.task_opening import Opened
@@ -82,7 +75,7 @@ def _contest_after_answer(task: Task, label: str) -> None:
 
 @prepared
 def _to_judge(task) -> QuerySet[Task]:
-    return _locked(task)
+    return Task.objects.select_for_update(no_key=True).filter(pk=task)
 
 
 @prepared
@@ -98,10 +91,6 @@ def _to_fail(task, label) -> QuerySet[Task]:
     return found.filter(pk=task, agreed__isnull=False, to_audit__isnull=True)
 
 
-def _locked(task) -> QuerySet[Task]:
-    return Task.objects.select_for_update(no_key=True).filter(pk=task)
-
-
 @transaction.atomic
 def contest(task: Task, label: str) -> int:
     """Have people label every unit on which the detectors agreed on a label. Returns how many."""
@@ -110,20 +99,18 @@ def contest(task: Task, label: str) -> int:
 
 def contest_all(task: Task) -> dict[str, int]:
     """The same for all languages of a task, for example after its limit was lowered. Label -> units sent to people."""
-    sent = {}
     unfinished = labels_of(waiting(task.units))
-    for label, audit in audits(task).items():
-        if label not in unfinished and left(task, label) and over_limit(task, audit):
-            sent[label] = contest(task, label)
-    return sent
+    to_read = labels_of(task.units.filter(stage=stages.AGREED)) - unfinished
+    found = {label: audit for label, audit in audits(task).items() if label in to_read}
+    return {label: contest(task, label) for label, audit in found.items() if over_limit(task, audit)}
 
 
 @transaction.atomic
 def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
     """Add `number` posts that nobody was asked about to the audit, or all there are. Returns how many by language.
 
-    languages: labels on which the detectors agree, among which they are shared out (core/audits.allotted); empty for
-    all. A text whose other posts have been read is not read again. by: the manager who asks for it. NotFound for a
+    languages: labels on which the detectors agree, among which they are shared out (detector_error.allotted); empty for
+    all. A text whose other posts have been read is not read again. NotFound for a
     language in which the detectors agree on nothing, WrongStage for a closed task or where nothing is left.
     """
     # The units that are with people because a copy of theirs was chosen may be chosen now themselves.
@@ -143,6 +130,46 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     # Those that had been chosen before have left the detectors' stage.
     send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in found.items()}
+
+
+# --- what is chosen
+
+
+def choose_audits(task: Task, first: int) -> list[int]:
+    """Choose the posts by which the detectors' agreement is audited. Returns the keys of their units.
+
+    They are chosen by lot among the posts of each stratum on which the detectors agree, as many as the power allocation
+    gives it. Copies are included, since posts are counted. When a task is extended, lots are drawn among the added
+    posts only: the earlier choice stays. first: the position of the first post that was added.
+    """
+    if not (task.audit_share or task.audit_least):
+        return []
+    added = task.units.exclude(agreed_label="").filter(position__gte=first)
+    counts = further(audit_counts(task), task.audit_share, task.audit_least)
+    return commitments.drawn_units(task, AUDIT, added, task.kind.statistics.audit_strata, counts)
+
+
+def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
+    """Mark those of the audited units that a lot has an adjudicator check although their reader confirms them."""
+    chosen = commitments.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
+    for unit in units:
+        unit.recheck = unit.item.key in chosen
+
+
+def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[str, list[int]]:
+    """Label -> the keys of the unread posts that the audit would have next: `number` in all, or all there are, of these
+    labels or of every one. The lot goes on where that of the posts chosen before has ended.
+    """
+    posts: dict[str, dict[str, int]] = {}
+    rest = unread(task).filter(agreed_label__in=labels) if labels else unread(task)
+    for label, key, unit in rest.order_by().values_list("agreed_label", "item__key", "pk"):
+        posts.setdefault(label, {})[key] = unit
+    found = audits(task, posts)
+    shares = allotted(number, {label: (len(keys), found[label]) for label, keys in posts.items()})
+    return {
+        label: [posts[label][key] for key in commitments.drawn(task, AUDIT, [label], posts[label], share)]
+        for label, share in shares.items()
+    }
 
 
 def _send(task: Task, chosen: Sequence[int], first: int) -> int:
@@ -168,36 +195,29 @@ def _send(task: Task, chosen: Sequence[int], first: int) -> int:
     return sent
 
 
+# How much of the detectors' agreement is usually wrong in a language: "<1%" by the article.
+USUALLY_WRONG = 0.01
+
+
+def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
+    chance = contest_chance(chosen, USUALLY_WRONG, task.audit_limit) if chosen < posts else 0.0
+    return {
+        "posts": posts,
+        "chosen": chosen,
+        "can_tell": can_tell(chosen, task.audit_limit),
+        "chance": chance,
+        "contested": chance * (posts - chosen),
+    }
+
+
+# --- what is told of a task that was opened
+
+
 def copies(opened: Opened, *, extended: bool = False) -> str:
     """extended: how many of the added ones wait is not told."""
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
     return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
-
-
-def _said_of(opened: Opened, size: int | None, extended: bool) -> tuple[list[str], list[str]]:
-    counts, total = opened.stages, opened.stages.total()
-    warned = []
-    if size and total < size and not extended:
-        warned.append(f"Note: the corpus holds only {many(total, 'post')}, and the task has all there are.")
-    if extended and opened.samples[0].size < opened.samples[0].asked:
-        warned.append(
-            f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was drawn."
-        )
-    if DESIGNS[opened.task.draw.design].asks_all:
-        asked = f"{counts[stages.QUEUED]:,} queued for readers, {copies(opened)}"
-        return [f"Task {opened.task.name}: {many(total, 'post')} drawn; {asked}."], warned
-    audited = opened.task.units.filter(audited=True).count()
-    said = [
-        f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "
-        f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
-        f"{copies(opened, extended=extended)}; {are(audited, 'post audits', 'posts audit')} the agreement."
-    ]
-    if counting := opened.task.units.exclude(agreed_label="").count():
-        said.append(_agreement(opened.task, counting, audited))
-    if opened.contested:
-        said.append(f"Over the audit's limit. {audit_report.contested(opened.contested)}")
-    return said, warned
 
 
 def _agreement(task: Task, counting: int, audited: int) -> str:
@@ -212,26 +232,10 @@ def _agreement(task: Task, counting: int, audited: int) -> str:
 NO_AUDIT = "Nobody checks what the detectors agree on: no post was chosen for an audit when the task was opened."
 
 
-class AuditOfDeclaredLabels(QualityControl):
-    """Of documents whose class is declared a share is read by people all the same."""
+class Audit(QualityControl):
+    """People read a share of what machines label, chosen by lot when units are added."""
 
-    name = "audit of declared labels"
-    manifest_key = "declared_audit"
     look_at = "audit"
-
-    def applies(self, task: Task) -> bool:
-        return bool(task.audit_share or task.audit_least)
-
-    def section(self, task: Task) -> Any:
-        return declared_audits.report(task)
-
-    def panel(self, task: Task) -> Panel:
-        found = declared_audits.report(task)
-        heading, empty = "The audit of declared labels", audit_report.NONE_CHOSEN
-        if found is None:
-            return Panel(heading, data={"declared": None}, empty=empty)
-        tables = [made(found) for made in (class_table, language_table, found_table)]
-        return Panel(heading, declared_words(found), tables, found, "declared", page="how-to/balanced-sets")
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
         return _send(task, choose_audits(task, first), first)
@@ -241,15 +245,12 @@ class AuditOfDeclaredLabels(QualityControl):
             choose_rechecks(task, units)
 
 
-class AuditOfAgreement(AuditOfDeclaredLabels):
+class AuditOfAgreement(Audit):
     """Of posts on which the detectors agree people read a share, and an adjudicator a share of what they confirm."""
 
     name = "audit"
     manifest_key = "audit"
     of_agreement = True
-
-    def applies(self, task: Task) -> bool:
-        return True  # a manager may add audits to any such task
 
     def section(self, task: Task) -> Any:
         return report(task)
@@ -269,10 +270,46 @@ class AuditOfAgreement(AuditOfDeclaredLabels):
         )
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        return {"audit": audit_expected(task)}
+        found = audit_counts(task)
+        if not found:
+            return {"audit": None}
+        chosen = sum(chosen for _, chosen in found.values())
+        languages = {label: _audit_of(task, *of) for (label,), of in sorted(found.items())}
+        audit = {
+            "posts": sum(posts for posts, _ in found.values()),
+            "chosen": chosen,
+            "recheck": task.units.filter(recheck=True, transitions__event="audited").count(),
+            "limit": task.audit_limit,
+            "hours": chosen * task.kind.seconds / 3600,
+            "contested": sum(of["contested"] for of in languages.values()),
+            "languages": languages,
+        }
+        return {"audit": audit}
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
-        return _said_of(opened, size, extended)
+        counts, total = opened.stages, opened.stages.total()
+        warned = []
+        if size and total < size and not extended:
+            warned.append(f"Note: the corpus holds only {many(total, 'post')}, and the task has all there are.")
+        if extended and opened.samples[0].size < opened.samples[0].asked:
+            warned.append(
+                f"Note: the task has all {opened.samples[0].frame_size:,} posts now that the corpus held when it was "
+                "drawn."
+            )
+        if DESIGNS[opened.task.draw.design].asks_all:
+            asked = f"{counts[stages.QUEUED]:,} queued for readers, {copies(opened)}"
+            return [f"Task {opened.task.name}: {many(total, 'post')} drawn; {asked}."], warned
+        audited = opened.task.units.filter(audited=True).count()
+        said = [
+            f"Task {opened.task.name}: {many(total, 'post')} {'added' if extended else 'drawn'}; "
+            f"{counts[stages.AGREED]:,} agreed, {counts[stages.QUEUED]:,} queued for readers, "
+            f"{copies(opened, extended=extended)}; {are(audited, 'post audits', 'posts audit')} the agreement."
+        ]
+        if counting := opened.task.units.exclude(agreed_label="").count():
+            said.append(_agreement(opened.task, counting, audited))
+        if opened.contested:
+            said.append(f"Over the audit's limit. {audit_report.contested(opened.contested)}")
+        return said, warned
 
     def enlarged(self, task: Task) -> Mapping[str, int]:
         return contest_all(task)
@@ -287,24 +324,4 @@ class AuditOfAgreement(AuditOfDeclaredLabels):
         check_limit(unit)
 
 
-class AuditOfFilter(QualityControl):
-    """People read what a filter keeps and drops, by a draw of its own."""
-
-    name = "audit of a filter"
-    manifest_key = "filter_audit"
-    look_at = "audit"
-
-    def section(self, task: Task) -> Any:
-        return filter_audits.report(task)
-
-    def panel(self, task: Task) -> Panel:
-        found = filter_audits.report(task)
-        if found is None:
-            return Panel("The audit of the filter", data={"filter": None}, empty=filter_audits.NOT_DRAWN)
-        words, tables = filter_audits.filter_words(found), [filter_audits.figures_table(found)]
-        return Panel("The audit of the filter", words, tables, found, "filter", page="how-to/pairs")
-
-
 register(AuditOfAgreement())
-register(AuditOfDeclaredLabels())
-register(AuditOfFilter())

@@ -10,9 +10,18 @@ from typing import Any
 
 from annotate.core import stages
 from annotate.core.estimation.filter_quality import Part, audit
+from annotate.kinds.control import Panel, QualityControl, register
 from annotate.models import Task
 from annotate.reports.numbers import count, estimate
-from annotate.reports.tables import NUMBER, Cell, Column, Table, many, share, table
+from annotate.reports.tables import (
+    NUMBER,
+    Cell,
+    Column,
+    Table,
+    many,
+    share,
+    table,
+)
 from corpora.draws.part_draws import DRAWN, DROPPED, FILTER, FRAME, IDS, KEPT, SIDES
 from corpora.storage.layout import manifest_of
 from corpora.threads.scorers import filter_digest
@@ -192,3 +201,24 @@ def figures_table(audit: Mapping[str, Any]) -> Table:
         Column("recall", "recall, 95% interval", NUMBER, lambda row: share(row["recall"])),
     )
     return table("The filter, by what people read", columns, rows)
+
+
+class AuditOfFilter(QualityControl):
+    """People read what a filter keeps and drops, by a draw of its own."""
+
+    name = "audit of a filter"
+    manifest_key = "filter_audit"
+    look_at = "audit"
+
+    def section(self, task: Task) -> Any:
+        return report(task)
+
+    def panel(self, task: Task) -> Panel:
+        found = report(task)
+        if found is None:
+            return Panel("The audit of the filter", data={"filter": None}, empty=NOT_DRAWN)
+        words, tables = filter_words(found), [figures_table(found)]
+        return Panel("The audit of the filter", words, tables, found, "filter", page="how-to/pairs")
+
+
+register(AuditOfFilter())

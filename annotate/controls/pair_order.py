@@ -5,18 +5,26 @@ What people send and are shown are sides; what is stored and counted are systems
 other goes through here, for annotators and adjudicators alike.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
+import numpy as np
+import pyarrow as pa
 from django.db.models import F, FilteredRelation, Q
 
+from annotate.controls.gold_answers import GoldAnswerError
 from annotate.core.draws.committed_draws import first_of_two
 from annotate.core.draws.hash_order import by_secret
 from annotate.core.refusals import InvalidAnswer
-from annotate.kinds import Answer
-from annotate.kinds.forms.pair import Pair
+from annotate.kinds import Answer, Kind
+from annotate.kinds.compared_draw import Replies
+from annotate.kinds.control import QualityControl, register
+from annotate.kinds.forms.pair import TIE, Pair
 from annotate.kinds.interface_language import translated
-from annotate.models import Annotator, Comparison, Side, Task, TrialAnswer, Unit
+from annotate.kinds.preference_kind import compared, labels_of
+from annotate.models import Annotator, Comparison, GoldAnswer, Side, Task, TrialAnswer, Unit
+from corpora.database.bulk_rows import insert
 
 
 @dataclass(frozen=True)
@@ -96,3 +104,83 @@ def seen(annotator: Annotator, said: Iterable[tuple[Unit, str]]) -> list[str]:
 def sides_of_question(question: TrialAnswer) -> Sides | None:
     """How the two sets of a question stand; None if it has not two."""
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
+
+
+# --- the control
+
+
+# What agreement tells apart of three systems or more: which of the two compared, by the alphabet, or neither.
+PLACES = ("first by name", "second by name", TIE)
+# What two systems suggest, in a preview.
+SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
+
+
+class PairOrder(QualityControl):
+    name = "sides"
+    look_at = "preferences"
+    unit_columns = {f"comparison__{name}_{which}": pa.string() for name in ("system", "replies") for which in "ab"}
+
+    def gold_stored(self, task: Task, suggested: Replies) -> None:
+        _compare_known(task, suggested)
+
+    def shown(self, unit: Unit, annotator: Annotator) -> None:
+        keep_side(unit, annotator)
+
+    def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
+        return stored(answer, unit, annotator)
+
+    def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
+        return seen(annotator, said)
+
+    def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Sides]:
+        return sides_in(annotator, units)
+
+    def invented_sides(self, kind: Kind) -> Sides:
+        return Sides(kind.form, "", "", SETS)
+
+    def trial(self, gold: GoldAnswer, annotator: Annotator) -> Mapping[str, Any]:
+        return {"first": drawn(gold.task, gold.item.key, gold.comparison, annotator)}
+
+    def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
+        return (("first", pa.string(), first),)
+
+    def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
+        """Of tasks that compare three systems or more. Two are told apart by their names, which are their places."""
+        if len(task.labels) <= len(PLACES):
+            return None
+        compared = Comparison.objects.filter(unit__task=task).values_list("unit", "system_a", "system_b")
+        return PLACES, {
+            (unit, system): place
+            for unit, *systems in compared
+            for system, place in zip(sorted(systems), PLACES, strict=False)
+        }
+
+
+def _compare_known(task: Task, replies: Replies) -> None:
+    """What the two systems suggest for the gold answers of a task. GoldAnswerError where that is not known of one."""
+    golds = list(task.gold_answers.select_related("item").order_by("pk"))
+    if golds and len(task.labels) > len(labels_of("ab")):
+        raise GoldAnswerError(
+            "A gold answer names the better of two systems, and the task has more than two; leave --gold out, or open "
+            "a task of two systems."
+        )
+    if lacking := [gold.item.key for gold in golds if gold.item.key not in replies]:
+        raise GoldAnswerError(
+            f"The gold answer of {lacking[0]}: not both systems suggest a reply to its message. Leave it out."
+        )
+    insert(
+        Comparison(gold_answer=gold, **pair._asdict())
+        for gold in golds
+        if gold.purpose != GoldAnswer.QUEUE
+        for pair in compared(replies[gold.item.key])
+    )
+
+
+def first(rows: Any) -> pa.Array:
+    """Of each judgment."""
+    of = np.repeat(rows.judged["pk"].to_numpy(), rows.said.sizes).tolist()
+    sides = map(rows.export.sides.get, zip(of, rows.said.held["annotator"].to_pylist(), strict=True))
+    return pa.array(sides, pa.string())
+
+
+register(PairOrder())

@@ -5,15 +5,16 @@ tested on holds. Right answers are told by `answer` in practice and by `missed` 
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
+from annotate.controls import pair_order
+from annotate.controls.gold_answers import GoldAnswerError, check_pool
 from annotate.core.draws import committed_draws, hash_order
 from annotate.core.refusals import (
     AlreadyAnswered,
@@ -25,12 +26,21 @@ from annotate.core.refusals import (
     WrongStage,
 )
 from annotate.kinds import Answer
+from annotate.kinds.control import QualityControl, register
 from annotate.kinds.interface_language import translated
 from annotate.kinds.language_labels import label_name
-from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
-from annotate.quality import sides
-from annotate.quality.guidelines import current, in_language, majors, majors_of, newest_of
-from annotate.quality.lots import keep
+from annotate.models import (
+    Annotator,
+    GoldAnswer,
+    Guidelines,
+    Qualification,
+    Task,
+    Trial,
+    TrialAnswer,
+    Unit,
+)
+from annotate.quality.commitments import keep
+from annotate.quality.guideline_versions import current, in_language, newest_of
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
 # What comes next for a person, and in words.
@@ -144,28 +154,6 @@ def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guideline
     )
 
 
-def qualified(task: Task) -> QuerySet[Qualification]:
-    """The qualifications that hold: those under the major version of the guidelines that holds in their language."""
-    holding = Q(pk=None)
-    for language, major in majors(task).items():
-        holding |= Q(language=language, major=major)
-    return task.qualifications.filter(holding).order_by()
-
-
-def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
-    """The same for several tasks, in as many statements as for one: task -> language -> ids of annotators."""
-    listed = list(tasks)
-    found: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
-    if not listed:
-        return found
-    holding = majors_of(listed)
-    held = Qualification.objects.filter(task__in=listed).order_by()
-    for task, language, major, person in held.values_list("task_id", "language", "major", "annotator_id"):
-        if holding[task].get(language) == major:
-            found[task].setdefault(language, set()).add(person)
-    return found
-
-
 def begin(permit, language: str, kind: str) -> Trial:
     """Begin a practice or a test, or go on with the one that is open, in whichever tab it was begun.
 
@@ -268,7 +256,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
         raise NotFound(_("You have not been asked such a question."))
     trial = found.trial
     trial.task, trial.annotator = task, permit.annotator
-    placed = sides.sides_of_question(found)
+    placed = pair_order.sides_of_question(found)
     label = placed.stored(Answer(label)).label if placed else label
     if found.answered_at:
         if found.label != label:
@@ -344,7 +332,7 @@ def is_right(answered: TrialAnswer) -> bool:
 
 def told(question: TrialAnswer, label: str) -> str:
     """A label as it is told to the person who was asked a question."""
-    placed = sides.sides_of_question(question)
+    placed = pair_order.sides_of_question(question)
     return placed.seen(label) if placed else label
 
 
@@ -402,3 +390,27 @@ def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualificati
         defaults={"granted_by": by, "at": timezone.now()},
     )
     return qualification
+
+
+# What the pool of gold answers must suffice for.
+OF_POOL = {"test_items", "tries"}
+
+
+class QualificationTest(QualityControl):
+    """People begin in a language once they have passed a test of records with a known answer."""
+
+    name = "test"
+    switch = "test_items"
+    tabs = (("manage-tests", "Test and gold answers"), ("manage-rule", "Pause rule"))
+
+    def check_change(self, task: Task, changed: Sequence[str]) -> None:
+        if OF_POOL.isdisjoint(changed):
+            return
+        try:
+            # Refused here, and not to the person who takes it.
+            check_pool(task)
+        except GoldAnswerError as error:
+            raise InvalidAnswer(str(error)) from error
+
+
+register(QualificationTest())

@@ -7,20 +7,36 @@ is shown nothing but candidates of one language is biased towards Yes.)
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable
+from collections.abc import Collection, Container, Iterable, Iterator
+from typing import Any
 
 from django.db.models import Count, Prefetch
 
+from annotate.controls.agreement_audit import copies
+from annotate.controls.audit_report import plotted
 from annotate.core import stages
 from annotate.core.draws import committed_draws, hash_order
 from annotate.core.draws.committed_draws import DECOY, DECOY_PLACE
-from annotate.core.estimation.annotator_error import AskedSet
+from annotate.core.estimation.annotator_error import ASSUMED, AskedSet
 from annotate.core.estimation.proportions import proportion
+from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.language_labels import answer_about, negative
 from annotate.kinds.language_questions import UNLISTED
 from annotate.models import Judgment, LanguageRoute, Task, Unit
-from annotate.quality.lots import keep
+from annotate.quality.commitments import keep
+from annotate.reports.numbers import NOT_MEASURED, count, estimate
+from annotate.reports.plots import forest
+from annotate.reports.tables import (
+    LANGUAGE,
+    NUMBER,
+    Column,
+    Table,
+    many,
+    numbered,
+    table,
+)
+from annotate.work.task_opening import Entry, Opened
 from corpora.core.languages import LANGUAGES, UND, confusable_with
 from corpora.models import Corpus, Item
 
@@ -183,3 +199,163 @@ def report(task: Task) -> dict:
 def _rate(count: Counter[str], where: str) -> dict:
     answers, yes = count[where], count[f"{where} yes"]
     return {"answers": answers, "yes": yes, "false_yes": proportion(yes, answers).as_dict()}
+
+
+def decoy_words(decoys: dict) -> list[str]:
+    """Sentences on the decoys in all; none if there are none."""
+    rows = decoys["languages"]
+    hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
+    if not hidden:
+        return []
+    said = f"In {count(answers)} answers to them readers said Yes {count(yes)} times."
+    return [
+        f"{many(hidden, 'post')} known not to be in the language {'was' if hidden == 1 else 'were'} hidden among the "
+        "others.",
+        said if answers else "No reader has answered one yet.",
+    ]
+
+
+def _told(rate: dict) -> str:
+    if not rate["answers"]:
+        return NOT_MEASURED
+    return f"{count(rate['yes'])} of {count(rate['answers'])}: {estimate(rate['false_yes'])}"
+
+
+DECOYS = (
+    *LANGUAGE,
+    numbered("decoys", "decoys"),
+    Column("false_yes", "false Yes, 95% interval", NUMBER, _told),
+    Column("sheets", "on sheets", NUMBER, lambda row: _told(row["sheets"])),
+)
+
+
+def decoy_table(decoys: dict) -> Table:
+    return table(many(len(decoys["languages"]), "language"), DECOYS, decoys["languages"])
+
+
+def decoy_plot(decoys: dict) -> str:
+    answered = [row for row in decoys["languages"] if row["answers"]]
+    on_sheets = any(row["sheets"]["answers"] for row in answered)
+    rows = [
+        plotted(
+            row["language"],
+            [(part["false_yes"], part["answers"]) for part in (row, *([row["sheets"]] if on_sheets else []))],
+        )
+        for row in answered
+    ]
+    series = ("all", "on sheets") if on_sheets else ()
+    title = "How often readers say Yes to decoys"
+    return forest(rows, title=title, series=series, counted="answers") if rows else ""
+
+
+# --- Decoys: posts known not to be in the language asked about, hidden among the posts of a verification.
+
+
+SHOWN = 5  # languages whose expected width is shown
+
+
+class Decoys(QualityControl):
+    """Whoever says Yes to a decoy was wrong. Labels of other tasks that answer the question are reused on request."""
+
+    name = "decoys"
+    manifest_key = "decoys"
+    look_at = "audit"
+    hides = True
+
+    def section(self, task: Task) -> Any:
+        return report(task)
+
+    def panel(self, task: Task) -> Panel:
+        found = report(task)
+        words, tables = decoy_words(found), [decoy_table(found)]
+        return Panel(
+            "Decoys",
+            words,
+            tables,
+            found,
+            empty="No decoys are hidden among its posts: when the task was opened, no labelled post could be one.",
+            plot=decoy_plot(found),
+        )
+
+    def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
+        return _said_of(opened)
+
+    def enter(self, entry: Entry) -> None:
+        task, asked, opened = entry.task, entry.asked, entry.opened
+        if "known" not in entry.shared:
+            entry.shared["known"] = known_units(entry.corpus)
+        known = entry.shared["known"]
+        drawn = list(entry.items)
+        entry.reused = reusable(drawn, asked, known) if entry.reuses else {}
+        hidden, opened.wanted[asked] = decoys(task, asked, drawn, known, entry.reused)
+        entry.items = mixed(task, drawn, hidden, asked)
+        entry.known_answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
+        opened.decoys[asked], opened.reused[asked] = len(hidden), len(entry.reused)
+
+
+def _said_of(opened: Opened) -> tuple[list[str], list[str]]:
+    drawn = sum(len(sample.rows) for sample in opened.samples)
+    said = (
+        f"Task {opened.task.name}: {many(drawn, 'post')} drawn for {' '.join(opened.task.labels)}; "
+        f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them decoys; "
+        f"{copies(opened)}, {many(opened.reused.total(), 'label')} reused."
+    )
+    return [said, *_expected_width(opened)], [*_short(opened), *_bare(opened)]
+
+
+def _expected_width(opened: Opened) -> Iterator[str]:
+    """How wide the interval of a language's figure will be with these decoys, for the languages with the most posts."""
+    seen = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
+    if not seen or DESIGNS[opened.task.draw.design].of_uniform:
+        return
+    expected = asked_set(opened.task)
+    most = sorted(seen, key=lambda code: (-seen[code], code))[:SHOWN]
+    widths = ", ".join(f"{code} {_points(expected, seen[code], opened.decoys[code])}" for code in most)
+    yield (
+        f"Expected width of the 95% interval of {'recall' if expected.by_author else 'precision'}, in points: {widths}"
+        f"{' …' if len(seen) > SHOWN else ''}. This takes it to be {expected.accuracy:.0%}"
+        + (f", and {expected.others:.0%} of the posts to be in another language." if expected.by_author else ".")
+    )
+
+
+def _points(expected: AskedSet, posts: int, hidden: int) -> str:
+    found = expected.estimate(posts, hidden)
+    unbounded = "" if hidden else " if no reader says Yes by mistake"
+    return f"{100 * (found.high - found.low):.1f}{unbounded}" if found.has_interval else "no interval"
+
+
+def _short(opened: Opened) -> list[str]:
+    """Notes on languages for which there is less than was asked for."""
+    short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
+    notes = []
+    if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
+        notes.append(f"Note: the design finds fewer than {many(short[0].asked, 'post')} for: {some}.")
+    if none := " ".join(sample.language for sample in short if not sample.rows):
+        notes.append(f"Note: the design finds no post for: {none}.")
+    return notes
+
+
+def _bare(opened: Opened) -> Iterator[str]:
+    """Notes on languages with too few decoys. If every label is reused, nobody is asked, and no decoy is needed."""
+    queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
+    asked = set(queued.values_list("asked", flat=True).distinct())
+    short = [code for code in opened.task.labels if code in asked and opened.decoys[code] < opened.wanted[code]]
+    if opened.task.decoy_share == 0 and asked:
+        yield (
+            "Note: --decoy-share 0 leaves unknown how often readers say Yes by mistake; `evaluate` will show what "
+            f"{' and '.join(f'{share:.0%}' for share in ASSUMED)} of such posts would do to its figures."
+        )
+    if bare := [code for code in short if not opened.decoys[code]]:
+        yield (
+            f"Note: no decoys for {' '.join(bare)}, so false Yes stays unknown there: nobody has found posts of the "
+            "corpus that resemble the language not to be in it. Label a uniform task of the corpus first."
+        )
+    if few := [code for code in short if opened.decoys[code]]:
+        numbers = ", ".join(f"{code} {opened.decoys[code]:,} of {opened.wanted[code]:,}" for code in few)
+        yield (
+            f"Note: fewer decoys than wanted, as people have found too few such posts: {numbers}. That "
+            "widens the intervals there; label more of a uniform task of the corpus first."
+        )
+
+
+register(Decoys())

@@ -7,7 +7,7 @@ meets in the queue what was explained to them. None is ever work or exported, no
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from django.db import transaction
@@ -16,6 +16,7 @@ from django.db.models import Count
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
+from annotate.work.task_opening import GoldRow
 from corpora.core.language_codes import code_of
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, tidy, whole
@@ -34,14 +35,6 @@ LEAST_HIDDEN = 8
 
 class GoldAnswerError(Exception):
     """Gold answers cannot be used; the sentence says why and what to do. Nothing was changed."""
-
-
-@dataclass(frozen=True)
-class GoldRow:
-    id: str
-    label: str
-    purpose: str
-    explanation: str = ""
 
 
 def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:

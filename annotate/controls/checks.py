@@ -1,27 +1,51 @@
 """How often one person who decides alone is wrong: readers whom adjudicators check, and adjudicators who check another.
 
 Units are chosen by lot when they come to people (choose_checks), and decisions when an adjudicator makes them
-(is_seconded); work/routing.py and work/adjudication.py act on it. Here it is chosen and counted.
+(is_seconded). An adjudicator decides again without seeing the answer.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 
 from annotate.core import stages
 from annotate.core.draws import hash_order
-from annotate.core.draws.committed_draws import CHECK, NOBODY, OVERLAP, SECOND
+from annotate.core.draws.committed_draws import CHECK, NOBODY, SECOND, Line
 from annotate.core.estimation.allocation import further
 from annotate.core.estimation.detector_error import Audit, allotted, slips_of
 from annotate.core.estimation.proportions import Estimate, proportion
-from annotate.models import Annotator, Judgment, Task, Transition, Unit
-from annotate.quality import lots
+from annotate.core.refusals import WrongStage
+from annotate.kinds.control import Panel, QualityControl, register
+from annotate.models import Judgment, Lot, Task, Transition, Unit
+from annotate.quality import commitments
+from annotate.quality.commitments import draw_line
+from annotate.reports.numbers import count, estimate
+from annotate.reports.tables import (
+    LANGUAGE,
+    NOTE,
+    NUMBER,
+    Column,
+    Table,
+    many,
+    numbered,
+    share,
+    table,
+)
+from annotate.work.adjudication import adjudicators
+from annotate.work.closure import check_languages, locked_open, units_of, where
+from annotate.work.moves import PLAIN, moved, save_all
+from annotate.work.routing import is_audit
 from corpora.database.bulk_rows import listed
 
 # How many units at least are checked in each language, if there are so many: with none checked, nothing would be known.
 CHECK_LEAST = 2
+NO_SECOND = (
+    "There is one adjudicator, so no second opinion can be had on what adjudicators decide; make another person an "
+    "adjudicator."
+)
 
 
 def asked_of_one(task: Task) -> QuerySet[Unit]:
@@ -72,7 +96,7 @@ def choose_checks(task: Task, units: Iterable[Unit]) -> None:
             added.setdefault(unit.visited[0], {})[unit.item.key] = unit
     counts = _further(task, check_counts(task), {queue: len(of) for queue, of in added.items()})
     for queue, of in added.items():
-        for key in lots.drawn(task, CHECK, [queue], of, counts[queue]):
+        for key in commitments.drawn(task, CHECK, [queue], of, counts[queue]):
             of[key].recheck = True
 
 
@@ -85,7 +109,7 @@ def choose_checks_of_new(task: Task, first: int, before: Mapping[str, tuple[int,
     added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
     sizes = added.order_by().values_list("language").annotate(Count("pk"))
     counts = {(queue,): count for queue, count in _further(task, before, dict(sizes)).items()}
-    chosen = lots.drawn_units(task, CHECK, added, ["language"], counts)
+    chosen = commitments.drawn_units(task, CHECK, added, ["language"], counts)
     Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
 
 
@@ -105,11 +129,11 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
     sizes = {queue: sum(wanted for _, wanted in of.values()) for queue, of in units.items()}
     shares = allotted(number, {queue: (size, as_audit(found[queue])) for queue, size in sizes.items() if size})
     chosen = {}
-    for queue, share in shares.items():
+    for queue, wanted in shares.items():
         of = units[queue]
         order = hash_order.drawn(of, len(of), lots=task.lots, purpose=CHECK)
-        until = [place for place, key in enumerate(order, 1) if of[key][1]][share - 1]
-        chosen[queue] = [of[key][0] for key in lots.drawn(task, CHECK, [queue], of, until)]
+        until = [place for place, key in enumerate(order, 1) if of[key][1]][wanted - 1]
+        chosen[queue] = [of[key][0] for key in commitments.drawn(task, CHECK, [queue], of, until)]
     return chosen
 
 
@@ -138,24 +162,9 @@ def has_checks(task: Task) -> bool:
     return task.redundancy == 1 and task.check_share > 0
 
 
-def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
-    """The ids of new units that a lot has two people answer, where one answers the others."""
-    return lots.drawn_each(task, OVERLAP, keys, task.overlap_share) if task.redundancy == 1 else set()
-
-
 def is_seconded(task: Task, key: str) -> bool:
     """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it. key: of its item."""
     return task.check_share > 0 and hash_order.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
-
-
-def nobody_else(unit: Unit) -> None:
-    """Write down that a lot asks for a second adjudicator, and that there is none."""
-    lots.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
-
-
-def adjudicators() -> QuerySet[Annotator]:
-    """Those who may log in."""
-    return Annotator.objects.filter(adjudicates=True, user__is_active=True)
 
 
 def unseconded(task: Task, able: int) -> bool:
@@ -235,3 +244,160 @@ def _adjudicators(task: Task) -> dict[str, Any]:
         "waiting": task.units.filter(stage=stages.ADJUDICATION, pk__in=made.live().order_by().values("unit")).count(),
         "error": proportion(differed, len(several)).as_dict(),
     }
+
+
+# --- sentences and a table
+
+
+def reader_words(checks: dict[str, Any]) -> Iterator[str]:
+    """Sentences on readers in all."""
+    found = checks["overall"]
+    chosen = found["checked"] + found["waiting"] + found["unresolved"]
+    if not found["alone"] + chosen:
+        yield "No post was decided by one reader alone."
+        return
+    yield f"One reader alone decided {many(found['alone'], 'post')}."
+    if not chosen:
+        yield "None was checked, so it is not known how often a reader alone is wrong."
+        return
+    otherwise = f"{count(found['otherwise'])} of these otherwise than the reader ({estimate(found['error'])})"
+    number = f"{count(found['checked'])} done{' so far' if found['waiting'] else ''}"
+    done = f"{number}, {otherwise}" if found["checked"] else "none so far" if found["waiting"] else "none has a label"
+    yield (
+        f"Of {many(chosen, 'more post')}, chosen by lot, an adjudicator decides each again and sees neither votes nor "
+        f"the answer: {done}."
+    )
+
+
+def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
+    """Sentences on adjudicators."""
+    found = checks["adjudicators"]
+    if not found["decisions"]:
+        yield "No adjudicator has decided anything."
+        return
+    yield f"Adjudicators decided {many(found['decisions'], 'post')}."
+    if found["seconded"]:
+        yield (
+            f"A second adjudicator decided {count(found['seconded'])} of these too and did not see the first decision, "
+            f"{count(found['differed'])} of them otherwise ({estimate(found['error'])})."
+        )
+    else:
+        yield "No second adjudicator decided any of these, so it is not known how often adjudicators differ."
+    if found["waiting"]:
+        yield f"{many(found['waiting'], 'post')} still {'waits' if found['waiting'] == 1 else 'wait'} for another one."
+
+
+def check_table(checks: dict[str, Any]) -> Table:
+    """A row for each language in whose queue one reader has decided something, or is to be checked."""
+    columns = (
+        *LANGUAGE,
+        numbered("alone", "decided alone"),
+        numbered("checked", "checked"),
+        Column("error", "otherwise, 95% interval", NUMBER, lambda row: share(row["error"])),
+        Column("note", "", NOTE, _check_note),
+    )
+    some = ("alone", "checked", "waiting", "unresolved")
+    rows = [row for row in checks["languages"] if any(row[key] for key in some)]
+    return table(many(len(rows), "language"), columns, rows)
+
+
+def _check_note(row: dict[str, Any]) -> str:
+    waiting = f"not done yet: {count(row['waiting'])}" if row["waiting"] else ""
+    discarded = f"discarded, and so not counted: {count(row['unresolved'])}" if row["unresolved"] else ""
+    return "; ".join(filter(None, (waiting, discarded)))
+
+
+# --- the control
+
+
+@transaction.atomic
+def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
+    """Have an adjudicator decide `number` more units again, or all there are, of those that one reader decides or has
+    decided. Returns how many by queue.
+
+    languages: first queues, among which they are shared out as audits are; empty for all. NotFound for a language in
+    whose queue no unit asked one reader, WrongStage for a closed task or where nothing is left.
+    """
+    task = locked_open(task, asked_of_one(task).filter(recheck=False))
+    queues = check_counts(task)
+    check_languages(languages, queues, f"One reader decides no unit of task {task.name}", "that is so")
+    found = choose_more(task, number, languages)
+    if not found:
+        raise WrongStage(
+            f"No check can be added to task {task.name}: nothing{where(languages)} that one reader decides is "
+            "unchecked."
+        )
+    units = units_of(task, found)
+    of_one = set(task.units.filter(is_alone(), pk__in=[unit.pk for unit in units]).values_list("pk", flat=True))
+    transitions = []
+    for unit in units:
+        unit.recheck = True
+        if unit.stage == stages.LABELLED and unit.pk in of_one:
+            transitions.append(moved(unit, "checked", stages.ADJUDICATION, of=PLAIN))
+    save_all(units, transitions, ["recheck", "stage", "label"])
+    return {queue: len(of_one.intersection(units)) for queue, units in found.items()}
+
+
+class Checks(QualityControl):
+    """Of units that one reader decides a share is decided again by an adjudicator who does not see the answer."""
+
+    name = "checks"
+    manifest_key = "checks"
+
+    def section(self, task: Task) -> Any:
+        return report(task)
+
+    def panel(self, task: Task) -> Panel:
+        found = report(task)
+        alone = [NO_SECOND] if unseconded(task, adjudicators().count()) else []
+        words = [*reader_words(found), *adjudicator_words(found), *alone]
+        heading = "Checks of people who decide alone"
+        return Panel(heading, words, [check_table(found)], found, "checks", page="explanation/audit")
+
+    def expected(self, task: Task) -> Mapping[str, Any]:
+        found, able = check_counts(task), adjudicators().count()
+        rechecked = task.units.filter(recheck=True).values_list("item__key", flat=True) if able > 1 else ()
+        expected = {
+            "units": sum(units for units, _ in found.values()),
+            "chosen": sum(chosen for _, chosen in found.values()),
+            "languages": {queue: {"units": units, "chosen": chosen} for queue, (units, chosen) in found.items()},
+            "seconds": sum(is_seconded(task, key) for key in rechecked),
+            "unseconded": unseconded(task, able),
+        }
+        return {"checks": expected}
+
+    def before_units(self, task: Task) -> Any:
+        return check_counts(task) if has_checks(task) else {}
+
+    def units_added(self, task: Task, first: int, before: Any) -> int:
+        choose_checks_of_new(task, first, before)
+        return 0
+
+    def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
+        if event != "audited":  # which have rechecks of their own
+            choose_checks(task, units)
+
+    def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
+        # What a second reader has confirmed is not checked again.
+        if unit.recheck and len(answers) == 1 and not is_audit(unit):
+            return "checked", stages.ADJUDICATION, ""
+        return None
+
+    def is_seconded(self, unit: Unit) -> bool:
+        return is_seconded(unit.task, unit.item.key)
+
+    def draws(self, task: Task) -> Iterator[Line]:
+        """Of what adjudicators settled, what another was asked too."""
+        if not task.check_share:
+            return
+        keys = task.units.order_by("position").values_list("item__key", flat=True)
+        settled = Judgment.objects.filter(unit__task=task, kind=Judgment.SETTLE).values("unit")
+        asked = Transition.objects.filter(unit__task=task, event="seconded").values("unit")
+        in_vain = [key for lot in Lot.objects.filter(task=task, purpose=NOBODY) for key in lot.frame]
+        frame = list(dict.fromkeys(keys.filter(pk__in=settled)))
+        if frame:
+            how = {"share": task.check_share, "in_vain": list(dict.fromkeys(in_vain))}
+            yield draw_line(SECOND, [], how, frame, list(dict.fromkeys(keys.filter(pk__in=asked))))
+
+
+register(Checks())

@@ -1,0 +1,304 @@
+"""Concepts that people choose for a document, and what is suggested to them.
+
+Suggestions of several systems are joined by summed 1/rank. A share of people and documents, drawn at random
+(BLIND_SHARE), see none, so that choices with suggestions can be compared with choices without.
+"""
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pyarrow as pa
+
+from annotate.core.agreement.label_sets import f1
+from annotate.core.draws import label_shares
+from annotate.core.draws.committed_draws import BLIND
+from annotate.core.draws.hash_order import hit
+from annotate.core.draws.splits import SPLITS, TRAIN
+from annotate.kinds import Answer
+from annotate.kinds.concept_kind import BLIND_SHARE, newest, version_of
+from annotate.kinds.control import QualityControl, register
+from annotate.kinds.kind import SUGGESTED, WAYS
+from annotate.models import Annotator, ChosenConcept, Judgment, Suggestion, Task, Unit
+from annotate.reports.numbers import NOT_MEASURED, percent
+from annotate.reports.tables import NUMBER, Cell, Column, Table, numbered, table
+from corpora.database.bulk_rows import listed
+from corpora.models import Vocabulary
+from corpora.predictions.rankings import joined
+from corpora.vocabulary.concept_index import concepts_of, descriptors, names_in
+from corpora.vocabulary.thesaurus import VocabularyError
+
+SHOWN = 10  # concepts
+
+
+def suggested(unit: Unit) -> list[str]:
+    """The ids of what is suggested for a unit, the best first, whoever is shown it."""
+    lists = Suggestion.objects.filter(unit=unit).order_by("system").values_list("ranked", flat=True)
+    return joined(lists)[:SHOWN]
+
+
+def all_suggested(task: Task) -> dict[int, list[str]]:
+    """The same for each unit of a task that has suggestions, by its key."""
+    lists: dict[int, list[list[str]]] = {}
+    rows = Suggestion.objects.filter(unit__task=task).order_by("unit", "system").values_list("unit", "ranked")
+    for unit, ranked in rows:
+        lists.setdefault(unit, []).append(ranked)
+    return {unit: joined(of)[:SHOWN] for unit, of in lists.items()}
+
+
+def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
+    """The same for somebody who answers the unit: nothing by their lot. An adjudicator sees them always."""
+    return [] if is_blind(annotator.pseudonym, unit.task, unit.item.key) else suggested(unit)
+
+
+def is_blind(pseudonym: str, task: Task, key: str) -> bool:
+    """By person and document, so that neither of them is blind always, nor differs when it is opened again. key: the
+    id of the document.
+    """
+    return hit(BLIND_SHARE, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")
+
+
+# --- what an exported set has of them
+
+
+CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
+# The descriptors of all concepts of the vocabulary, for sets that no published format gives such a file.
+DESCRIPTORS = "concepts.json"
+
+
+def chosen(rows: Any) -> pa.Array:
+    """The concepts of each judgment, with what led to each."""
+    judgments, concepts = rows.said.held["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
+    found = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by("judgment_id", "concept__key")
+    for judgment, key, way, rank in found.values_list("judgment_id", "concept__key", "way", "rank"):
+        concepts.setdefault(judgment, []).append((key, way or None, rank))
+    return pa.array([concepts.get(judgment, []) for judgment in judgments], pa.list_(CHOSEN))
+
+
+def suggestions_shown(rows: Any) -> pa.Array:
+    """Of each judgment whether suggestions were shown to its author; None where there were none, and of skips and
+    adjudicators.
+    """
+    export, told = rows.export, []
+    keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
+    for (unit, key), said in zip(keys, rows.said.each("kind", "annotator"), strict=True):
+        there = export.suggested.get(unit)
+        for kind, annotator in said:
+            asked = kind == Judgment.ANSWER and there
+            told.append(not is_blind(export.pseudonyms[annotator], export.task, key) if asked else None)
+    return pa.array(told, pa.bool_())
+
+
+def buckets(export: Any) -> dict[str, list[str]]:
+    """Bucket -> its labels, sorted."""
+    found = label_shares.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
+    return {bucket: sorted(labels) for bucket, labels in found.items()}
+
+
+def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
+    """By id of each concept its names, parents and related concepts, in ASCII; returns how many there are."""
+    found = descriptors(vocabulary)
+    path.write_text(json.dumps(found, indent=1), encoding="ascii")
+    return len(found)
+
+
+def write_labels(path: Path, export: Any) -> None:
+    """Each label that any document has, the most frequent first: id, label, documents in train, dev and test, bucket.
+    Tabs part them, and the first line names them; labels of a vocabulary have none.
+    """
+    counted = {split: label_shares.counts(found) for split, found in export.label_sets.items()}
+    bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
+    total = sum(counted.values(), Counter[str]())
+    names = names_in(export.task.vocabulary, "en")
+    with path.open("w", encoding="utf-8", newline="\n") as file:
+        file.write("\t".join(["id", "label", *SPLITS, "bucket"]) + "\n")
+        for key in sorted(total, key=lambda key: (-total[key], key)):
+            numbers = [str(counted[split][key]) for split in SPLITS]
+            file.write("\t".join([key, names[key].text, *numbers, bucket_of[key]]) + "\n")
+
+
+# --- what people chose with suggestions and without. Documents count of which something was suggested, and answers
+# that stand; hidden gold answers do not count.
+
+
+FIRST = 5  # suggestions that are held against what was chosen
+
+
+@dataclass(frozen=True)
+class _Given:
+    """An answer: what was chosen, the first suggestions of its document, and its F1 with each other answer to it."""
+
+    person: str
+    blind: bool
+    chosen: frozenset[str]
+    first: frozenset[str]
+    with_others: list[float]
+
+
+def report(task: Task) -> dict[str, Any] | None:
+    """{"first", "shown", "blind", "people"}: of how many first suggestions it tells, the figures of all answers where
+    suggestions were shown and where none were, and a row for each person with both; None if nothing was suggested.
+
+    The figures: answers; concepts, how many an answer has on average; taken, the share of the first suggestions that
+    were chosen; among, the share of the concepts chosen that were among them, in blind answers too; exactly, how many
+    answers are just these; f1, the mean F1 of an answer with each other answer to its document. None of no answer.
+    """
+    given = _given(task)
+    if given is None:
+        return None
+    by_person: dict[str, list[_Given]] = defaultdict(list)
+    for each in given:
+        by_person[each.person].append(each)
+    people = [{"annotator": person, **_both(of)} for person, of in sorted(by_person.items())]
+    return {"first": FIRST, **_both(given), "people": people}
+
+
+def _given(task: Task) -> list[_Given] | None:
+    suggested = all_suggested(task)
+    if not suggested:
+        return None
+    facets = task.kind.form.facets
+    answers = Judgment.objects.answers().live().filter(unit__in=task.units.exported()).order_by("unit", "pk")
+    by_unit: dict[int, list[Judgment]] = defaultdict(list)
+    for judgment in answers.select_related("annotator", "unit__item"):
+        if judgment.unit_id in suggested:
+            by_unit[judgment.unit_id].append(judgment)
+    found = []
+    for unit, judgments in by_unit.items():
+        first = frozenset(suggested[unit][:FIRST])
+        sets = [frozenset(facets(each.label)) for each in judgments]
+        for place, (judgment, chosen) in enumerate(zip(judgments, sets, strict=True)):
+            others = [f1(chosen, other) for number, other in enumerate(sets) if number != place]
+            blind = is_blind(judgment.annotator.pseudonym, task, judgment.unit.item.key)
+            found.append(_Given(judgment.annotator.pseudonym, blind, chosen, first, others))
+    return found
+
+
+def _both(given: Iterable[_Given]) -> dict[str, dict[str, Any]]:
+    arms: dict[bool, list[_Given]] = {False: [], True: []}
+    for each in given:
+        arms[each.blind].append(each)
+    return {"shown": _figures(arms[False]), "blind": _figures(arms[True])}
+
+
+def _figures(given: list[_Given]) -> dict[str, Any]:
+    concepts = sum(len(each.chosen) for each in given)
+    both = sum(len(each.chosen & each.first) for each in given)
+    agreeing = [fmean(each.with_others) for each in given if each.with_others]
+    return {
+        "answers": len(given),
+        "concepts": concepts / len(given) if given else None,
+        "taken": both / sum(len(each.first) for each in given) if given else None,
+        "among": both / concepts if given else None,
+        "exactly": sum(each.chosen == each.first for each in given),
+        "f1": fmean(agreeing) if agreeing else None,
+    }
+
+
+# --- a table for the card
+
+
+ALL = "all"
+
+
+def suggestion_table(found: dict[str, Any]) -> Table:
+    """Two rows for each person and for all: where suggestions were shown, and where none were."""
+    rows = [
+        {"annotator": of.get("annotator", ALL), "arm": arm, **of[arm]}
+        for of in (found, *found["people"])
+        for arm in ("shown", "blind")
+        if of[arm]["answers"]
+    ]
+    first = found["first"]
+    columns = (
+        Column("annotator", "annotator"),
+        Column("arm", "suggestions", says=lambda row: {"shown": "shown", "blind": "not shown"}[row["arm"]]),
+        numbered("answers", "answers"),
+        _decimal("concepts", "labels an answer", 1),
+        _share("taken", f"of the first {first}, chosen"),
+        _share("among", f"of the chosen, among the first {first}"),
+        Column("exactly", f"just the first {first}", NUMBER, _exactly),
+        _decimal("f1", "F1 with others", 2),
+    )
+    return table("Suggestions", columns, rows)
+
+
+def _exactly(row: dict[str, Any]) -> Cell:
+    return Cell(f"{row['exactly']:,} of {row['answers']:,}", row["exactly"])
+
+
+def _share(key: str, heading: str) -> Column:
+    return Column(key, heading, NUMBER, lambda row: Cell(percent(row[key]), row[key]))
+
+
+def _decimal(key: str, heading: str, places: int) -> Column:
+    def says(row: dict[str, Any]) -> Cell:
+        value = row[key]
+        return Cell(NOT_MEASURED if value is None else f"{value:.{places}f}", value)
+
+    return Column(key, heading, NUMBER, says)
+
+
+# --- the control
+
+
+def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
+    """The concepts of a judgment, to be stored.
+
+    What is said to have been suggested and is not in what its author is shown has no known way: a program may say
+    anything.
+    """
+    unit, task = judgment.unit, judgment.unit.task
+    shown = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
+    ranks = {key: rank for rank, key in enumerate(shown, 1)}
+    rows = []
+    for key, concept in concepts_of(version_of(task), task.kind.form.facets(answer.label)).items():
+        way = answer.ways.get(key, "")
+        rank = ranks.get(key) if way == SUGGESTED else None
+        known = way in WAYS and (way != SUGGESTED or rank is not None)
+        rows.append(ChosenConcept(judgment=judgment, concept=concept, way=way if known else "", rank=rank))
+    return rows
+
+
+class Concepts(QualityControl):
+    name = "concepts"
+    inputs = ("suggest_from", "reuse", "frequent_over")
+
+    def prepare(self, task: Task) -> None:
+        try:
+            task.vocabulary = newest(task.kind)
+        except VocabularyError as error:
+            raise ValueError(f"{error} Import it with import_vocabulary.") from error
+
+    def applies(self, task: Task) -> bool:
+        return task.vocabulary_id is not None
+
+    def judged(self, judgment: Judgment, answer: Answer | None) -> None:
+        if answer and answer.label and (rows := rows_of(judgment, answer)):
+            ChosenConcept.objects.bulk_create(rows)
+
+    def parts(self, judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
+        return rows_of(judgment, answer)
+
+    def reuse(self, task: Task, is_wanted: bool) -> None:
+        task.options["keep_declared"] = is_wanted
+
+    def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
+        shown = ("suggestions_shown", pa.bool_(), suggestions_shown)
+        return (("concepts", pa.list_(CHOSEN), chosen), shown)
+
+    def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
+        """The published format of such sets has the descriptors in a file of its own."""
+        labels = {"labels": (f"labels{export.mark}.tsv", partial(write_labels, export=export))}
+        if export.kind.publication.formats:
+            return labels
+        write = partial(write_descriptors, vocabulary=export.task.vocabulary)
+        return labels | {"descriptors": (DESCRIPTORS, write)}
+
+
+register(Concepts())

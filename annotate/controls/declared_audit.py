@@ -1,0 +1,172 @@
+"""How often the labels that came with documents are wrong, by what people find in a share of them.
+
+Documents are chosen by lot in each language and class (agreement_audit.choose_audits), and people label them as if they
+had none. Several people are asked of each, so that one who slips does not decide.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from annotate.controls.agreement_audit import Audit as SampledAudit
+from annotate.controls.audit_report import audits_of
+from annotate.core import stages
+from annotate.core.estimation.detector_error import (
+    Audit,
+)
+from annotate.core.estimation.filter_quality import Part
+from annotate.core.estimation.filter_quality import share as share_of_parts
+from annotate.kinds.control import Panel, register
+from annotate.models import Task
+from annotate.reports.numbers import count, estimate
+from annotate.reports.tables import (
+    LANGUAGE,
+    NUMBER,
+    Column,
+    Table,
+    many,
+    numbered,
+    share,
+    table,
+)
+
+
+def report(task: Task) -> dict[str, Any] | None:
+    """What the audit found, in JSON's terms; None if no document was chosen for it.
+
+    documents: how many labels are declared; chosen: of these, for people; audited: labelled to the end; unresolved:
+    discarded, or not done yet; error: the share of wrong labels among the documents, those of each language and class
+    by their number, with its 95% interval (core/filter_audit.share). The same of each row of classes, languages, and
+    cells, which are of a class in a language. found: how many of the audited of a declared class people found to be of
+    another, or of the same.
+    """
+    by_cell = audits_of(task, task.units.exclude(agreed_label=""))
+    if not any(audit.resolved + audit.unresolved for audit in by_cell.values()):
+        return None
+    languages = sorted({language for language, _ in by_cell})
+    classes = [label for label in task.labels if any(label == declared for _, declared in by_cell)]
+    return {
+        **_told(by_cell.values()),
+        "classes": [
+            {"class": label, **_told(audit for (_, declared), audit in by_cell.items() if declared == label)}
+            for label in classes
+        ],
+        "languages": [
+            {"language": code, **_told(audit for (language, _), audit in by_cell.items() if language == code)}
+            for code in languages
+        ],
+        "cells": [
+            {"language": code, "class": label, **_told([by_cell[code, label]])}
+            for code in languages
+            for label in classes
+            if (code, label) in by_cell
+        ],
+        "found": [
+            {"declared": declared, "found": label, "documents": number}
+            for (declared, label), number in sorted(_found(task).items(), key=lambda row: _place(task, row[0]))
+        ],
+    }
+
+
+def _told(given: Iterable[Audit]) -> dict[str, Any]:
+    audits = list(given)
+    resolved, unresolved = sum(audit.resolved for audit in audits), sum(audit.unresolved for audit in audits)
+    return {
+        "documents": sum(audit.posts for audit in audits),
+        "chosen": resolved + unresolved,
+        "audited": resolved,
+        "unresolved": unresolved,
+        "wrong": sum(audit.wrong for audit in audits),
+        "error": share_of_parts(
+            *(Part(each.posts, each.resolved, each.wrong, each.unresolved) for each in audits)
+        ).as_dict(),
+    }
+
+
+def _found(task: Task) -> Counter[tuple[str, str]]:
+    chosen = task.units.filter(audited=True).select_related("copy_of")
+    judged = ((unit, unit.copy_of or unit) for unit in chosen)
+    return Counter((unit.agreed_label, by.label) for unit, by in judged if by.stage == stages.LABELLED)
+
+
+def _place(task: Task, pair: tuple[str, str]) -> tuple[int, int]:
+    declared, found = pair
+    return task.labels.index(declared), task.labels.index(found)
+
+
+NONE_CHOSEN = "Nobody has read these documents to check their labels, so how often they are wrong is not known."
+
+
+def declared_words(audit: Mapping[str, Any]) -> list[str]:
+    """Sentences on the audit in all."""
+    said = [
+        f"{many(audit['documents'], 'document')} came with a label. {count(audit['chosen'])} of them were chosen by "
+        f"lot, in each language and class, for people who were not told their labels; {count(audit['audited'])} have "
+        "been labelled to the end."
+    ]
+    if audit["error"]["value"] is not None:
+        said.append(
+            f"Of all these labels {estimate(audit['error'])} are wrong, each language and class weighted by its "
+            "documents."
+        )
+    if unresolved := audit["unresolved"]:
+        said.append(
+            f"{many(unresolved, 'document')} of the audit {'is' if unresolved == 1 else 'are'} not done yet, or left "
+            "out since people could not tell; the intervals hold whether their labels are right or wrong."
+        )
+    return said
+
+
+_DECLARED = (
+    numbered("documents", "documents"),
+    Column("audited", "audited", NUMBER, lambda row: f"{count(row['audited'])} of {count(row['chosen'])}"),
+    numbered("wrong", "wrong"),
+    Column("error", "wrong of all, 95% interval", NUMBER, lambda row: share(row["error"])),
+)
+
+
+def class_table(audit: Mapping[str, Any]) -> Table:
+    rows = audit["classes"]
+    return table(f"{len(rows)} classes", (Column("class", "declared"), *_DECLARED), rows)
+
+
+def language_table(audit: Mapping[str, Any]) -> Table:
+    rows = audit["languages"]
+    return table(many(len(rows), "language"), (*LANGUAGE, *_DECLARED), rows)
+
+
+def found_table(audit: Mapping[str, Any]) -> Table:
+    """Declared against found: a row for each declared class, a column for each answer that somebody found."""
+    numbers = {(row["declared"], row["found"]): row["documents"] for row in audit["found"]}
+    declared = [row["class"] for row in audit["classes"]]
+    others = [row["found"] for row in audit["found"] if row["found"] not in declared]
+    labels = [*declared, *dict.fromkeys(others)]
+
+    def column(label: str) -> Column:
+        return numbered(f"found {label}", label, lambda row: numbers.get((row, label), 0))
+
+    columns = (Column("declared", "declared", says=lambda row: row), *(column(label) for label in labels))
+    return table("Audited documents, by what was declared (rows) and found (columns)", columns, declared)
+
+
+class AuditOfDeclaredLabels(SampledAudit):
+    """Of documents whose class is declared a share is read by people all the same."""
+
+    name = "audit of declared labels"
+    manifest_key = "declared_audit"
+
+    def applies(self, task: Task) -> bool:
+        return bool(task.audit_share or task.audit_least)
+
+    def section(self, task: Task) -> Any:
+        return report(task)
+
+    def panel(self, task: Task) -> Panel:
+        found, heading = report(task), "The audit of declared labels"
+        if found is None:
+            return Panel(heading, data={"declared": None}, empty=NONE_CHOSEN)
+        tables = [made(found) for made in (class_table, language_table, found_table)]
+        return Panel(heading, declared_words(found), tables, found, "declared", page="how-to/balanced-sets")
+
+
+register(AuditOfDeclaredLabels())
