@@ -7,7 +7,7 @@ from typing import Any
 from django.db import transaction
 
 from annotate.actions.action import TASK, Action, ActionError, Outcome, Values, task_named
-from annotate.actions.opened import NOT_KEPT, lacking
+from annotate.actions.opening_summary import NOT_KEPT, lacking
 from annotate.controls import audit_report
 from annotate.controls.agreement_audit import add_audits, contest_all
 from annotate.controls.checks import Checks, add_checks

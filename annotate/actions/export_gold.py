@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from annotate.actions.action import TASK, Action, Outcome, task_named
-from annotate.actions.opened import lacking
+from annotate.actions.opening_summary import lacking
 from annotate.controls.audit_report import contested_waiting
 from annotate.core.draws.label_shares import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number

@@ -32,8 +32,8 @@ from annotate.quality.agreement import values_of
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.tables import are, many
 from annotate.work.judgment_import import Imported, Rejects, Row, add_judgments, imported_task, systems_of
-from annotate.work.new_task import TaskError
 from annotate.work.routes import learn_languages
+from annotate.work.task_creation import TaskError
 from corpora.core.language_codes import add_languages
 from corpora.core.values import Respelled
 from corpora.sources.compression import check_file, format_of

@@ -1,20 +1,21 @@
 """open_task: draw from a corpus, and ask a kind of question of what was drawn; or enlarge a task.
 
-What is said of the task afterwards is in opened.py.
+The summary of what was opened is built in opening_summary.py.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from django.db import transaction
 
-from annotate.actions import opened
+from annotate.actions import opening_summary
 from annotate.actions.action import Action, ActionError, Outcome, Values, column
 from annotate.controls.gold_answers import FIELDS as GOLD_FIELDS
 from annotate.controls.gold_answers import GoldAnswerError, read_gold
 from annotate.core.guidelines import fault
-from annotate.core.option import Option, codes, flag, whole_number
+from annotate.core.option import Option, codes, flag, labels, whole_number
 from annotate.kinds import KINDS, Kind, record_kind
 from annotate.kinds.designs import ALL, DESIGNS, DRAW, DRAW_OPTIONS, Design
 from annotate.kinds.files import KindError, read_kind
@@ -22,9 +23,9 @@ from annotate.kinds.options import OF_AUDIT, SUGGESTIONS
 from annotate.kinds.options import OPTIONS as TASK_OPTIONS
 from annotate.models import AnnotatorLanguage, Task
 from annotate.reports.tables import many
-from annotate.work.new_task import TaskError
+from annotate.work import task_creation
 from annotate.work.routes import learn_languages
-from annotate.work.task_opening import DEPTH, Opened, Progress, ThenAll, extend_task, open_tasks
+from annotate.work.task_creation import DEPTH, Opened, Progress, TaskError
 from corpora.core.language_codes import code_of
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
 from corpora.models import Corpus
@@ -89,9 +90,11 @@ OPTIONS = (
     Option("title", default="", help="the name of the task that annotators see", group=QUESTION),
     Option(
         "labels",
-        codes,
+        labels,
         default=(),
-        help="uniform: the codes that may be answered, in place of those of all 70 languages",
+        help="what may be answered. uniform: codes, in place of those of all 70 languages; balanced: the declared "
+        'labels that count, as in "CCAT ECAT GCAT MCAT", or separated by semicolons, as in "world news; sports"; a '
+        "document that has none or several of them is never drawn",
         group=QUESTION,
     ),
     Option(
@@ -147,90 +150,90 @@ OPTIONS = (
 
 def run(values, progress) -> Outcome:
     progress.begin(None, "unit")
-    extended, dry_run = values["extend"], values["dry_run"]
-    told: list[Outcome] = []
+    size, extended, is_dry_run = values["size"], values["extend"], values["dry_run"]
+    foretold: list[Outcome] = []
 
-    def tell(made: list[Opened]) -> None:
-        told.extend(opened.told(each, values["size"], extended=extended, dry_run=dry_run) for each in made)
-        if dry_run:
-            # After everything was done as it would be, so that what is told is what would be.
-            transaction.set_rollback(True)
+    def undo(opened: Opened) -> None:
+        # After everything was done as it would be, so that the summary is that of the task itself.
+        foretold.append(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
+        transaction.set_rollback(True)
 
-    values, note = with_languages(values)
-    made = (extend if extended else open_new)(values, progress.advance, tell if dry_run else lambda made: None)
-    if not dry_run:
-        # It takes a while, in which others may write again.
-        tell(made)
-    outcome = told[0]
-    return replace(outcome, warned=[*outcome.warned, *note])
+    then = undo if is_dry_run else lambda opened: None
+    opened, notes = (extend if extended else open_new)(values, progress.advance, then)
+    # Of a task that stays the summary comes after the transaction: it takes a while, in which others may write again.
+    outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
+    return replace(outcome, warned=[*outcome.warned, *notes])
 
 
 # --- a new task
 
 
-def open_new(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
+def open_new(values: Values, progress: Progress, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
+    """The task, and notes on the draw."""
     kind = kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     check_design(kind, design, values)
+    corpus = Corpus.objects.filter(name=values["corpus"]).first()
+    if corpus is None:
+        there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
+        raise ActionError(
+            f"There is no corpus {values['corpus']!r}; there is: {there}. See `assay import_corpus --help`."
+        )
     chosen = {name: values[name] for name in design.options if values[name] is not None}
-    languages = chosen.pop("languages", None)
-    return open_tasks(
-        {values["name"]: values["seed"]},
-        corpus_named(values["corpus"]),
+    languages, notes = chosen.pop("languages", None), []
+    if languages == ALL and design.asks_each:
+        languages, notes = all_languages(corpus.name, values["predictor"])
+    answers = values["labels"]
+    opened = task_creation.open_task(
+        values["name"],
+        corpus,
         kind,
+        seed=values["seed"],
         design=design.name,
         size=values["size"],
-        languages=None if languages in (None, ALL) else [_code(kind, code) for code in languages],
+        languages=None if languages in (None, ALL) else listed_codes(kind, languages),
         chosen=chosen,
         title=values["title"],
-        labels=values["labels"] and [_code(kind, code) for code in values["labels"]],
-        guidelines=read_guidelines(values["guidelines"]),
-        gold=read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)),
+        labels=listed_codes(kind, chain(*map(codes, answers))) if answers and kind.routing.is_routed else answers,
+        guidelines=read_guidelines(values["guidelines"]) if values["guidelines"] else None,
+        gold=read_gold(values["gold"], named_columns(values["gold_column"], GOLD_FIELDS)) if values["gold"] else (),
         reuse=values["reuse"],
         suggest_from=values["suggest_from"],
         options={name: values[name] for name in TASK_OPTIONS if values.get(name) is not None},
         progress=progress,
         then=then,
     )
+    return opened, notes
 
 
-def _code(kind: Kind, written: str) -> str:
-    """The language that a code of any standard stands for; other labels stay."""
-    return written if kind.known(written) or not kind.known(code := code_of(written)) else code
+def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
+    """The languages that codes of any standard stand for; other labels stay."""
+    return [each if kind.known(each) or not kind.known(code := code_of(each)) else code for each in written]
 
 
-def with_languages(values: Values) -> tuple[Values, list[str]]:
-    """The values with the languages that `all` stands for in a draw by a predictor's labels, and a note on the others.
+def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
+    """The languages that `all` stands for in a draw by a predictor's labels, and a note on the others.
 
     A classifier of 176 languages names nearly all of them in a large corpus, most by mistake. So `all` is those on the
     label list, and those that somebody reads.
     """
-    if values["languages"] != ALL:
-        return values, []
-    kind = kind_named(values["kind"], values["design"])
-    design = DESIGNS[values["design"] or kind.designs[0]]
-    check_design(kind, design, values)
-    if not design.asks_each:
-        return values, []
-    name = corpus_named(values["corpus"]).name
-    found = triggers(name, find_predictor(name, values["predictor"]))
+    counts = triggers(corpus, find_predictor(corpus, predictor))
     listed = {*ARTICLE_LABELS, *AnnotatorLanguage.objects.filter(level__gt=0).values_list("language", flat=True)}
-    chosen = sorted(code for code in found if code in LANGUAGES and listed & {code, *finer(code)})
-    others = sorted(code for code in found if code in LANGUAGES and code not in chosen)
+    chosen = sorted(code for code in counts if code in LANGUAGES and listed & {code, *finer(code)})
+    others = sorted(code for code in counts if code in LANGUAGES and code not in chosen)
     if not chosen:
         raise ActionError(
-            f"{values['predictor']} labels no post with a language of the label list; name others with --languages."
+            f"{predictor} labels no post with a language of the label list; name others with --languages."
         )
+    if not others:
+        return chosen, []
+    more = f" and {len(others) - MANY} more" if len(others) > MANY else ""
     note = (
-        f"Note: `all` is {many(len(chosen), 'language')} of the label list or with readers. {values['predictor']} also "
-        f"labels {many(sum(found[code] for code in others), 'post')} with {listed_codes(others)}; to draw for one of "
-        "these too, name all languages with --languages."
+        f"Note: `all` is {many(len(chosen), 'language')} of the label list or with readers. {predictor} also labels "
+        f"{many(sum(counts[code] for code in others), 'post')} with {', '.join(others[:MANY])}{more}; to draw for one "
+        "of these too, name all languages with --languages."
     )
-    return {**values, "languages": chosen}, [note] if others else []
-
-
-def listed_codes(codes: list[str]) -> str:
-    return ", ".join(codes[:MANY]) + (f" and {len(codes) - MANY} more" if len(codes) > MANY else "")
+    return chosen, [note]
 
 
 def kind_named(given: str | None, design: str | None) -> Kind:
@@ -250,15 +253,7 @@ def kind_named(given: str | None, design: str | None) -> Kind:
     )
 
 
-def corpus_named(name: str) -> Corpus:
-    corpus = Corpus.objects.filter(name=name).first()
-    if corpus is None:
-        there = ", ".join(Corpus.objects.values_list("name", flat=True)) or "none"
-        raise ActionError(f"There is no corpus {name!r}; there is: {there}. See `assay import_corpus --help`.")
-    return corpus
-
-
-def read_guidelines(paths: Iterable[Path]) -> dict[str, str] | None:
+def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
     """Language -> Markdown; the language stands in the file's name, and is English if none does."""
     texts = {}
     for path in paths:
@@ -272,32 +267,29 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str] | None:
         if wrong := fault(text):
             raise ActionError(f"The guidelines {path} {wrong}.")
         texts[code if code in LANGUAGES and "." in path.stem else "en"] = text
-    return texts or None
+    return texts
 
 
 def check_design(kind: Kind, design: Design, values: Values) -> None:
     """ActionError for a design that the kind lacks, for missing options, and for options that neither of them has."""
+    by = f"by the {design.spelled} design"
     if design.name not in kind.designs:
         raise ActionError(
-            f"{kind.slug} tasks are not drawn by the {design.spelled} design; choose --design of "
-            f"{', '.join(kind.designs)}, or another --kind."
+            f"{kind.slug} tasks are not drawn {by}; choose --design of {', '.join(kind.designs)}, or another --kind."
         )
-    for needed in ("corpus", "seed", *design.needs):
-        if not values[needed]:
-            raise ActionError(f"--{needed} is needed to open a task by the {design.spelled} design.")
+    needed = ("corpus", "seed", *design.needs, *(["labels"] if design.names_answers else []))
+    if missing := [name for name in needed if not values[name]]:
+        raise ActionError(f"--{missing[0]} is needed to open a task {by}.")
     if values["size"] is None and design.size == 0:
-        raise ActionError(f"--size is needed to open a task by the {design.spelled} design.")
+        raise ActionError(f"--size is needed to open a task {by}.")
     if empty := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
         raise ActionError(f"{empty[0]} is empty; name something, or leave it out.")
-    if strange := not_allowed(kind, design, values):
-        offered = (
-            " The languages to offer are named with --labels."
-            if "--languages" in strange and kind.routing.is_routed
-            else ""
-        )
+    absent = not_had(kind, design)
+    if strange := [option.spelled for option in OPTIONS if option.name in absent and is_given(option, values)]:
+        are_labels = "--languages" in strange and kind.routing.is_routed
+        offered = " The languages to offer are named with --labels." if are_labels else ""
         raise ActionError(
-            f"{', '.join(strange)}: not an option of {kind.slug} tasks drawn by the {design.spelled} design. Leave it "
-            f"out.{offered}"
+            f"{', '.join(strange)}: not an option of {kind.slug} tasks drawn {by}. Leave it out.{offered}"
         )
 
 
@@ -309,18 +301,12 @@ def not_had(kind: Kind, design: Design) -> set[str]:
         **{name: name in kind.options for name in TASK_OPTIONS},
         **(dict.fromkeys(OF_AUDIT, False) if design.asks_all else {}),
         "languages": "languages" in design.options and (design.asks_each or not kind.routing.is_routed),
-        "labels": kind.routing.is_routed and not design.asks_each,
-        "size": not design.sets_sizes,
+        "labels": design.names_answers or (kind.routing.is_routed and not design.asks_each),
+        "size": "sets" not in design.options,
         "reuse": design.asks_each or "reuse" in inputs,
         **{name: name in inputs for name in ("gold", "gold_column", "suggest_from")},
     }
     return {name for name, is_had in has.items() if not is_had}
-
-
-def not_allowed(kind: Kind, design: Design, values: Values) -> list[str]:
-    """The options, as they are spelled, that were given although neither the kind nor the design has them."""
-    lacking = not_had(kind, design)
-    return [option.spelled for option in OPTIONS if is_given(option, values) and option.name in lacking]
 
 
 def is_given(option: Option, values: Values) -> bool:
@@ -330,7 +316,7 @@ def is_given(option: Option, values: Values) -> bool:
 # --- a larger one
 
 
-def extend(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
+def extend(values: Values, progress: Progress, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
     name, size = values["name"], values["size"]
     task = Task.objects.filter(name=name).first()
     if task is None:
@@ -342,10 +328,10 @@ def extend(values: Values, progress: Progress, then: ThenAll) -> list[Opened]:
     for option, was in fixed.items():
         if values[option] and values[option] != was:
             raise ActionError(f"The task was drawn with --{option} {was}; extending it cannot change that.")
-    may_be = ("name", "size", "extend", "dry_run", *fixed)
-    if given := [option.spelled for option in OPTIONS if option.name not in may_be and is_given(option, values)]:
+    may_stand = ("name", "size", "extend", "dry_run", *fixed)
+    if given := [option.spelled for option in OPTIONS if option.name not in may_stand and is_given(option, values)]:
         raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
-    return [extend_task(task, size or 0, progress, lambda made: then([made]))]
+    return task_creation.extend_task(task, size or 0, progress, then), []
 
 
 ACTION = Action(

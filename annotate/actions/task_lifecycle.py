@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from annotate.actions.action import TASK, ActionError, Outcome, action, task_named
-from annotate.actions.opened import lacking
+from annotate.actions.opening_summary import lacking
 from annotate.core.option import Option, flag
 from annotate.figures import overview_report, task_overview
 from annotate.figures.queue_states import queue_states

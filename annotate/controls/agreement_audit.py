@@ -41,7 +41,7 @@ from annotate.work.closure import check_languages, locked_open, units_of, where
 from annotate.work.moves import BATCH, CHANGED, NO_ROW, save_all, send_to_people, to_people, unread
 from annotate.work.routes import Routes
 from annotate.work.routing import is_audit
-from annotate.work.task_opening import Opened
+from annotate.work.task_creation import Opened
 from corpora.database.bulk_rows import listed
 from corpora.database.statements import prepared
 

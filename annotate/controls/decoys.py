@@ -36,7 +36,7 @@ from annotate.reports.tables import (
     numbered,
     table,
 )
-from annotate.work.task_opening import Entry, Opened
+from annotate.work.task_creation import Entry, Opened
 from corpora.core.languages import LANGUAGES, UND, confusable_with
 from corpora.models import Corpus, Item
 

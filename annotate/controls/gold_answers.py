@@ -16,7 +16,7 @@ from django.db.models import Count
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
-from annotate.work.task_opening import GoldRow
+from annotate.work.task_creation import GoldRow
 from corpora.core.language_codes import code_of
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, matching, tidy, whole

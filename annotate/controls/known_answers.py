@@ -20,7 +20,7 @@ from annotate.work.eligible import Seen, unjudged_by
 from annotate.work.interventions import pause_if_failing
 from annotate.work.permit import Permit
 from annotate.work.queue import PlaceOf, free_place
-from annotate.work.task_opening import Entry
+from annotate.work.task_creation import Entry
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.database.statements import prepared
 from corpora.draws.items import items_of

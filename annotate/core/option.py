@@ -89,11 +89,15 @@ def sizes(text: str) -> list[int]:
     return [whole_number(number) for number in words(text)]
 
 
-def set_sizes(text: str) -> dict[str, list[int]]:
-    """Name of a set -> its numbers, of text such as "test 4000 train 1000 2000"; a design checks the names."""
-    found: dict[str, list[int]] = {}
+def set_sizes(text: str) -> dict[str, list[Any]]:
+    """Name of a set -> its numbers, of text such as "test 4000 train 1000 2000"; a design checks the names. The words
+    that follow `apart` are names of fields.
+    """
+    found: dict[str, list[Any]] = {}
     for word in words(text):
-        if not word.isdecimal():
+        if "apart" in found:
+            found["apart"].append(word)
+        elif not word.isdecimal():
             found[word] = []
         elif found and int(word):
             found[next(reversed(found))].append(int(word))

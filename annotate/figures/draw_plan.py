@@ -33,8 +33,8 @@ from annotate.figures.interval_width import (
 from annotate.kinds import KINDS
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Task, Unit
-from annotate.work.new_task import imagined_task
 from annotate.work.routes import Routes
+from annotate.work.task_creation import imagined_task
 from corpora.core.languages import UND
 from corpora.models import Item
 from corpora.predictions.predictor_labels import first_votes

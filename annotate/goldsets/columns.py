@@ -137,8 +137,8 @@ COLUMNS: Mapping[str, Column] = {
     "apart": Column(
         pa.list_(_TEXT),
         _apart,
-        "The values of the fields of --apart, in their order: rows with an equal one are in one split. It is left out "
-        "where the licence keeps the text.",
+        "The values of the fields named after `apart` in --sets, in their order: rows with an equal one are in one "
+        "split. It is left out where the licence keeps the text.",
         with_text=True,
     ),
     "label": Column(

@@ -89,7 +89,7 @@ def sample_balanced(
         chosen = _drawn(frame, classes, sizes, apart, seed=seed, fill=(TRAIN,) if short == "fill" else (), joint=joint)
     else:
         if any(sizes.all().values()) or apart or joint:
-            raise CorpusError("Published lists say what is in each set; leave --sets and --apart out.")
+            raise CorpusError("Published lists say what is in each set; leave --sets out.")
         lists = read_lists(from_indices, languages)
         frame = frame_of(corpus.name, sorted(lists), fields, classes, (), leave_out)
         _check_there(lists, frame, corpus.name)

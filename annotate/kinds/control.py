@@ -91,7 +91,7 @@ class QualityControl:
         """A task is about to be opened: whether it takes labels that there are already (`open_task --reuse`)."""
 
     def enter(self, entry: Entry) -> None:
-        """Before units are made of what was drawn: it may hide items among them (work/task_opening.py, Entry)."""
+        """Before units are made of what was drawn: it may hide items among them (work/task_creation.py, Entry)."""
 
     def gold_stored(self, task: Task, suggested: Mapping[str, Mapping[str, list[str]]]) -> None:
         """Gold answers were stored, and are not among the units yet. suggested: id -> system -> replies."""

@@ -3,20 +3,20 @@
 corpora/ makes the draws; this module has what a task and a gold set need to know of them.
 """
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from annotate.core.draws.splits import DEV, TEST, TRAIN
-from annotate.core.option import Option, codes, days, fraction, labels, named_file, set_sizes, sets, words, written
+from annotate.core.option import Option, codes, days, named_file, set_sizes, sets, written
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
 from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS
-from corpora.draws.design import HISTORY, PRECISION_SIZE, RECALL_SIZE, SHARE, WINDOW
+from corpora.draws.design import HISTORY, PRECISION_SIZE, RECALL_SIZE, WINDOW
 from corpora.draws.part_draws import sample_contrasted, sample_filtered
 from corpora.draws.samples import (
     Sample,
@@ -34,21 +34,19 @@ ALL = ["all"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to draw. languages: None for all; chosen: the design's own options that were given. together: the field
-    whose equal values are drawn together; fields, kept: those of the kind; labels: those of the task; leave_out: ids
-    that are in no frame. unread: id -> the detectors' label, of the uniform task's posts that nobody has read.
+    """What to draw. languages: None for all; chosen: the design's own options that were given. labels: those of the
+    task; leave_out: ids that are in no frame. unread: id -> the detectors' label, of the uniform task's posts that
+    nobody has read.
     """
 
     corpus: Corpus
+    kind: Any  # a Kind, whose module reads this table
     size: int | None
     seed: str
-    languages: list[str] | None = None
-    chosen: Mapping[str, Any] = field(default_factory=dict)
-    together: str = ""
-    fields: tuple[str, ...] = ()
-    kept: tuple[str, ...] = ()
-    labels: Collection[str] = ()
+    languages: list[str] | None
+    chosen: Mapping[str, Any]
     leave_out: Collection[str] = frozenset()
+    labels: Sequence[str] = ()
     unread: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -57,6 +55,8 @@ DRAW = "The draw"
 KEPT, DROPPED = 300, 100
 # Where a class has too few documents, train takes what there is.
 FILL = "fill"
+# Followed by fields: their equal values stay in one of test, dev and train.
+APART = "apart"
 # Where no default stands here, a design has its own, or all that there is.
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
@@ -78,21 +78,12 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             group=DRAW,
         ),
         Option(
-            "share", fraction, SHARE, help="the share of an author's posts that must be in the language", group=DRAW
-        ),
-        Option(
-            "classes",
-            labels,
-            help='the declared labels that count, as in "CCAT ECAT GCAT MCAT", or separated by semicolons, as in '
-            '"world news; sports"; what has none or several of them is never drawn',
-            group=DRAW,
-        ),
-        Option(
             "sets",
             sets,
             help='balanced: documents of the sets in each language, as in "test 4000 dev 1000 train 1000 2000", each '
             "train set within the next; `joint 200` makes a joint train and dev set of 200 from each language; with "
-            "`fill` train takes what there is where a class has too few documents. filtered: how many pairs that a "
+            "`fill` train takes what there is where a class has too few documents; `apart` is followed by fields of "
+            "which equal values stay in one of test, dev and train. filtered: how many pairs that a "
             f'filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
             group=DRAW,
         ),
@@ -115,7 +106,6 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             "separated by tabs",
             group=DRAW,
         ),
-        Option("apart", words, help="fields of which equal values stay in one of test, dev and train", group=DRAW),
     )
 }
 
@@ -185,11 +175,6 @@ class Design:
         return self.answers_from == CLASSES
 
     @property
-    def compares(self) -> bool:
-        """Whether its units compare two systems, whose names are the labels."""
-        return self.answers_from == SYSTEMS
-
-    @property
     def asks_each(self) -> bool:
         """Whether each language has its own question and its own draw."""
         return "languages" in self.needs
@@ -198,16 +183,6 @@ class Design:
     def of_uniform(self) -> bool:
         """Whether it draws from a uniform task's posts, so that its sets tell something only beside that task's set."""
         return "of" in self.needs
-
-    @property
-    def sets_sizes(self) -> bool:
-        """Whether options of its own say how many are drawn."""
-        return "sets" in self.options
-
-
-def _uniform(wanted: Wanted) -> list[Sample]:
-    assert wanted.size is not None
-    return [sample_uniform(wanted.corpus, size=wanted.size, seed=wanted.seed)]
 
 
 def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], list[Sample]]:
@@ -221,82 +196,30 @@ def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], l
     return draw
 
 
-def _triggers(wanted: Wanted) -> list[Sample]:
-    return _with_predictor(partial(sample_triggers, unread=wanted.unread))(wanted)
-
-
-def _records(wanted: Wanted) -> list[Sample]:
-    return sample_records(
-        wanted.corpus,
-        wanted.languages,
-        size=wanted.size,
-        seed=wanted.seed,
-        together=wanted.together,
-        leave_out=wanted.leave_out,
-    )
-
-
-def _compared(wanted: Wanted) -> list[Sample]:
-    return sample_compared(
-        wanted.corpus,
-        wanted.languages,
-        size=wanted.size,
-        seed=wanted.seed,
-        message=wanted.fields[0],
-        reference=next(iter(wanted.kept), ""),
-        leave_out=wanted.leave_out,
-        **wanted.chosen,
-    )
-
-
-def _contrasted(wanted: Wanted) -> list[Sample]:
-    assert wanted.size is not None
-    return sample_contrasted(
-        wanted.corpus,
-        wanted.languages,
-        labels=wanted.labels,
-        size=wanted.size,
-        seed=wanted.seed,
-        of_records=bool(wanted.fields),
-        leave_out=wanted.leave_out,
-        **wanted.chosen,
-    )
-
-
-def _sizes(wanted: Wanted, *names: str) -> dict[str, list[int]]:
+def _sizes(wanted: Wanted, *names: str) -> dict[str, list[Any]]:
     """The sets that are wanted, of these names. CorpusError for others, and where a number is missing or too many."""
-    found = set_sizes(wanted.chosen.get("sets", ""))
-    for name, sizes in found.items():
+    sizes = set_sizes(wanted.chosen.get("sets", ""))
+    for name, of in sizes.items():
         if name not in names:
             raise CorpusError(f"--sets: there is no set {name}; there is {', '.join(names)}.")
-        if len(sizes) != (name != FILL) and not (name == TRAIN and sizes):
-            raise CorpusError(f"--sets: {name} has {len(sizes)} sizes; give it {'none' if name == FILL else 'one'}.")
-    return found
+        if len(of) != (name != FILL) and not (name in (TRAIN, APART) and of):
+            raise CorpusError(f"--sets: {name} has {len(of)} sizes; give it {'none' if name == FILL else 'one'}.")
+    return sizes
 
 
 def _balanced(wanted: Wanted) -> list[Sample]:
-    sizes = _sizes(wanted, TEST, DEV, TRAIN, "joint", FILL)
+    sizes = _sizes(wanted, TEST, DEV, TRAIN, "joint", FILL, APART)
     sample = sample_predicted if "predictor" in wanted.chosen else sample_balanced
     return sample(
         wanted.corpus,
         wanted.languages,
         seed=wanted.seed,
-        fields=wanted.fields,
+        fields=wanted.kind.fields,
+        classes=[label for label in wanted.labels if label not in wanted.kind.answers],
         leave_out=wanted.leave_out,
         **{name: value for name, value in wanted.chosen.items() if name != "sets"},
-        **{name: of if name == TRAIN else of[0] for name, of in sizes.items() if name != FILL},
+        **{name: of if name in (TRAIN, APART) else of[0] for name, of in sizes.items() if name != FILL},
         **({"short": FILL} if FILL in sizes else {}),
-    )
-
-
-def _filtered(wanted: Wanted) -> list[Sample]:
-    sizes = {"kept": [KEPT], "dropped": [DROPPED]} | _sizes(wanted, "kept", "dropped")
-    return sample_filtered(
-        wanted.corpus,
-        wanted.languages,
-        seed=wanted.seed,
-        leave_out=wanted.leave_out,
-        **{name: of[0] for name, of in sizes.items()},
     )
 
 
@@ -310,7 +233,7 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "uniform",
             "uniform",
-            _uniform,
+            lambda wanted: [sample_uniform(wanted.corpus, size=wanted.size or 0, seed=wanted.seed)],
             population=STREAM,
             sets=PostSets(("accuracy", "recall", "precision"), "uniformly_sampled"),
         ),
@@ -318,7 +241,7 @@ DESIGNS: Mapping[str, Design] = {
             "recall",
             "recall-oriented",
             _with_predictor(sample_recall),
-            options=("languages", "predictor", "history", "window", "share"),
+            options=("languages", "predictor", "history", "window"),
             needs=("predictor", "languages"),
             size=RECALL_SIZE,
             population=AUTHORS,
@@ -342,7 +265,7 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "triggers",
             "unread-triggers",
-            _triggers,
+            lambda wanted: _with_predictor(partial(sample_triggers, unread=wanted.unread))(wanted),
             options=("languages", "predictor", "of"),
             needs=("predictor", "of", "languages"),
             size=None,
@@ -355,7 +278,14 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "records",
             "records",
-            _records,
+            lambda wanted: sample_records(
+                wanted.corpus,
+                wanted.languages,
+                size=wanted.size,
+                seed=wanted.seed,
+                together=wanted.kind.records.together,
+                leave_out=wanted.leave_out,
+            ),
             options=("languages",),
             size=None,
             not_extended="open another task for further ones.",
@@ -363,7 +293,16 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "compare",
             "compare",
-            _contrasted,
+            lambda wanted: sample_contrasted(
+                wanted.corpus,
+                wanted.languages,
+                labels=wanted.labels,
+                size=wanted.size or 0,
+                seed=wanted.seed,
+                of_records=bool(wanted.kind.fields),
+                leave_out=wanted.leave_out,
+                **wanted.chosen,
+            ),
             options=("languages", "systems"),
             needs=("systems",),
             asks_all=True,
@@ -373,8 +312,7 @@ DESIGNS: Mapping[str, Design] = {
             "balanced",
             "balanced",
             _balanced,
-            options=("languages", "classes", "predictor", "sets", "apart", "from_indices"),
-            needs=("classes",),
+            options=("languages", "predictor", "sets", "from_indices"),
             size=None,
             answers_from=CLASSES,
             not_extended="open another task with larger sets.",
@@ -382,7 +320,16 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "systems",
             "systems",
-            _compared,
+            lambda wanted: sample_compared(
+                wanted.corpus,
+                wanted.languages,
+                size=wanted.size,
+                seed=wanted.seed,
+                message=wanted.kind.fields[0],
+                reference=next(iter(wanted.kind.records.kept), ""),
+                leave_out=wanted.leave_out,
+                **wanted.chosen,
+            ),
             options=("languages", "systems"),
             needs=("systems",),
             size=None,
@@ -392,7 +339,14 @@ DESIGNS: Mapping[str, Design] = {
         Design(
             "filtered",
             "filtered",
-            _filtered,
+            lambda wanted: sample_filtered(
+                wanted.corpus,
+                wanted.languages,
+                seed=wanted.seed,
+                leave_out=wanted.leave_out,
+                **{"kept": KEPT, "dropped": DROPPED}
+                | {name: of[0] for name, of in _sizes(wanted, "kept", "dropped").items()},
+            ),
             options=("languages", "sets"),
             size=None,
             not_extended="open another task by another seed.",

@@ -66,7 +66,7 @@ ABOUT: Mapping[str, str] = {
     "fields": "a table `[fields]` of what fields are called on the page, in English or by language; others are called "
     "as they are",
     "answers": "tables `[[answers]]` of what may be answered",
-    "answers_from": '`"draw"`: what may be answered is named with the draw, by `--classes`; `[[answers]]` follow them',
+    "answers_from": '`"draw"`: what may be answered is named with the draw, by `--labels`; `[[answers]]` follow them',
     "filtered": "the answer of what a filter is meant to drop, for a kind that audits one: what it kept and "
     "what it dropped is drawn",
     "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` that says whose concepts are answers, and how many',

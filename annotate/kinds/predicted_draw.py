@@ -49,13 +49,13 @@ def sample_predicted(
     """
     if others:
         raise CorpusError(
-            "Which set a document is in is known once people have labelled it; leave --apart, --from-indices "
+            "Which set a document is in is known once people have labelled it; leave --from-indices, `apart` "
             "and the joint sets out, or --predictor."
         )
     check_once(classes)
     if UND in classes:
         raise CorpusError(
-            f"{UND} says that a classifier names no class, so it cannot be one; leave it out of --classes."
+            f"{UND} says that a classifier names no class, so it cannot be one; leave it out of --labels."
         )
     sizes = Sizes(test, dev, tuple(train))
     check_shares(sizes, classes)

@@ -37,9 +37,9 @@ from annotate.pages.access import with_right
 from annotate.pages.dashboard import manage_page
 from annotate.quality.guideline_versions import in_language
 from annotate.reports.tables import many
-from annotate.work.new_task import TaskError, imagined_task
 from annotate.work.permit import Permit
 from annotate.work.routes import Routes
+from annotate.work.task_creation import TaskError, imagined_task
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item

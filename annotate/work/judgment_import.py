@@ -22,8 +22,8 @@ from annotate.kinds.forms.pair import check_system
 from annotate.kinds.preference_kind import BETWEEN
 from annotate.models import Annotator, Comparison, Judgment, Lease, Task, Unit
 from annotate.work.moves import BATCH
-from annotate.work.new_task import TaskError, check_task, made_once, with_defaults
 from annotate.work.routing import decide_all
+from annotate.work.task_creation import TaskError, check_task, save_new, with_defaults
 from annotate.work.unit_entry import add_units
 from corpora.core.languages import UND
 from corpora.database.bulk_rows import insert
@@ -72,9 +72,8 @@ def imported_task(
             f"There is a corpus {name!r}, and a task of imported judgments makes a corpus of its own name. Choose "
             "another name."
         )
-    with made_once(name):
-        task.save()
-        corpus = Corpus.objects.create(name=name)
+    corpus = Corpus(name=name)
+    save_new(task, corpus)
     parameters = {"imported": source, "labels_in_order": in_order}
     task.draws.add(_draw(corpus, len(items), parameters, digest))
     made = [

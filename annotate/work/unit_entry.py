@@ -14,7 +14,7 @@ from annotate.core.aggregation.majority import at_first
 from annotate.core.draws import hash_order
 from annotate.core.draws.committed_draws import OVERLAP
 from annotate.core.draws.seen_texts import Seen
-from annotate.kinds import Kind, preference_kind
+from annotate.kinds import preference_kind
 from annotate.kinds.preference_kind import Compared
 from annotate.models import Comparison, Reserve, Task, Unit
 from annotate.quality import commitments
@@ -59,76 +59,89 @@ def add_units(
     its label means here. predicted: id -> the class by which a predictor found the item; people label all of these,
     whatever came with them. suggested: id -> system -> replies, where people compare two systems: then there is a unit
     for each two of them. asks_all: people label all, whatever machines agree on.
-
-    Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
-    of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
-
-    The items may come one after the other: a few thousand of them are in memory at a time, and 24 bytes of each text.
     """
-    kind, routes = task.kind, Routes.load(task)
-    redundancy = at_first(task.redundancy, stop_early=task.stop_early)
-    texts = _texts_of(task, asked)
+    texts, first = _texts_of(task, asked), task.units.count() + 1
+    fixed = {"task": task, "asked": asked, "redundancy": at_first(task.redundancy, stop_early=task.stop_early)}
+    if honeypots:
+        fixed |= {"honeypot": True, "redundancy": EVERYBODY}
     before = [control.before_units(task) for control in task.controls]
-    found, first = Counter[str](), task.units.count() + 1
+    counts = Counter[str]()
     questions = enumerate(_questions(task, items, suggested), first)
     while some := list(islice(questions, CHUNK)):
         overlap = set() if honeypots else choose_overlap(task, (item.key for _, (item, *_) in some))
-        shown = [
-            None if known_answers.get(item.pk) else _digest(_shown(task, item, sets)) for _, (item, _, sets) in some
-        ]
-        originals = _originals(texts, shown)
-        pairs: list[tuple[Any, Compared]] = []
-        units, new = [], {}
-        for (position, (item, pair, sets)), text in zip(some, shown, strict=True):
-            unit = _Plain(task=task, item=item, asked=asked, pair=pair, position=position)
-            unit.redundancy = 2 if item.key in overlap else redundancy
-            units.append(unit)
-            if sets:
-                pairs.append((unit, sets))
-            unit.known_answer = known_answers.get(item.pk, "")
-            unit.predicted = predicted.get(item.key, "")
-            if honeypots:
-                unit.honeypot, unit.redundancy = True, EVERYBODY
-            if text and (original := originals.get(text)):
-                unit.copy_of, unit.agreed_label = original, original.agreed_label
-                begin(unit, stages.COPIED)
-                continue
-            if text:
-                originals[text] = new[text] = unit
-            if item.pk in reuse:
-                unit.reused_from, label = reuse[item.pk]
-                begin(unit, stages.LABELLED, label)
-            elif not (asks_all or unit.predicted) and (label := _agreed(kind, unit, sets)):
-                unit.agreed_label = label
-                begin(unit, stages.AGREED, label)
-            else:
-                begin_with_people(unit, routes)
-        insert(units)
-        insert(Comparison(unit_id=unit.pk, **sets._asdict()) for unit, sets in pairs)
-        texts.add({text: unit.pk for text, unit in new.items()})
-        found.update(unit.stage for unit in units)
+        units = []
+        for position, (item, pair, _) in some:
+            more = {"known_answer": known_answers.get(item.pk, ""), "predicted": predicted.get(item.key, "")}
+            more |= {"redundancy": 2} if item.key in overlap else {}
+            units.append(_Plain(item=item, pair=pair, position=position, **fixed | more))
+        _route(units, [sets for _, (_, _, sets) in some], texts, reuse, asks_all)
+        counts.update(unit.stage for unit in units)
     begun(task, first)
     read = sum(control.units_added(task, first, known) for control, known in zip(task.controls, before, strict=True))
-    return found + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
+    return counts + Counter({stages.QUEUED: read}) - Counter({stages.AGREED: read})
+
+
+def _route(
+    units: list[Any],
+    compared: list[Compared | None],
+    texts: Seen,
+    reuse: Mapping[int, tuple[Unit, str]],
+    asks_all: bool,
+) -> None:
+    """Send new units where they begin, and store them. A few thousand are in memory at a time, and 24 bytes of each
+    text. compared: the two sets of each unit, if it compares two systems; texts: those of all units so far.
+
+    Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
+    of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
+    """
+    task = units[0].task
+    routes, agreed = Routes.load(task), task.kind.routing.agreed
+    digests = [None if unit.known_answer else _digest(unit, sets) for unit, sets in zip(units, compared, strict=True)]
+    originals, new = _originals(texts, digests), {}
+    for unit, sets, digest in zip(units, compared, digests, strict=True):
+        if digest and (original := originals.get(digest)):
+            unit.copy_of, unit.agreed_label = original, original.agreed_label
+            begin(unit, stages.COPIED)
+            continue
+        if digest:
+            originals[digest] = new[digest] = unit
+        label: str | None = ""
+        if unit.item.pk in reuse:
+            unit.reused_from, label = reuse[unit.item.pk]
+            begin(unit, stages.LABELLED, label)
+            continue
+        if not (asks_all or unit.predicted):
+            # A known answer is asked for all the same.
+            label = (
+                agreed(unit.item, task) if sets is None else "" if unit.known_answer else preference_kind.agreed(sets)
+            )
+        if label:
+            unit.agreed_label = label
+            begin(unit, stages.AGREED, label)
+        else:
+            begin_with_people(unit, routes)
+    insert(units)
+    insert(Comparison(unit_id=unit.pk, **sets._asdict()) for unit, sets in zip(units, compared, strict=True) if sets)
+    texts.add({digest: unit.pk for digest, unit in new.items()})
 
 
 def _texts_of(task: Task, asked: str) -> Seen:
-    """What people are shown in the units that a task has, those of known answers apart."""
-    found = Seen()
+    """What people are shown in the units that a task has, but for those of known answers."""
+    texts = Seen()
     units = task.units.exported().filter(copy_of=None, asked=asked).select_related("item").iterator(CHUNK)
     while some := list(islice(units, CHUNK)):
-        found.add({_digest(same(unit.item)): unit.pk for unit in some})
-    return found
+        texts.add({_digest(unit, None): unit.pk for unit in some})
+    return texts
 
 
-def _originals(texts: Seen, shown: Iterable[bytes | None]) -> dict[bytes, Any]:
+def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]:
     """Those of these texts that a unit of the task has, with that unit."""
-    known = texts.find(text for text in shown if text)
+    known = texts.find(digest for digest in digests if digest)
     if not known:
         return {}
     units = Unit.objects.filter(pk__in=listed(known.values())).order_by()
     labels = dict(units.values_list("pk", "agreed_label"))
-    return {text: _Original(key, labels[key]) for text, key in known.items()}
+    return {digest: _Original(key, labels[key]) for digest, key in known.items()}
 
 
 def _questions(
@@ -137,31 +150,21 @@ def _questions(
     """What is asked of the items: each by itself, or about each two systems, in an order that tells nothing of them."""
     if not suggested:
         return ((item, 0, None) for item in items)
-    found = [
+    pairs = [
         (item, number, sets)
         for item in items
         for number, sets in enumerate(preference_kind.compared(suggested[item.key]), 1)
     ]
-    return sorted(found, key=lambda each: hash_order.lot(task.seed, "place", f"{each[0].key} {each[1]}"))
+    return sorted(pairs, key=lambda pair: hash_order.lot(task.seed, "place", f"{pair[0].key} {pair[1]}"))
 
 
-def _agreed(kind: Kind, unit: Any, sets: Compared | None) -> str | None:
-    """The label on which machines agree; a known answer is asked for all the same."""
-    if sets is None:
-        return kind.routing.agreed(unit.item, unit.task)
-    return "" if unit.known_answer else preference_kind.agreed(sets)
-
-
-def _digest(shown: tuple[Any, ...]) -> bytes:
-    """In place of the texts, which need not be kept for that."""
+def _digest(unit: Any, sets: Compared | None) -> bytes:
+    """The same for two units that are the same to a reader, in place of their texts."""
+    item = unit.item
+    shown: tuple[Any, ...] = same(item)
+    if sets is not None:
+        shown = item.language, *(item.fields[name] for name in unit.task.kind.fields), *map(str, sets)
     return hashlib.blake2b(repr(shown).encode(), digest_size=16).digest()
-
-
-def _shown(task: Task, item: Item, sets: Compared | None) -> tuple[Any, ...]:
-    """The key that two units share if they are the same to a reader."""
-    if sets is None:
-        return same(item)
-    return item.language, *(item.fields[name] for name in task.kind.fields), *map(str, sets)
 
 
 def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:

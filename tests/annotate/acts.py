@@ -5,7 +5,7 @@ from annotate.figures import personal_progress
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.options import OPTIONS
 from annotate.models import Judgment, Unit
-from annotate.work import adjudication, eligible, judgments, queue, task_opening
+from annotate.work import adjudication, eligible, judgments, queue, task_creation
 from annotate.work.permit import acting, permit_of
 
 # So that a reader's and an adjudicator's word counts at once, unless a test says otherwise.
@@ -65,20 +65,20 @@ def _sorted_out(fields):
 
 
 def open_task(name, corpus, size, seed, **fields):
-    return task_opening.open_task(
+    return task_creation.open_task(
         name, corpus, KINDS["language"], size=size, seed=seed, **_sorted_out(NO_CHECKS | fields)
     )
 
 
 def open_records(name, corpus, kind, languages, *, size, seed, gold, **fields):
     drawn = {"languages": languages, "size": size, "seed": seed, "gold": gold}
-    return task_opening.open_task(name, corpus, KINDS[kind], **drawn, **_sorted_out(fields))
+    return task_creation.open_task(name, corpus, KINDS[kind], **drawn, **_sorted_out(fields))
 
 
 def open_verification(name, corpus, design, languages, *, size, seed, options, reuse=False, **fields):
     chosen = options | {"predictor": str(options["predictor"])}
     drawn = {"design": design, "languages": languages, "size": size, "seed": seed, "chosen": chosen, "reuse": reuse}
-    return task_opening.open_task(name, corpus, KINDS["verify"], **drawn, **_sorted_out(NO_CHECKS | fields))
+    return task_creation.open_task(name, corpus, KINDS["verify"], **drawn, **_sorted_out(NO_CHECKS | fields))
 
 
 def say(annotator, task, label):

@@ -13,8 +13,8 @@ from annotate.kinds.language_labels import negative
 from annotate.kinds.options import OPTIONS
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.quality.guideline_versions import add_first
-from annotate.work import task_opening
-from annotate.work.task_opening import GoldRow
+from annotate.work import task_creation
+from annotate.work.task_creation import GoldRow
 from annotate.work.unit_entry import add_units
 from corpora.models import Corpus, Draw, Item
 from tests.annotate.acts import NO_CHECKS
@@ -213,8 +213,8 @@ def extend_by(monkeypatch, task, added, before=lambda: None):
             Item(corpus=corpus, **{**fields, "votes": votes(*fields["votes"])}) for fields in items
         )
 
-    monkeypatch.setattr(task_opening, "sample_uniform", lambda corpus, **options: None)
-    monkeypatch.setattr(task_opening, "record", record)
+    monkeypatch.setattr(task_creation, "sample_uniform", lambda corpus, **options: None)
+    monkeypatch.setattr(task_creation, "record", record)
 
 
 @pytest.fixture

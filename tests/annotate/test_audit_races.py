@@ -11,7 +11,7 @@ from annotate.models import Judgment, Transition
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from annotate.work.task_opening import Opened, extend_task
+from annotate.work.task_creation import Opened, extend_task
 from tests.annotate.conftest import AGREED, extend_by
 from tests.together import HANGS, at_once, until, until_others_wait_or_end, waiting_for_locks
 

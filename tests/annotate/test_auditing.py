@@ -18,7 +18,7 @@ from annotate.work import adjudication
 from annotate.work.judgments import judge, skip, undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
-from annotate.work.task_opening import extend_task
+from annotate.work.task_creation import extend_task
 from annotate.work.unit_entry import add_units
 from corpora.models import Item
 from tests.annotate.acts import say, settle

@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError
 from django.db import connection
 
-from annotate.actions import opened as telling
+from annotate.actions import opening_summary as telling
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.core.estimation.proportions import jeffreys
@@ -72,13 +72,13 @@ def test_a_dry_run_tells_the_figures_of_the_real_one_and_keeps_nothing(demo_corp
 
 
 def test_what_is_told_of_a_task_is_worked_out_when_others_may_write_again(demo_corpus, monkeypatch):
-    outside, inside, tell = len(connection.savepoint_ids), [], telling.told
+    outside, inside, tell = len(connection.savepoint_ids), [], telling.summary
 
     def told(*given, **how):
         inside.append(len(connection.savepoint_ids) - outside)
         return tell(*given, **how)
 
-    monkeypatch.setattr(telling, "told", told)
+    monkeypatch.setattr(telling, "summary", told)
     opened(**UNIFORM)
     opened(extend=True, size=300)
     assert inside == [0, 0]

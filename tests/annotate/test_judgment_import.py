@@ -13,9 +13,9 @@ from annotate.actions.judgment_files import COLUMNS, JudgmentFileError
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
 from annotate.work import judgment_import
-from annotate.work.new_task import TaskError
 from annotate.work.people_file import BadTable, read_table
 from annotate.work.queue import take
+from annotate.work.task_creation import TaskError
 from corpora.core import CorpusError
 from corpora.models import Corpus, Item
 from corpora.sources.rejects import TooManyRejected

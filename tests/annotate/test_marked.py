@@ -94,7 +94,7 @@ def test_words_that_are_not_marked_are_found():
 ROOMS = ("work", "quality", "figures", "pages")
 OF_OTHERS = {
     # work/: opening and importing, accounts of others
-    *("judgment_import", "new_task", "task_opening", "task_settings", "unit_entry", "people_file"),
+    *("judgment_import", "task_creation", "task_settings", "unit_entry", "people_file"),
     *("interventions", "routes", "routing", "closure", "job_store"),
     # quality/: what managers are told
     *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),

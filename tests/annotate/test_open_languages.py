@@ -12,9 +12,9 @@ from annotate.core import stages
 from annotate.kinds import language
 from annotate.kinds.files import read_kind
 from annotate.models import Annotator, LanguageRoute, Task
-from annotate.work.new_task import TaskError, with_defaults
 from annotate.work.queue import take
 from annotate.work.routes import is_language
+from annotate.work.task_creation import TaskError, with_defaults
 from annotate.work.unit_entry import add_units
 from corpora.core.languages import LANGUAGES, LISTED
 from corpora.models import Corpus, Draw, Item
@@ -315,7 +315,7 @@ def test_a_predictor_that_says_portuguese_alone_is_right_on_both_varieties(label
 
 @pytest.mark.parametrize("design", ["recall", "precision"])
 def test_what_is_added_is_drawn_for_by_predictions_and_verified(predicted, asked, person, client, design):
-    more = ["--history", "2014-01-01..2014-02-01", "--share", "0.1"] if design == "recall" else []
+    more = ["--history", "2014-01-01..2014-02-01"] if design == "recall" else []
     window = ["--window", "2014-02-01..2014-07-01", "--size", "9"]
     drawn = ["--corpus", "naija", "--seed", "1", "--predictor", "mine", "--languages", "pcm", *window, *more]
     call_command("open_task", "is_it", "--kind", str(asked), "--design", design, *drawn, verbosity=0, **NO_CHECKS)

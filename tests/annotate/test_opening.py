@@ -15,12 +15,12 @@ from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit
 from annotate.quality.guideline_versions import current
-from annotate.work import task_opening
+from annotate.work import task_creation
 from annotate.work.accounts import add_annotators
 from annotate.work.judgments import judge, skip
-from annotate.work.new_task import TaskError
 from annotate.work.people_file import read_table
 from annotate.work.queue import take
+from annotate.work.task_creation import TaskError
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.corpus import NAME, import_posts
@@ -395,10 +395,10 @@ def test_of_two_tasks_that_are_opened_at_once_under_one_name_the_later_is_refuse
 
     def meanwhile(units):
         if not first:
-            first.append(task_opening.open_task("t", demo_corpus, KIND, seed="1", **how).task)
+            first.append(task_creation.open_task("t", demo_corpus, KIND, seed="1", **how).task)
 
     with pytest.raises(TaskError, match=r"Somebody else has just made a task 't'\. Run the"):
-        task_opening.open_task("t", demo_corpus, KIND, seed="2", **how, progress=meanwhile)
+        task_creation.open_task("t", demo_corpus, KIND, seed="2", **how, progress=meanwhile)
     assert list(Task.objects.all()) == first
     assert [draw.seed for draw in Draw.objects.all()] == ["1"]
 

@@ -20,8 +20,7 @@ from annotate.figures.finish_forecast import forecast_before
 from annotate.kinds import KINDS
 from annotate.models import Job
 from annotate.pages import action_forms
-from annotate.work.new_task import imagined_task
-from annotate.work.task_opening import open_tasks
+from annotate.work.task_creation import imagined_task, open_task
 from corpora.storage.layout import manifest_of
 from tests.together import HANGS, until
 
@@ -410,7 +409,7 @@ def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus)
     kind = KINDS["language"]
     task = imagined_task(kind, (), {})
     told_before = forecast_before(task, stream_of(demo_corpus.name, task), 1000)
-    opened = open_tasks({"t": "1"}, demo_corpus, kind, design="uniform", size=1000)[0].task
+    opened = open_task("t", demo_corpus, kind, seed="1", design="uniform", size=1000).task
     work = opened.units.exclude(stage=stages.AGREED).count()
     assert sum(row["people"] for row in told_before["drawn"]) == pytest.approx(work, rel=0.1)
     assert sum(row["posts"] for row in told_before["drawn"]) == pytest.approx(1000)

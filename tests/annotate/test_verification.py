@@ -310,7 +310,6 @@ def test_an_unfinished_set_of_a_design_is_named_so(open_task, reader, tmp_path):
     [
         (["--design", "precision"], "de", "--predictor is needed to open a task by the precision-oriented design."),
         (PRECISION, None, "--languages is needed to open a task by the precision-oriented design."),
-        ([*PRECISION, "--share", "10%"], "de", f"--share: {NONE_OF_PRECISION}"),
         ([*PRECISION, "--labels", "de"], "de", f"--labels: {NONE_OF_PRECISION}"),
         ([*PRECISION, "--window", "2014-07-05..2014-07-05"], "de", "is empty; its end must come after its start."),
         ([*RECALL, "--window", "2014-07-10..2014-08-01"], "de", "must end before the window"),

@@ -28,7 +28,7 @@ from annotate.actions.registry import COLLECTED_EVERY  # noqa: E402
 from annotate.goldsets import exporter  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit  # noqa: E402
-from annotate.work import task_opening  # noqa: E402
+from annotate.work import task_creation  # noqa: E402
 from corpora.core.detectors import detector_versions  # noqa: E402
 from corpora.database.bulk_rows import _write, insert  # noqa: E402
 from corpora.models import Corpus, Item  # noqa: E402
@@ -208,7 +208,7 @@ def import_posts(folder: Path, number: int) -> int:
 
 def open_task(folder: Path, number: int) -> int:
     corpus, options = Corpus.objects.get(name=NAME), {"redundancy": 1.02}
-    opened = task_opening.open_task(
+    opened = task_creation.open_task(
         NAME, corpus, KINDS["language"], seed="2015", size=number, labels=LANGUAGES, options=options
     )
     return opened.stages.total()

@@ -19,7 +19,7 @@ from knox.models import AuthToken  # noqa: E402
 
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Task, Transition, Unit  # noqa: E402
-from annotate.work.new_task import new_task  # noqa: E402
+from annotate.work.task_creation import new_task  # noqa: E402
 from corpora.database.bulk_rows import insert  # noqa: E402
 from corpora.models import Corpus, Draw, Item  # noqa: E402
 

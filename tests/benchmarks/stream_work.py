@@ -33,7 +33,7 @@ from annotate.evaluation.subjects import (  # noqa: E402
 from annotate.goldsets.exporter import export  # noqa: E402
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Judgment, Task, Transition, Unit  # noqa: E402
-from annotate.work import task_opening  # noqa: E402
+from annotate.work import task_creation  # noqa: E402
 from corpora.core.languages import ARTICLE_LABELS, UND, confusable_with  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from corpora.predictions.prediction_import import import_predictions  # noqa: E402
@@ -198,7 +198,7 @@ def main(arguments: list[str]) -> None:
     for seed, rule in product(seeds, rules.split()):
         try:
             with following(rule), transaction.atomic(), tempfile.TemporaryDirectory() as folder:
-                task = task_opening.open_task("stream", corpus, KINDS["language"], size=int(size), seed=seed).task
+                task = task_creation.open_task("stream", corpus, KINDS["language"], size=int(size), seed=seed).task
                 frame = frame or Frame(task, truth)
                 crew = Crew(truth, float(slip), float(adjudicator_slip), seed, wrong_keys.split())
                 audits_work.work(task, crew, ADJUDICATORS)

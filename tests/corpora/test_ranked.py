@@ -157,7 +157,7 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
             corpus=corpus,
             kind="topic",
             seed="1",
-            classes="law trade",
+            labels="law trade",
             predictor="mine",
             sets="test 2 train 2",
         )

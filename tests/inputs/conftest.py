@@ -66,9 +66,9 @@ def world(prelabelled, django_db_setup, django_db_blocker, tmp_path_factory):  #
         topics = [str(FIXTURES / "topics" / f"sib200.{code}.jsonl") for code in ("de", "en")]
         fields = {"fields": "headline body", "column": ["headline=topic", "body=text"], "labels": "topic"}
         call_command("import_corpus", "topics", *topics, licence="CC-BY-SA-4.0", **fields)
-        classes = {"classes": "sports health", "design": "balanced", "kind": "topic"}
-        call_command("open_task", "topics", corpus="topics", seed="1", sets="test 10 train 10", **classes)
-        call_command("open_task", "untested", corpus="topics", seed="1", sets="train 10", **classes)
+        drawn = {"labels": "sports health", "design": "balanced", "kind": "topic"}
+        call_command("open_task", "topics", corpus="topics", seed="1", sets="test 10 train 10", **drawn)
+        call_command("open_task", "untested", corpus="topics", seed="1", sets="train 10", **drawn)
         for name in ("topics", "untested"):
             call_command("export_gold", name, out=folder / name)
         acts = {"train": {"t": ["cat"]}, "test": {"a": ["cat", "elk"], "b": ["elk"]}}

@@ -44,18 +44,18 @@ def import_sentences():
 
 
 def as_sets(options):
-    """The options with test, dev, train, joint and short="fill" as --sets has them."""
-    names = ("test", "dev", "train", "joint")
-    said = [f"{name} {options[name]}" for name in names if name in options]
-    said += ["fill"] if "short" in options else []
+    """The options with test, dev, train, joint, short="fill" and apart as --sets has them."""
+    names = ("test", "dev", "train", "joint", "apart")
+    said = ["fill"] if "short" in options else []
+    said += [f"{name} {options[name]}" for name in names if name in options]
     rest = {name: value for name, value in options.items() if name not in (*names, "short")}
     return rest | ({"sets": " ".join(said)} if said else {})
 
 
-def opened(name, kind, corpus="sib", classes=TOPICS, **options):
+def opened(name, kind, corpus="sib", labels=TOPICS, **options):
     """What the command says."""
     out, err = io.StringIO(), io.StringIO()
-    fixed = {"kind": kind, "corpus": corpus, "classes": classes, "design": "balanced"}
+    fixed = {"kind": kind, "corpus": corpus, "labels": labels, "design": "balanced"}
     call_command("open_task", name, stdout=out, stderr=err, **fixed, **{"seed": "1"} | as_sets(options))
     return out.getvalue() + err.getvalue()
 

@@ -84,7 +84,7 @@ def test_the_parts_that_the_card_names_hold_each_document_once(sentences, kind, 
 
 
 def test_manifest_and_card_say_what_was_drawn_and_what_never(sentences, kind, tmp_path):
-    opened("topics", kind, classes="sports health", test=10, train="10 60", short="fill", languages="de en")
+    opened("topics", kind, labels="sports health", test=10, train="10 60", short="fill", languages="de en")
     exported("topics", tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
     told = manifest["sets"]["languages"]["de"]
@@ -171,9 +171,9 @@ def test_the_faults_of_published_lists_are_told(sentences, kind, tmp_path):
 
 
 def test_the_chance_of_a_document_is_that_of_its_class(sentences, kind, tmp_path):
-    opened("topics", kind, classes="sports health", test=10, train="10 60", short="fill", languages="de")
+    opened("topics", kind, labels="sports health", test=10, train="10 60", short="fill", languages="de")
     assert {row["chance"] for row in exported("topics", tmp_path / "all")} == {1.0}
-    opened("few", kind, classes="sports health", test=10, languages="de")
+    opened("few", kind, labels="sports health", test=10, languages="de")
     assert {row["chance"] for row in exported("few", tmp_path / "few")} == {0.25}
 
 
@@ -186,21 +186,20 @@ def test_the_chance_of_a_document_is_that_of_its_class(sentences, kind, tmp_path
         ({"test": 0}, r"--sets: 'test 0 dev 14 train 28 49 70' is no list of sets with sizes"),
         ({"apart": "author"}, "has no field 'author'; its fields are body, sentence"),
         ({"languages": "nl"}, "no records in nl; it has them in de, en, fr, ja"),
-        ({"classes": f"{TOPICS} sports"}, "The class sports is named twice"),
+        ({"labels": f"{TOPICS} sports"}, "The class sports is named twice"),
         (
-            {"classes": "Sports Travel", "test": 10, "dev": 10, "train": "10"},
+            {"labels": "Sports Travel", "test": 10, "dev": 10, "train": "10"},
             r"No document of corpus sib has the label 'Sports'; name labels that they have: .*science/technology",
         ),
         (
-            {"classes": "sports health", "test": 20, "dev": 20, "train": "10", "short": "fill"},
+            {"labels": "sports health", "test": 20, "dev": 20, "train": "10", "short": "fill"},
             "none of the class at all",
         ),
-        ({"classes": "sports"}, "two classes or more, and 1 is given"),
-        ({"classes": "sports weather", "test": 20, "dev": 10, "train": "10"}, "has the label 'weather'"),
+        ({"labels": "sports"}, "two classes or more, and 1 is given"),
+        ({"labels": "sports weather", "test": 20, "dev": 10, "train": "10"}, "has the label 'weather'"),
         ({"size": 10}, "--size"),
         ({"joint": 10}, r"10 documents in the joint sets from each language cannot .*; take 7 or 14"),
         ({"joint": 21}, "No dev set in de has 21 documents in equal parts for the joint one"),
-        ({"labels": "de en"}, "--labels: not an option"),
     ],
 )
 def test_sets_that_cannot_be_had_are_refused_and_nothing_is_kept(sentences, kind, options, why):
@@ -222,7 +221,7 @@ def test_sets_that_cannot_be_had_are_refused_and_nothing_is_kept(sentences, kind
         ({}, {}, "has no list for any language"),
         ({"german.test": "\n"}, {}, "german.test is empty; give it its ids"),
         ({"german.test": "a\n"}, {"languages": "fr"}, "has no list for fr"),
-        ({"german.test": "a\n"}, {"test": 7}, "leave --sets and --apart out"),
+        ({"german.test": "a\n"}, {"test": 7}, "leave --sets out"),
     ],
 )
 def test_lists_that_cannot_be_used_are_refused(sentences, kind, tmp_path, files, options, why):
@@ -258,7 +257,7 @@ def test_headline_and_body_are_of_the_kind_that_comes_with_assay_and_a_text_that
     path.write_text("".join(json.dumps(story) + "\n" for story in stories))
     fixed = {"fields": "headline body", "labels": "of", "licence": "ours", "text_may_leave": False}
     call_command("import_corpus", "news", str(path), stdout=io.StringIO(), **fixed)
-    opened("news", "topic", corpus="news", classes="sports health", test=4, train="4")
+    opened("news", "topic", corpus="news", labels="sports health", test=4, train="4")
     rows = exported("news", tmp_path / "gold")
     assert {row["label"] for row in rows} == {"sports", "health"}
     assert not {"headline", "body", "apart"} & rows[0].keys()
@@ -279,15 +278,15 @@ def write_topics(path, *topics):
 def test_classes_whose_names_have_spaces_are_parted_by_semicolons(db, kind, tmp_path):
     write_topics(tmp_path / "own.jsonl", "world news", "sports")
     with pytest.raises(CommandError, match="has the label 'world'"):
-        opened("topics", kind, corpus="own", classes="world news sports", test=3)
-    opened("topics", kind, corpus="own", classes="world news; sports;", test=4)
+        opened("topics", kind, corpus="own", labels="world news sports", test=3)
+    opened("topics", kind, corpus="own", labels="world news; sports;", test=4)
     assert {row["label"] for row in exported("topics", tmp_path / "gold")} == {"world news", "sports"}
 
 
 @pytest.mark.parametrize("classes", ["sports health", "sports Sports health"])
 def test_labels_that_differ_in_capital_letters_only_are_told(db, kind, tmp_path, classes):
     write_topics(tmp_path / "own.jsonl", "sports", "Sports", "health", "Travel", "travel")
-    said = opened("topics", kind, corpus="own", classes=classes, test=2 * len(classes.split()))
+    said = opened("topics", kind, corpus="own", labels=classes, test=2 * len(classes.split()))
     assert "Note: The labels Sports and sports differ in capital letters only, and are told apart; if they are" in said
     assert "ravel" not in said
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def test_people_at_once_draw_no_document_twice_and_none_too_many(predictions, kind, person, caplog):  # noqa: F811
-    opened("topics", kind, classes=CLASSES, redundancy=1, **SETS)
+    opened("topics", kind, labels=CLASSES, redundancy=1, **SETS)
     task = Task.objects.get()
     people = [person(f"reader{number}", "de en") for number in range(6)]
 

@@ -81,7 +81,7 @@ def kind(tmp_path, kind):
 def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_that(
     predictions, kind, readers, tmp_path
 ):
-    said = opened("topics", kind, classes=CLASSES, **SETS)
+    said = opened("topics", kind, labels=CLASSES, **SETS)
     assert "48 documents in 2 languages for people to label, 8 of each class as mine@1 sees it." in said
     task = Task.objects.get()
     # Whatever came with a document, people are asked about it.
@@ -129,7 +129,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
 
 
 def test_what_is_drawn_further_is_next_in_the_order_of_the_lots(predictions, kind, readers):
-    opened("topics", kind, classes=CLASSES, **SETS)
+    opened("topics", kind, labels=CLASSES, **SETS)
     task = Task.objects.get()
     expected = list(task.reserve.filter(language="de", predicted="sports").values_list("key", flat=True))
     drawn = set(task.units.values_list("item__key", flat=True))
@@ -142,7 +142,7 @@ def test_what_is_drawn_further_is_next_in_the_order_of_the_lots(predictions, kin
 
 
 def test_a_class_of_which_nothing_is_left_stays_short_and_the_set_says_so(predictions, kind, readers, tmp_path):
-    said = opened("topics", kind, classes=CLASSES, short="fill", **SETS | {"test": 60, "languages": "de"})
+    said = opened("topics", kind, labels=CLASSES, short="fill", **SETS | {"test": 60, "languages": "de"})
     assert "Note: de, sports: " in said
     task = Task.objects.get()
     read_all(task, readers * 5, say_truth)
@@ -157,7 +157,7 @@ def test_a_class_of_which_nothing_is_left_stays_short_and_the_set_says_so(predic
 
 
 def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(predictions, kind, readers, caplog):
-    opened("topics", kind, classes=CLASSES, **SETS)
+    opened("topics", kind, labels=CLASSES, **SETS)
     task = Task.objects.get()
     moved = corpus_dir("sib").with_name("elsewhere")
     corpus_dir("sib").rename(moved)
@@ -179,7 +179,7 @@ def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(pr
 def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_what_was_predicted(
     predictions, kind, person
 ):
-    opened("topics", kind, classes=CLASSES, redundancy=1, **SETS | {"languages": "de"})
+    opened("topics", kind, labels=CLASSES, redundancy=1, **SETS | {"languages": "de"})
     task = Task.objects.get()
     reader = person("reader", "de")
     counts = []
@@ -200,13 +200,13 @@ def test_sets_that_people_cannot_fill_are_refused(predictions, kind):
     for options, why in (
         ({"predictor": "cld2"}, "cld2 tells languages and not classes"),
         ({"predictor": "yours"}, "There is no predictor 'yours' for corpus sib"),
-        ({"apart": "sentence"}, "Which set a document is in is known once people have labelled it; leave --apart"),
-        ({"joint": 3}, "leave --apart, --from-indices and the joint sets out, or --predictor"),
+        ({"apart": "sentence"}, "Which set a document is in is known once people have labelled it; leave --from"),
+        ({"joint": 3}, "leave --from-indices, `apart` and the joint sets out, or --predictor"),
         ({"test": 600}, r"de, sports: \d+ there, 205 needed; .* These are numbers of what mine@1 says"),
-        ({"classes": "sports none"}, "The class none is called as an answer of sentence_topic that means something"),
+        ({"labels": "sports none"}, "The class none is called as an answer of sentence_topic that means something"),
     ):
         with pytest.raises(CommandError, match=why):
-            opened("topics", kind, **{"classes": CLASSES} | SETS | options)
+            opened("topics", kind, **{"labels": CLASSES} | SETS | options)
         assert not Task.objects.exists()
 
 
@@ -238,7 +238,7 @@ def test_nothing_that_an_annotator_sees_depends_on_what_was_declared_or_predicte
         guesses.write_text("".join(json.dumps(row) + "\n" for row in guessed))
         import_documents(name, path, fields="body", labels="topic", licence="CC0-1.0")
         call_command("import_predictions", name, str(guesses), name="mine", version="1")
-        opened(name, kind, corpus=name, classes="sports health", test=2, **drawn)
+        opened(name, kind, corpus=name, labels="sports health", test=2, **drawn)
         task = Task.objects.get(name=name)
         # The next one has a lease of its own.
         pages = all_an_annotator_sees(task, ann, "health")

@@ -64,7 +64,7 @@ def gold(db, stories, kind, tmp_path):
             for path in sorted(folder.iterdir()):
                 archive.write(path, path.name)
     import_documents("reuters", *archives, fields="body", labels="topics", format="rcv", licence="CC0-1.0")
-    opened("mldoc", kind, corpus="reuters", classes=CLASSES, joint=8, **SIZES)
+    opened("mldoc", kind, corpus="reuters", labels=CLASSES, joint=8, **SIZES)
     exported("mldoc", tmp_path / "gold")
     return tmp_path / "gold"
 
@@ -194,7 +194,7 @@ def test_manifest_and_card_say_which_letters_stand_for_classes(gold):
 
 
 def test_classes_that_are_not_mldocs_keep_their_names_and_the_card_says_what_laser_does(sentences, kind, tmp_path):
-    opened("topics", kind, classes="sports health", test=10)
+    opened("topics", kind, labels="sports health", test=10)
     gold = tmp_path / "gold"
     exported("topics", gold)
     expected = lines_of(gold / "mldoc-documents/french.test")
@@ -221,11 +221,11 @@ def test_chinese_is_called_as_in_the_published_lists_and_two_kinds_of_it_are_tol
         ("zh-CN zh-TW", {"mldoc-indices/simplified-chinese.test", "MLDoc/mldoc.test.zh-TW"}),
     ):
         name = f"of-{len(languages.split())}"
-        opened(name, kind, corpus="chinese", classes="sports health", test=4, languages=languages)
+        opened(name, kind, corpus="chinese", labels="sports health", test=4, languages=languages)
         exported(name, tmp_path / name)
         assert files <= told(tmp_path / name)["files"].keys()
         again, folder = f"{name}-again", str(tmp_path / name / "mldoc-indices")
-        opened(again, kind, corpus="chinese", classes="sports health", from_indices=folder)
+        opened(again, kind, corpus="chinese", labels="sports health", from_indices=folder)
         assert rows_of_task(again) == rows_of_task(name)
 
 

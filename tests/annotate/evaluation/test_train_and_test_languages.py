@@ -43,16 +43,14 @@ def made(django_db_setup, django_db_blocker, tmp_path_factory):
         files.append(folder / f"{code}.jsonl")
         files[-1].write_text("".join(f"{json.dumps(row)}\n" for row in told), encoding="utf-8")
     fixed = {"fields": "body sentence", "column": ["body=text"], "labels": "topic"}
-    drawn = {"kind": str(folder / "sentence_topic.toml"), "classes": " ".join(CLASSES), "design": "balanced"}
+    drawn = {"kind": str(folder / "sentence_topic.toml"), "labels": " ".join(CLASSES), "design": "balanced"}
     with (
         django_db_blocker.unblock(),
         override_settings(DATA_DIR=folder / "var"),
         transaction.atomic(),
     ):
         call_command("import_corpus", "sib", *map(str, files), licence="CC-BY-SA-4.0", **fixed)
-        call_command(
-            "open_task", "gold", corpus="sib", seed="1", sets=f"test {3 * EACH} dev 6", apart="sentence", **drawn
-        )
+        call_command("open_task", "gold", corpus="sib", seed="1", sets=f"test {3 * EACH} dev 6 apart sentence", **drawn)
         call_command("export_gold", "gold", out=str(folder / "gold"))
         (folder / "lists").mkdir()
         numbers = dict(zip(CLASSES, (8, 4, 2), strict=True))

@@ -28,7 +28,7 @@ from annotate.work.closure import close
 from annotate.work.judgments import judge
 from annotate.work.moves import move
 from annotate.work.queue import take
-from annotate.work.task_opening import extend_task
+from annotate.work.task_creation import extend_task
 from corpora.storage.layout import manifest_of, write_manifest
 from tests.annotate.acts import open_task
 from tests.annotate.conftest import AGREED, DISPUTED

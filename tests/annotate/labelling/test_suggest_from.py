@@ -9,7 +9,7 @@ from annotate.actions.commands import call_command
 from annotate.controls import concept_suggestions
 from annotate.controls.concept_suggestions import suggested
 from annotate.models import Judgment, Suggestion, Task
-from annotate.work.task_opening import DEPTH
+from annotate.work.task_creation import DEPTH
 from corpora.models import Concept
 from corpora.predictions.rankings import ranked_for
 from tests.annotate.labelling.acts import command, opened, task_of
@@ -81,7 +81,7 @@ def test_a_label_that_the_vocabulary_of_the_task_has_not_is_refused_and_no_task_
     [
         ({"suggest_from": ["mine"]}, "There is no predictor 'mine' for corpus acts"),
         (
-            {"suggest_from": ["mine"], "kind": "topic", "classes": "a b", "sets": "test 2"},
+            {"suggest_from": ["mine"], "kind": "topic", "labels": "a b", "sets": "test 2"},
             "--suggest-from: not an option of topic tasks drawn by the balanced design",
         ),
     ],

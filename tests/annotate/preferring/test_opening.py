@@ -319,7 +319,7 @@ def test_systems_are_no_option_of_other_kinds_nor_is_another_design_one_of_this(
     folder, rows = talk
     path = str(write_system(folder, "mt5", rows))
     with pytest.raises(CommandError, match="--systems: not an option of topic tasks"):
-        call_command("open_task", "x", corpus=CORPUS, kind="topic", seed="1", classes="a b", systems=[path])
+        call_command("open_task", "x", corpus=CORPUS, kind="topic", seed="1", labels="a b", systems=[path])
     with pytest.raises(CommandError, match="better_replies tasks are not drawn by the records design"):
         call_command("open_task", "x", corpus=CORPUS, kind="better_replies", seed="1", design="records")
 

@@ -8,7 +8,7 @@ from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import export
 from annotate.kinds import KINDS
 from annotate.work.routing import decide
-from annotate.work.task_opening import GoldRow
+from annotate.work.task_creation import GoldRow
 from corpora.models import Corpus
 from tests.annotate.acts import open_records
 from tests.annotate.record_export.records import FIELDS, HIDDEN, LANGUAGES, ROWS, most_agree, number_of, record

@@ -25,7 +25,7 @@ from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
 from annotate.work.closure import how_to_go_on
-from annotate.work.task_opening import Opened
+from annotate.work.task_creation import Opened
 from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, totals
 from corpora.storage.inventory import declared_counts
 
@@ -33,14 +33,17 @@ NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the sa
 ROUNDED = 0.03  # 0.33 is one of three
 
 
-def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> Outcome:
-    """size: the number that was asked for, if any. dry_run: nothing is kept, and the expected work is told."""
+def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: bool = False) -> Outcome:
+    """size: the number that was asked for, if any. is_dry_run: nothing is kept, and the expected work is shown."""
     task = opened.task
     design = DESIGNS[task.draw.design]
-    tell = _compared if design.compares else _balanced if design.names_answers else _by_controls
-    outcome = tell(opened, size, extended)
+    if design.answers_from:
+        outcome = (_balanced if design.names_answers else _compared)(opened, size)
+    else:
+        of_controls = (of.opened(opened, size, extended=extended) for of in task.kind.quality_controls)
+        outcome = next((Outcome(*of) for of in of_controls if of), None) or _declared(opened)
     work = expected(task)
-    if dry_run:
+    if is_dry_run:
         when, wide = forecast_of(task), _widths(task)
         said = [*_foretold(task, work, when), *_told_widths(wide), *outcome.said, NOT_KEPT]
         work = {**work, "forecast": when, "widths": wide}
@@ -48,34 +51,17 @@ def told(opened: Opened, size: int | None, *, extended: bool, dry_run: bool) -> 
         said = [*outcome.said, *plan_report.of_checks(work["checks"])]
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
         said.insert(0, _contrasted(opened))
-    data = {"task": task.name, "dry_run": dry_run, **_counted(opened), **work}
-    reason = f"Task {task.name} is closed, so nobody is asked. {how_to_go_on(task)}"
-    closed = [reason] if extended and not task.is_open else []
     # The table of a dry run says who lacks readers.
-    return Outcome(said, [*([] if dry_run else lacking(task)), *outcome.warned, *closed], data)
-
-
-def _by_controls(opened: Opened, size: int | None, extended: bool) -> Outcome:
-    """What a control of the task says of it, if one does."""
-    for control in opened.task.kind.quality_controls:
-        if found := control.opened(opened, size, extended=extended):
-            return Outcome(*found)
-    return _declared(opened, size, extended)
-
-
-def _counted(opened: Opened) -> dict[str, Any]:
-    """What came of it, in JSON's terms."""
+    warned = [*([] if is_dry_run else lacking(task)), *outcome.warned]
+    if extended and not task.is_open:
+        warned.append(f"Task {task.name} is closed, so nobody is asked. {how_to_go_on(task)}")
     draws = [
         {"language": sample.language, "asked": sample.asked, "drawn": len(sample.rows), "frame": sample.frame_size}
         for sample in opened.samples
     ]
-    by_language = {
-        "decoys": opened.decoys,
-        "decoys_wanted": opened.wanted,
-        "reused": opened.reused,
-        "contested": opened.contested,
-    }
-    return {"draws": draws, "stages": dict(opened.stages), **{name: dict(of) for name, of in by_language.items()}}
+    counts = {"draws": draws, "stages": dict(opened.stages), "decoys": dict(opened.decoys)}
+    counts |= {"decoys_wanted": dict(opened.wanted), "reused": dict(opened.reused), "contested": opened.contested}
+    return Outcome(said, warned, {"task": task.name, "dry_run": is_dry_run, **counts, **work})
 
 
 def _foretold(task: Task, work: dict[str, Any], when: dict[str, Any]) -> list[str]:
@@ -141,7 +127,7 @@ def _contrasted(opened: Opened) -> str:
     )
 
 
-def _balanced(opened: Opened, size: int | None, extended: bool) -> Outcome:
+def _balanced(opened: Opened, size: int | None) -> Outcome:
     if rows := standing(opened.task):
         return _to_label(opened, rows)
     draws = [(sample.language, sample.parameters) for sample in opened.samples]
@@ -208,7 +194,7 @@ NEVER_DRAWN = {
 }
 
 
-def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
+def _declared(opened: Opened) -> Outcome:
     task = opened.task
     drawn = ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in opened.samples)
     purposes = task.gold_answers.order_by("purpose").values_list("purpose").annotate(Count("pk"))
@@ -222,7 +208,7 @@ def _declared(opened: Opened, size: int | None, extended: bool) -> Outcome:
     return Outcome([said], [*_not_kept(task), *_hidden(task)])
 
 
-def _compared(opened: Opened, size: int | None, extended: bool) -> Outcome:
+def _compared(opened: Opened, size: int | None) -> Outcome:
     """How many comparisons there are, and what of the systems' files has no part in them."""
     task, draws = opened.task, opened.samples
     drawn = {sample.language: sample.parameters["groups"] for sample in draws}
