@@ -217,8 +217,8 @@ AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
     {"NAME": "annotate.work.accounts.NewPasswordEndsTheRest"},
 ]
-AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.credentials.PasswordBackend"]
-SESSION_ENGINE = "annotate.pages.credentials"
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.access.PasswordBackend"]
+SESSION_ENGINE = "annotate.pages.access"
 # Whoever guesses from elsewhere does not keep the person out: a name waits only at the address of the wrong attempts.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
@@ -226,7 +226,7 @@ AXES_COOLOFF_TIME = timedelta(minutes=30)
 # The page says how long; further attempts do not make it longer.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
-AXES_CLIENT_IP_CALLABLE = "annotate.pages.credentials.address_of"
+AXES_CLIENT_IP_CALLABLE = "annotate.pages.access.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
 # Of people no more is kept than the wrong attempts of the last half hour, and of these nothing that was typed as a
 # password, which may be the right one of another site.
@@ -325,16 +325,16 @@ CONTENT_SECURITY_POLICY = {
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "annotate.pages.credentials.TokenAuthentication",
+        "annotate.pages.access.TokenAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
-    "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.credentials.PerMinute"],
-    "DEFAULT_METADATA_CLASS": "annotate.pages.credentials.NoMetadata",
-    "EXCEPTION_HANDLER": "annotate.pages.access.api_exception_handler",
+    "DEFAULT_THROTTLE_CLASSES": ["annotate.pages.access.PerMinute"],
+    "DEFAULT_METADATA_CLASS": "annotate.pages.access.NoMetadata",
+    "EXCEPTION_HANDLER": "annotate.pages.middleware.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }
 # Requests a minute. A program that takes and answers one unit after another does not come to so many: a request takes

@@ -6,9 +6,9 @@ from django.templatetags.static import static
 from django.urls import include, path
 from django.views.generic import RedirectView
 
-handler400 = "annotate.pages.access.bad_request"
-handler404 = "annotate.pages.access.page_not_found"
-handler500 = "annotate.pages.access.server_error"
+handler400 = "annotate.pages.middleware.bad_request"
+handler404 = "annotate.pages.middleware.page_not_found"
+handler500 = "annotate.pages.middleware.server_error"
 
 # Here, and not whenever Django starts: a command that serves no page starts in two thirds of the time.
 admin.autodiscover()

@@ -1,6 +1,6 @@
 """Everything that an operation may refuse, each with a sentence for the person who is refused.
 
-Operations raise these and know nothing of HTTP; annotate/pages/access.py turns them into HTTP answers. The first
+Operations raise these and know nothing of HTTP; annotate/pages/middleware.py turns them into HTTP answers. The first
 paragraph of a class's docstring says when it is raised, the second what to do; the documentation shows both.
 """
 

@@ -45,7 +45,8 @@ from annotate.goldsets.form_extras import PREFERRED, REPLIES, SUPPORT
 from annotate.goldsets.provenance import SOFT_LABEL
 from annotate.kinds import KINDS, concept_kind, file_sections, files
 from annotate.kinds.kind import STYLES
-from annotate.pages.access import OTHER_CODES, status_of
+from annotate.pages.access import status_of
+from annotate.pages.middleware import OTHER_CODES
 
 BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"
 PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)

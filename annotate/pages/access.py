@@ -1,4 +1,5 @@
-"""Access rights, which are decided only here; tests/annotate/access/test_access.py walks the whole matrix.
+"""Access rights, which are decided only here; tests/annotate/access/test_access.py walks the whole matrix. Also who
+asks, by session or token, and how many requests of the API are accepted.
 
 A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
 (work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what
@@ -9,27 +10,44 @@ the replies and notes to them, are shown to them alone (work/flags.py, notes.py)
 (annotate/manual/views.py), which holds no secret, are open to everybody.
 """
 
-import sys
+import binascii
+import fcntl
+import os
+import time
 from collections.abc import Callable
+from contextlib import suppress
 from functools import wraps
-from typing import Any, NoReturn
+from hashlib import sha256
+from hmac import compare_digest
+from ipaddress import ip_address, ip_network
+from pathlib import Path
+from typing import Any
 
-from django.core.exceptions import DisallowedHost
+from django.conf import settings
+from django.contrib.auth.backends import ModelBackend
+from django.contrib.auth.models import User
+from django.contrib.sessions.backends import db
+from django.contrib.sessions.backends.base import UpdateError
+from django.contrib.sessions.models import Session
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse, JsonResponse
-from django.shortcuts import render
-from django.utils.translation import get_language_from_request, gettext_noop, override
+from django.http import Http404
+from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.views import defaults
-from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated, Throttled, ValidationError
-from rest_framework.response import Response
-from rest_framework.settings import api_settings
-from rest_framework.views import exception_handler
+from django.utils.translation import gettext_noop
+from drf_spectacular.contrib.knox_auth_token import KnoxTokenScheme
+from knox import auth
+from knox.crypto import hash_token
+from knox.models import AuthToken
+from knox.settings import CONSTANTS
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.metadata import BaseMetadata
+from rest_framework.throttling import BaseThrottle
 
-from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound, Refusal
-from annotate.models import Annotator, Task
-from annotate.pages.credentials import PerMinute
+from annotate.actions.action import ActionError
+from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
+from annotate.models import Annotator, Job, Task
 from annotate.work.accounts import is_manager, may_change_all
+from annotate.work.people_file import BadTable
 from annotate.work.permit import NO_ANNOTATOR, check_willing, permit_of
 from corpora.database.statements import prepared
 from corpora.system import is_storage_fault
@@ -45,17 +63,19 @@ def _annotator(user) -> QuerySet[Annotator]:
 
 
 @prepared
-def _named(name) -> QuerySet[Task]:
+def _task(name) -> QuerySet[Task]:
     return Task.objects.filter(name=name)
 
 
 @prepared
-def _named_for_work(annotator, name) -> QuerySet[Task]:
+def _task_for_work(annotator, name) -> QuerySet[Task]:
     return Task.objects.for_work(annotator).filter(name=name)
 
 
-def _nothing() -> NoReturn:
-    raise Http404("There is no such task.")
+def _only(rows) -> Any:
+    for row in rows:
+        return row
+    raise Http404("There is no such thing.")
 
 
 def _manager_with(*permissions: str) -> Callable[[Any, Annotator | None], bool]:
@@ -106,33 +126,28 @@ def check_right(user, right: str) -> Annotator | None:
     return annotator
 
 
+# What an address names -> how it is looked up. A view gets the thing under the same name.
+NAMED: dict[str, Callable[[Any], Any]] = {
+    "task": lambda name: _only(_task(name)),
+    "person": lambda pk: _only(Annotator.objects.filter(pk=pk).select_related("user")),
+    "job": lambda pk: _only(Job.objects.filter(pk=pk).select_related("by")),
+}
+OF_ANNOTATORS = ("annotate", "read", "adjudicate")
+
+
 def with_right(right: str):
-    """Make view(request, annotator, ...) of an address that names no task."""
-
-    def decorate(view):
-        @wraps(view)
-        def checked(request, *args, **kwargs):
-            return view(request, check_right(request.user, right), *args, **kwargs)
-
-        return checked
-
-    return decorate
-
-
-def with_task(right: str):
-    """Make view(request, annotator, task, ...) of an address that names a task; works for pages and API alike.
-
-    annotator: None for a manager who is not an annotator.
+    """Makes view(request, ...) of a view, for people who have the right; it gets what the address names. A right of
+    annotators also hands on the annotator, who is None for a manager who only reads.
     """
 
     def decorate(view):
         @wraps(view)
-        def checked(request, task, *args, **kwargs):
+        def checked(request, **named):
             annotator = check_right(request.user, right)
-            [found] = _named(task) or _nothing()
+            named |= {name: look_up(named[name]) for name, look_up in NAMED.items() if name in named}
             if right == "adjudicate":
-                check_willing(annotator, found)
-            return view(request, annotator, found, *args, **kwargs)
+                check_willing(annotator, named["task"])
+            return view(request, *([annotator] if right in OF_ANNOTATORS else []), **named)
 
         return checked
 
@@ -140,13 +155,12 @@ def with_task(right: str):
 
 
 def with_permit(view):
-    """Make view(request, permit, ...) of an annotator's address that names a task; it only shows."""
+    """Makes view(request, permit, ...) of an annotator's address that names a task; it only shows."""
 
     @wraps(view)
-    def checked(request, task, *args, **kwargs):
+    def checked(request, task, **named):
         annotator = check_right(request.user, "annotate")
-        [found] = _named_for_work(annotator.pk, task) or _nothing()
-        return view(request, permit_of(annotator, found), *args, **kwargs)
+        return view(request, permit_of(annotator, _only(_task_for_work(annotator.pk, task))), **named)
 
     return checked
 
@@ -165,150 +179,157 @@ def active_seconds(request) -> float | None:
     return None if milliseconds is None else milliseconds / 1000
 
 
-# --- Refusals (annotate/core/refusals.py) and errors as HTTP: a page, or JSON under /api/
+# --- Refusals (annotate/core/refusals.py) as statuses of HTTP
 
 API = "/api/"
-# Refusal -> its HTTP status; any other is a conflict with what has happened meanwhile.
-STATUSES = {InvalidAnswer: 400, NotAllowed: 403, NotFound: 404}
+# Refusal -> its status; any other is a conflict with what has happened meanwhile.
+STATUSES = {InvalidAnswer: 400, ActionError: 400, BadTable: 400, NotAllowed: 403, NotFound: 404}
 CONFLICT = 409
-WAIT = 5  # seconds after which a request for which there was no room is sent again
-# Of what is not there, and what is hidden, the same is told.
-NOTHING_SEEN = "There is no such task or unit, or it is not open to you. The address tasks/ lists your tasks."
-# What a program may be told besides, where a request does not get as far as an operation: code -> its status, when, and
-# what to do.
-OTHER_CODES: dict[str, tuple[int, str, str]] = {
-    "parse_error": (400, "The body of the request is no JSON, or is nested too deeply.", "Send valid JSON."),
-    "authentication_failed": (
-        401,
-        "The token is not valid: it expired or was revoked, the password was changed since, or its owner is locked "
-        "out.",
-        "Make a new one on the account's page, or ask the manager.",
-    ),
-    "not_authenticated": (
-        401,
-        "The request has no token, or has it behind another word than Token, such as Bearer.",
-        "Send the header `Authorization: Token …`; the account page makes a token.",
-    ),
-    "permission_denied": (
-        403,
-        "The request comes with a session and without the token that forms have.",
-        "Send an API token instead of the cookie of a browser.",
-    ),
-    "method_not_allowed": (
-        405,
-        "The address does not take this method.",
-        "Use the method that the reference of the API names.",
-    ),
-    "not_acceptable": (
-        406,
-        "The request asks for a reply of another type than JSON.",
-        "Leave the header `Accept` out, or send `Accept: application/json`.",
-    ),
-    "unsupported_media_type": (
-        415,
-        "The body of the request is of another type than JSON.",
-        "Send the header `Content-Type: application/json`.",
-    ),
-    "throttled": (
-        429,
-        "More requests came within a minute than the API takes from one account, or without a token from one address.",
-        "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
-    ),
-    "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
-    "storage": (
-        507,
-        "The server cannot save anything just now: its disk is full or read-only, or its database is away. Nothing was "
-        "saved.",
-        "Tell the manager, and send the request again later.",
-    ),
-    "busy": (
-        503,
-        "Too many requests wait for the database, which a long command is writing to. Nothing was saved.",
-        "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
-    ),
-}
 
 
-def status_of(refusal: Refusal) -> int:
+def status_of(refusal: Exception | None) -> int:
+    """The status of a page that shows the refusal, if there is one."""
+    if refusal is None:
+        return 200
     return next((status for kind, status in STATUSES.items() if isinstance(refusal, kind)), CONFLICT)
 
 
-def bad_request(request, exception):
-    """The answer to a form that Django does not read, such as one of thousands of fields, and to a foreign Host."""
-    if isinstance(exception, DisallowedHost):
-        said = "This site is not served under this name. Use the address that you were given.\n"
-        return HttpResponse(said, content_type="text/plain", status=400)
-    if request.path.startswith(API):
-        detail = "The body of the request holds more than the site takes, so nothing was done. Send less."
-        return JsonResponse({"code": InvalidAnswer.code, "detail": detail}, status=400)
-    told = InvalidAnswer(
-        _("The form holds more than the site takes, so nothing was done. Reload the page, and send less.")
-    )
-    return render(request, "annotate/refusal.html", {"refusal": told}, status=400)
+# --- Who asks: tokens of the API
 
 
-def page_not_found(request, exception):
-    """The answer to an address that leads nowhere: a page, or for a program the refusal that it expects."""
-    if not request.path.startswith(API):
-        return defaults.page_not_found(request, exception)
-    return JsonResponse({"code": NotFound.code, "detail": "There is nothing at this address."}, status=404)
+class TokenAuthentication(auth.TokenAuthentication):
+    """Knox's, which fails on a token that is no UTF-8, and with every request looks for tokens that have expired."""
+
+    def authenticate_credentials(self, token: bytes):
+        if not token.isascii():
+            raise AuthenticationFailed
+        text = token.decode()
+        for found in _tokens(text[: CONSTANTS.TOKEN_KEY_LENGTH], timezone.now()):
+            with suppress(TypeError, binascii.Error):  # it is no token, which Knox says
+                if compare_digest(hash_token(text), found.digest):
+                    return self.validate_user(found)
+        return super().authenticate_credentials(token)
 
 
-def server_error(request):
-    if is_storage_fault(sys.exc_info()[1]):
-        return _told_briefly(request, "storage", "507.html")
-    if not request.path.startswith(API):
-        return defaults.server_error(request)
-    detail = "Something went wrong here. What was saved before is safe; send this again, or tell the manager."
-    return JsonResponse({"code": "server_error", "detail": detail}, status=500)
+@prepared
+def _tokens(key, now) -> QuerySet[AuthToken]:
+    return AuthToken.objects.filter(token_key=key, expiry__gt=now).select_related("user")
 
 
-def busy(request):
-    """The answer to a form or an act for which there is no room now; whoever sent it has it still."""
-    response = _told_briefly(request, "busy", "503.html")
-    response.headers["Retry-After"] = str(WAIT)
-    return response
+class TokenScheme(KnoxTokenScheme):
+    """How the reference of the API tells of it."""
+
+    target_class = TokenAuthentication
 
 
-def _told_briefly(request, code: str, template: str):
-    """One of OTHER_CODES, as JSON for a program and else as a page."""
-    status, *sentences = OTHER_CODES[code]
-    if request.path.startswith(API):
-        return JsonResponse({"code": code, "detail": " ".join(sentences)}, status=status)
-    with override(get_language_from_request(request)):  # it may not be known who asks
-        return render(request, template, status=status)
+# --- The session and the account of a request, which every one asks for: Django's own, by statements built once.
 
 
-def api_exception_handler(error, context):
-    """Every refusal in our own words, but for broken JSON: the parser names the place."""
-    if isinstance(error, Refusal):
-        return Response({"code": error.code, "detail": str(error)}, status=status_of(error))
-    if isinstance(error, RecursionError):
-        return Response({"code": "parse_error", "detail": "The JSON is nested too deeply."}, status=400)
-    if isinstance(error, AuthenticationFailed | NotAuthenticated):
-        # What gets no further is counted here: elsewhere only requests of those who are let in are.
-        throttle = PerMinute()
-        if not throttle.allow_request(context["request"], context["view"]):
-            error = Throttled(throttle.wait())
-    response = exception_handler(error, context)
-    if isinstance(error, ValidationError):
-        faults = [f"{field}: {' '.join(sentences)}" for field, sentences in response.data.items()]
-        detail = " ".join(fault.removeprefix(f"{api_settings.NON_FIELD_ERRORS_KEY}: ") for fault in faults)
-        response.data = {"code": InvalidAnswer.code, "detail": detail}
-    elif isinstance(error, Http404):
-        response.data = {"code": NotFound.code, "detail": _no_such_format(context) or NOTHING_SEEN}
-    elif response is not None:
-        detail = response.data["detail"]
-        response.data = {"code": detail.code, "detail": _own_words(detail.code) or detail}
-    return response
+class SessionStore(db.SessionStore):
+    def _get_session_from_db(self) -> Session | None:
+        found = _session(self.session_key, timezone.now())
+        if not found:
+            self._session_key = None
+            return None
+        return found[0]
+
+    def save(self, must_create=False):
+        try:
+            super().save(must_create)
+        except UpdateError as error:
+            # Django takes it for a session that was ended meanwhile.
+            fault = error.__context__
+            if fault and is_storage_fault(fault):
+                raise fault from fault.__cause__
+            raise
 
 
-def _no_such_format(context) -> str:
-    """The library takes an unknown ?format= for an address that leads nowhere."""
-    asked = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
-    known = {renderer.format for renderer in context["view"].renderer_classes}
-    return f"There is no format {asked[:20]!r} here. Leave ?format= out." if asked and asked not in known else ""
+class PasswordBackend(ModelBackend):
+    def get_user(self, user_id) -> User | None:
+        found = _user(user_id)
+        return found[0] if found and self.user_can_authenticate(found[0]) else None
 
 
-def _own_words(code: str) -> str:
-    return "" if code == "parse_error" or code not in OTHER_CODES else " ".join(OTHER_CODES[code][1:])
+@prepared
+def _session(key, now) -> QuerySet[Session]:
+    return Session.objects.filter(session_key=key, expire_date__gt=now)
+
+
+@prepared
+def _user(key) -> QuerySet[User]:
+    return User.objects.filter(pk=key)
+
+
+# --- Answers to OPTIONS
+
+
+class NoMetadata(BaseMetadata):
+    """The header Allow says which methods an address takes; what it takes and gives is said once, in the schema."""
+
+    def determine_metadata(self, request, view) -> None:
+        return None
+
+
+# --- Requests a minute that the API accepts from one person, or from one address without a login
+#
+# They are counted in files of the data folder. Memory belongs to one worker, so three workers would accept three times
+# as many. A cache that is read and then written loses simultaneous requests, which are the ones to limit. A row of the
+# database would add a commit to each request, and on SQLite the answers of others would wait for it.
+
+NETWORK = 64  # bits: of IPv6, one customer has as many addresses as they like behind these
+
+
+def address_of(request) -> str | None:
+    """The address of the browser or program; of IPv6 its network. None where there is none, as behind a local socket.
+
+    Behind proxies it is the one that the outermost of them was reached from (ASSAY_PROXIES in deploy/env.example).
+    """
+    try:
+        address = ip_address(BaseThrottle().get_ident(request) or "")
+    except ValueError:
+        return None
+    if address.version == 4:
+        return str(address)
+    return str(address.ipv4_mapped or ip_network((address, NETWORK), strict=False).network_address)
+
+
+MINUTE = 60  # seconds
+# A person has the place of their number. Addresses share these places, so that whoever has many fills no disk.
+ADDRESSES = 1 << 16
+# In a place: the minute, counted from the epoch, and the requests in it.
+NUMBER = 4  # bytes of each
+
+
+class PerMinute(BaseThrottle):
+    """Refuses what is beyond ASSAY_API_RATE in the minute of the clock, or beyond ASSAY_API_RATE_UNKNOWN."""
+
+    def allow_request(self, request, view) -> bool:
+        if request.user.is_authenticated:
+            return _allows(settings.API_RATE, "people", request.user.pk)
+        address = sha256((address_of(request) or "").encode()).digest()
+        return _allows(settings.API_RATE_UNKNOWN, "addresses", int.from_bytes(address[:8], "big") % ADDRESSES)
+
+    def wait(self) -> float:
+        return MINUTE - time.time() % MINUTE
+
+
+def _allows(rate: int, name: str, place: int) -> bool:
+    """rate: requests a minute; with 0 there is no limit."""
+    try:
+        return not rate or _count(settings.DATA_DIR / "requests" / name, place, int(time.time() // MINUTE)) <= rate
+    except OSError:
+        return True  # On a full disk the API is better without a limit than without answers.
+
+
+def _count(path: Path, place: int, minute: int) -> int:
+    """How many requests of the minute have come in a place of the file, with this one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        stored = os.pread(file, 2 * NUMBER, 2 * NUMBER * place)
+        count = 1 + int.from_bytes(stored[NUMBER:]) * (int.from_bytes(stored[:NUMBER]) == minute)
+        os.pwrite(file, minute.to_bytes(NUMBER) + count.to_bytes(NUMBER), 2 * NUMBER * place)
+        return count
+    finally:
+        os.close(file)  # and with it goes the lock

@@ -36,7 +36,7 @@ from annotate.pages.access import API, status_of
 from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
 
-BACKEND = "annotate.pages.credentials.PasswordBackend"
+BACKEND = "annotate.pages.access.PasswordBackend"
 MAILS_APART = 300  # seconds between two mails to one account
 TOO_MANY = 429
 

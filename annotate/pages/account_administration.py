@@ -8,28 +8,25 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.conf import settings
-from django.contrib import messages
 from django.contrib.admin.models import ADDITION
 from django.contrib.auth.models import User
 from django.db.models import Q
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import render
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.debug import sensitive_variables
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.actions.action import ActionError
 from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_words
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
-from annotate.models import Annotator
+from annotate.kinds.language_labels import label_name
+from annotate.models import Annotator, LanguageRequest
 from annotate.pages import action_forms
-from annotate.pages.access import may, status_of, with_right
-from annotate.pages.dashboard import manage_page as page
-from annotate.pages.dashboard import note
+from annotate.pages.access import check_right, may, whole_number
+from annotate.pages.dashboard import done, log_change, manage_page, sort_of
 from annotate.reports.tables import many
 from annotate.work import accounts as work
-from annotate.work.accounts import unlock, wrong_passwords
 from annotate.work.people_file import BadTable, Row, read_person, read_table
 from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
@@ -39,24 +36,18 @@ LARGEST = 4 << 20  # bytes of a table
 NOTHING_CHANGED = "Nothing was changed."
 
 
-def _annotators():
-    return Annotator.objects.select_related("user").prefetch_related("languages", "invites")
-
-
-@require_GET
-@with_right("manage")
-def accounts(request, _):
+def accounts(request):
     """?q= searches names, user names and codes of languages."""
-    asked, sort = request.GET.get("q", "").strip(), request.GET.get("sort", "")
-    found = _annotators()
-    if asked:
-        named = Q(user__username__icontains=asked) | Q(user__first_name__icontains=asked)
-        found = found.filter(named | Q(user__last_name__icontains=asked) | Q(languages__language=asked)).distinct()
+    query, sort = request.GET.get("q", "").strip(), sort_of(request)
+    found = Annotator.objects.select_related("user").prefetch_related("languages", "invites")
+    if query:
+        named = Q(user__username__icontains=query) | Q(user__first_name__icontains=query)
+        found = found.filter(named | Q(user__last_name__icontains=query) | Q(languages__language=query)).distinct()
     address = lambda annotator: reverse("manage-account", args=[annotator])  # noqa: E731 - handed on
-    return page(
+    return manage_page(
         request,
         "accounts",
-        asked=asked,
+        asked=query,
         table=overview_report.accounts_table(found, address, timezone.now(), sort),
         managers_table=overview_report.managers_table(work.managers().order_by("username"), sort),
         invites=may(request.user, "invite"),
@@ -64,28 +55,40 @@ def accounts(request, _):
     )
 
 
+def languages(request):
+    """The languages for which people ask. Fields: grant or refuse, a request; level, if another."""
+    if request.method == "GET":
+        rows = [(row, label_name(row.language)) for row in work.waiting_requests()]
+        return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(work.LEVELS)})
+    check_right(request.user, "people")
+    if (granted := whole_number(request.POST.get("grant"))) is not None:
+        found = work.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
+    elif (refused := whole_number(request.POST.get("refuse"))) is not None:
+        found = work.refuse(refused, request.user)
+    else:
+        raise InvalidAnswer("The form did not say which request it decides. Reload the page.")
+    outcome = "reads" if found.outcome == LanguageRequest.GRANTED else "is not put down for"
+    return done(request, f"{found.annotator} {outcome} {label_name(found.language)}.", "manage-languages")
+
+
 # --- new ones
 
 
-@require_http_methods(["GET", "POST"])
-@with_right("invite")
-def new_accounts(request, _):
+def new_accounts(request):
     """One person, or many by a table. Fields: username, name, email, languages, adjudicates; or table, or a file table.
 
     The links are shown in the answer, and only there.
     """
     if request.method == "GET":
-        return _new(request, {})
+        return manage_page(request, "new_accounts", said={}, codes=_codes())
     try:
         made = work.add_annotators(_rows(request), request.user)
-    except BadTable as error:
-        faults = [*error.args, NOTHING_CHANGED]
-        return _new(request, request.POST, faults=faults, status=400)
-    except Refusal as refusal:
-        return _new(request, request.POST, faults=[str(refusal)], status=status_of(refusal))
+    except (BadTable, Refusal) as error:
+        faults = [*error.args, NOTHING_CHANGED] if isinstance(error, BadTable) else [str(error)]
+        return manage_page(request, "new_accounts", refusal=error, faults=faults, said=request.POST, codes=_codes())
     for annotator, _link in made:
-        note(request, annotator, "Added or updated.", ADDITION)
-    return _shown(request, made)
+        log_change(request, annotator, "Added or updated.", ADDITION)
+    return _links(request, made)
 
 
 def _rows(request) -> list[Row]:
@@ -110,128 +113,97 @@ def _rows(request) -> list[Row]:
 
 
 def _person(posted: Mapping[str, str], username: str) -> Row:
-    said = [posted.get(name, "").strip() for name in ("name", "languages", "email")]
-    return read_person(username, *said, adjudicates="adjudicates" in posted)
-
-
-def _new(request, said: Mapping[str, str], *, status: int = 200, **context):
-    return page(request, "new_accounts", status=status, said=said, codes=_codes(), **context)
+    fields = [posted.get(name, "").strip() for name in ("name", "languages", "email")]
+    return read_person(username, *fields, adjudicates="adjudicates" in posted)
 
 
 def _codes() -> list[tuple[str, str]]:
-    """The codes that may be written, with their names, for whoever does not know them by heart."""
+    """The codes that may be written, with their names, for people who do not know them by heart."""
     learn_languages()
     named = [(code, each.name) for code, each in LANGUAGES.items() if not each.labels]
     return sorted(named, key=lambda pair: pair[1])
 
 
-def _shown(request, made):
+def _links(request, made):
     """The page of the links, each with its person; they go by mail as well, where that can be sent."""
-    links = [
-        (annotator, request.build_absolute_uri(reverse("invite", args=[token])) if token else None)
-        for annotator, token in made
-    ]
+    paths = [(annotator, reverse("invite", args=[token]) if token else None) for annotator, token in made]
     # Not from the request: what it says of the host is its sender's to choose.
-    sent = mail_invitations(
-        (annotator.user, f"{settings.SITE}{reverse('invite', args=[token])}") for annotator, token in made if token
-    )
-    return page(request, "invited", made=links, mailed=mail_words(sent), days=work.INVITE_DAYS)
+    sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
+    links = [(annotator, request.build_absolute_uri(path) if path else None) for annotator, path in paths]
+    return manage_page(request, "invited", made=links, mailed=mail_words(sent), days=work.INVITE_DAYS)
 
 
 # --- one of them
 
 
-@require_GET
-@with_right("manage")
-def account(request, _, annotator):
-    return _account(request, get_object_or_404(_annotators(), pk=annotator))
-
-
-def _account(request, annotator: Annotator, said: Mapping[str, Any] | None = None, *, status: int = 200, **context):
-    user = annotator.user
+def account(request, person, said: Mapping[str, Any] | None = None, **context):
+    user = person.user
     known = {
         "name": user.get_full_name(),
         "email": user.email,
-        "languages": " ".join(map(str, annotator.languages.all())),
-        "adjudicates": annotator.adjudicates,
+        "languages": " ".join(map(str, person.languages.all())),
+        "adjudicates": person.adjudicates,
     }
-    return page(
+    return manage_page(
         request,
         "account",
-        status=status,
-        annotator=annotator,
+        annotator=person,
         said=known if said is None else said,
         changes=may(request.user, "invite") and work.may_change(request.user, user),
-        state=overview_report.account_state(annotator, timezone.now()),
-        link_open=any(not (each.used_at or each.revoked_at) for each in annotator.invites.all()),
-        wrong=wrong_passwords(user.username),
+        state=overview_report.account_state(person, timezone.now()),
+        link_open=any(not (each.used_at or each.revoked_at) for each in person.invites.all()),
+        wrong=work.wrong_passwords(user.username),
         codes=_codes(),
         **context,
     )
 
 
-@require_POST
-@with_right("invite")
-def change_account(request, _, annotator):
+def change_account(request, person):
     """Fields: name, email, languages, adjudicates."""
-    found = get_object_or_404(_annotators(), pk=annotator)
     try:
-        work.change_annotator(found, _person(request.POST, found.user.username), request.user)
+        work.change_annotator(person, _person(request.POST, person.user.username), request.user)
     except BadTable as error:
-        return _account(request, found, request.POST, faults=[*error.args, NOTHING_CHANGED], status=400)
-    note(request, found, "Changed name, mail address, languages or whether they adjudicate.")
-    messages.success(request, f"{found} is changed.")
-    return redirect("manage-account", annotator)
+        return account(request, person, request.POST, refusal=error, faults=[*error.args, NOTHING_CHANGED])
+    log_change(request, person, "Changed name, mail address, languages or whether they adjudicate.")
+    return done(request, f"{person} is changed.", "manage-account", person.pk)
 
 
-@require_POST
-@with_right("invite")
-def act_on_account(request, _, annotator):
-    """Field: do, one of ACTS."""
-    found = get_object_or_404(_annotators(), pk=annotator)
-    work.check_may_change(request.user, [found.user])
-    if (act := ACTS.get(request.POST.get("do", ""))) is None:
+def act_on_account(request, person):
+    """Field: do, one of ACTS, or link, which is shown in the answer, and only there."""
+    work.check_may_change(request.user, [person.user])
+    what = request.POST.get("do", "")
+    if what == "link":
+        log_change(request, person, "Made an invite link.")
+        return _links(request, [(person, work.invite(person))])
+    if what not in ACTS:
         raise InvalidAnswer("There is no such thing to do with an account.")
-    return act(request, found)
+    sentence = ACTS[what](person)
+    log_change(request, person, sentence)
+    return done(request, sentence, "manage-account", person.pk)
 
 
-def _link(request, annotator):
-    """A new link, which is shown in the answer, and only there."""
-    note(request, annotator, "Made an invite link.")
-    return _shown(request, [(annotator, work.invite(annotator))])
-
-
-def _withdraw(request, annotator):
+def _withdraw(annotator: Annotator) -> str:
     number = work.revoke_invites([annotator])
-    return _done(
-        request, annotator, f"{many(number, 'link')} withdrawn." if number else "There was no link that works."
-    )
+    return f"{many(number, 'link')} withdrawn." if number else "There was no link that works."
 
 
-def _lock_out(request, annotator):
+def _lock_out(annotator: Annotator) -> str:
     work.set_active([annotator], False)
-    sentence = "is locked out. Units of queues that now lack readers can be rerouted from their task."
-    return _done(request, annotator, f"{annotator} {sentence}")
+    return f"{annotator} is locked out. Units of queues that now lack readers can be rerouted from their task."
 
 
-def _let_in(request, annotator):
+def _let_in(annotator: Annotator) -> str:
     work.set_active([annotator], True)
-    return _done(request, annotator, f"{annotator} may log in again.")
+    return f"{annotator} may log in again."
 
 
-def _unlock(request, annotator):
-    wrong = unlock(annotator.user.username)
-    return _done(request, annotator, f"{annotator} may log in at once; {many(wrong, 'wrong password')} forgotten.")
+def _unlock(annotator: Annotator) -> str:
+    wrong = work.unlock(annotator.user.username)
+    return f"{annotator} may log in at once; {many(wrong, 'wrong password')} forgotten."
 
 
-def _done(request, annotator, sentence):
-    note(request, annotator, sentence)
-    messages.success(request, sentence)
-    return redirect("manage-account", annotator.pk)
-
-
-ACTS: Mapping[str, Callable] = {
-    "link": _link,
+# What is done with an account; returns what happened.
+ACTS: Mapping[str, Callable[[Annotator], str]] = {
     "withdraw": _withdraw,
     "lock_out": _lock_out,
     "let_in": _let_in,
@@ -243,21 +215,19 @@ ACTS: Mapping[str, Callable] = {
 
 
 @sensitive_variables("outcome")
-@require_http_methods(["GET", "POST"])
-@with_right("raise")
-def new_manager(request, _):
+def new_manager(request):
     """Fields: name; sure, the name again, where there is an account already. The password is shown
     in the answer, and only there.
     """
     if request.method == "GET":
-        return page(request, "new_manager")
+        return manage_page(request, "new_manager")
     given = {"name": User.normalize_username(request.POST.get("name", "").strip())}
     try:
         asked = [] if request.POST.get("sure") == given["name"] else add_manager_action.foretell(given)
         if asked:
-            return page(request, "new_manager", name=given["name"], foretold=asked)
+            return manage_page(request, "new_manager", foretold=asked, **given)
         outcome = add_manager_action.perform(given)
     except ActionError as error:
-        return page(request, "new_manager", name=given["name"], refusal=str(error), status=400)
-    note(request, User.objects.get(username=given["name"]), "Made a manager.", ADDITION)
-    return page(request, "new_manager", said=outcome.said)
+        return manage_page(request, "new_manager", refusal=error, **given)
+    log_change(request, User.objects.get(username=given["name"]), "Made a manager.", ADDITION)
+    return manage_page(request, "new_manager", said=outcome.said)

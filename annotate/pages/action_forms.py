@@ -17,9 +17,11 @@ from django.conf import settings
 from django.core.files.uploadedfile import UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, StopUpload
 from django.http import QueryDict
+from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
 
+from annotate.actions import job_worker
 from annotate.actions.action import Action, ActionError
 from annotate.actions.open_task import ASKED_HERE
 from annotate.actions.registry import by_name
@@ -59,10 +61,6 @@ def named(name: str) -> Path:
     if found is None:
         raise NotFound(f"There is no file {name!r} in the inbox. It may have been deleted meanwhile; upload it again.")
     return found
-
-
-def delete(name: str) -> None:
-    named(name).unlink(missing_ok=True)
 
 
 class Arriving(UploadedFile):
@@ -114,7 +112,10 @@ def check_size(request) -> None:
 
 
 def with_uploads(request) -> QueryDict:
-    """What a form says, with the files that came with it, upload-NAME, among the choices for NAME."""
+    """What a form says, with the files that came with it, upload-NAME, among the choices for NAME. InvalidAnswer for a
+    file that is too large, empty or without a usable name.
+    """
+    check_size(request)
     posted = request.POST.copy()
     for name in request.FILES:
         for arrived in request.FILES.getlist(name):
@@ -406,9 +407,14 @@ def _said(option: Option, texts: list[str]) -> Any:
     return texts if option.several else texts[-1]
 
 
-def in_words_of_page(error: str, action: Action) -> str:
-    """A sentence of an action, with its options as the form names them."""
-    return as_on_page(error, action.options)
+def begin(request, action: str, given: Mapping[str, Any]):
+    """Begin an action as a job, and go to its page. ActionError for impossible options."""
+    return redirect("manage-job", job_worker.ask(action, given, by=request.user).pk)
+
+
+def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
+    """The refusal of an action, with its options as the form names them."""
+    return ActionError(as_on_page(str(error), options))
 
 
 def as_on_page(error: str, options: Iterable[Option]) -> str:

@@ -14,14 +14,13 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import CONFLICT, status_of, whole_number, with_task
+from annotate.pages.access import CONFLICT, status_of, whole_number
 from annotate.pages.item_view import record, sets, sides_of
 from annotate.work import adjudication, answer_changes
 from annotate.work.moves import seen
@@ -250,14 +249,10 @@ def for_another(count: int) -> str:
     return said % {"count": f"{count:,}"}
 
 
-@require_GET
-@with_task("adjudicate")
 def cases(request, annotator, task):
     return _list(request, annotator, task)
 
 
-@require_POST
-@with_task("adjudicate")
 def settle_together(request, annotator, task):
     """Settle what is marked in the list with what all who answered it said, each case by itself."""
     marked = (sent.partition(" ") for sent in request.POST.getlist("case"))
@@ -297,12 +292,10 @@ def _list(request, annotator, task, *, refusal=None, found=None):
         "decided": decided_rows(adjudication.decisions(annotator, task)[:50], annotator, task),
         **_just_decided(request, annotator, task),
     }
-    status = status_of(refusal) if refusal else CONFLICT if found else 200
+    status = CONFLICT if found else status_of(refusal)
     return render(request, "annotate/adjudication.html", context, status=status)
 
 
-@require_http_methods(["GET", "POST"])
-@with_task("adjudicate")
 def adjudicate(request, annotator, task, unit):
     """One unit with all that is known of it; never a unit that readers may still be given.
 
@@ -346,11 +339,9 @@ def _bench(request, annotator, unit, refusal=None):
         **dossier(unit, annotator, posted),
         **_just_decided(request, annotator, task),
     }
-    return render(request, task.kind.pages.adjudication, context, status=status_of(refusal) if refusal else 200)
+    return render(request, task.kind.pages.adjudication, context, status=status_of(refusal))
 
 
-@require_POST
-@with_task("adjudicate")
 def choose(request, annotator, task, unit):
     """Where several labels are chosen from many: a step on the way to a decision, of which nothing is stored."""
     found = adjudication.shown(task, annotator, unit)
@@ -369,8 +360,6 @@ def _just_decided(request, annotator, task) -> dict:
     return {"just": just, "just_said": decision(just, task) if just else ""}
 
 
-@require_POST
-@with_task("adjudicate")
 def unsettle(request, annotator, task, unit):
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)

@@ -27,7 +27,7 @@ from annotate.pages.access import (
     status_of,
     whole_number,
     with_permit,
-    with_task,
+    with_right,
 )
 from annotate.work import adjudication as adjudicating
 from annotate.work import eligible, flags, judgments, notes
@@ -306,7 +306,7 @@ def undo(request, task):
 
 
 @require_POST
-@with_task("annotate")
+@with_right("annotate")
 def pause(request, annotator, task):
     """Stop for now: the open unit, or the sheet, goes back to the queue at once."""
     handing_out.release_all(annotator, task)
@@ -346,7 +346,7 @@ def start_sheet(request, task):
 
 
 @require_POST
-@with_task("annotate")
+@with_right("annotate")
 def judge_sheet(request, annotator, task):
     """Fields: lease, one for each post; answer-LEASE, an answer or skip; active_ms, for the whole sheet."""
     _check_sheets(task)

@@ -21,7 +21,7 @@ from annotate.figures import personal_progress
 from annotate.kinds.concept_kind import version_of
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task, Trial
-from annotate.pages.access import check_right, with_permit, with_task
+from annotate.pages.access import check_right, with_permit, with_right
 from annotate.pages.concept_picker import Listing
 from annotate.pages.serializers import (
     REFUSED,
@@ -126,7 +126,7 @@ def own_progress(request, permit):
     description="Gives the unit you hold already, if you do. `lease` is null when there is none, and `why` says why.",
 )
 @api_view(["POST"])
-@with_task("annotate")
+@with_right("annotate")
 def take(request, annotator, task):
     lease = queue.take(annotator, task)
     if lease is None and task.kind.sensitive:
@@ -208,7 +208,7 @@ def release(request, lease):
     description="Its unit is open again and is returned.",
 )
 @api_view(["POST"])
-@with_task("annotate")
+@with_right("annotate")
 def undo(request, annotator, task):
     return Response(NextSerializer({"lease": judgments.undo(annotator, task), "why": ""}).data)
 
@@ -246,7 +246,7 @@ def _begin(annotator, task, language, kind):
     description="Practice comes before the first test, and must be completed.",
 )
 @api_view(["POST"])
-@with_task("annotate")
+@with_right("annotate")
 def practise(request, annotator, task, language):
     return _begin(annotator, task, language, Trial.PRACTICE)
 
@@ -258,7 +258,7 @@ def practise(request, annotator, task, language):
     description="Begins another test where the last one was not passed and tries are left; once it is passed, says so.",
 )
 @api_view(["POST"])
-@with_task("annotate")
+@with_right("annotate")
 def take_test(request, annotator, task, language):
     return _begin(annotator, task, language, Trial.TEST)
 

@@ -15,7 +15,7 @@ from rest_framework.response import Response
 from annotate.core.refusals import NotFound
 from annotate.models import Judgment
 from annotate.pages import adjudicators
-from annotate.pages.access import with_task
+from annotate.pages.access import with_right
 from annotate.pages.item_view import sides_of
 from annotate.pages.serializers import (
     REFUSED,
@@ -191,7 +191,7 @@ class DossierSerializer(DisputedSerializer):
     description="Units that you have judged as an annotator are not among them.",
 )
 @api_view(["GET"])
-@with_task("adjudicate")
+@with_right("adjudicate")
 def waiting(request, annotator, task):
     wanted = WantedSerializer(data=request.query_params)
     wanted.is_valid(raise_exception=True)
@@ -222,7 +222,7 @@ def waiting(request, annotator, task):
     description="It waits for an adjudicator, or one has decided it.",
 )
 @api_view(["GET"])
-@with_task("adjudicate")
+@with_right("adjudicate")
 def dossier(request, annotator, task, unit):
     found = adjudication.shown(task, annotator, unit)
     return Response(DossierSerializer(DossierSerializer.row(found, annotator)).data)
@@ -236,7 +236,7 @@ def dossier(request, annotator, task, unit):
     "first; another one is refused until you have taken that back.",
 )
 @api_view(["POST"])
-@with_task("adjudicate")
+@with_right("adjudicate")
 def settle(request, annotator, task, unit):
     found, said = _decided(request, annotator, task, unit, SettleSerializer)
     label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
@@ -251,7 +251,7 @@ def settle(request, annotator, task, unit):
     description="The same decision again returns the first; another one is refused until you have taken that back.",
 )
 @api_view(["POST"])
-@with_task("adjudicate")
+@with_right("adjudicate")
 def discard(request, annotator, task, unit):
     found, said = _decided(request, annotator, task, unit, DiscardSerializer)
     return Response(JudgmentSerializer(adjudication.discard(annotator, found.pk, said["reason"], said["comment"])).data)
@@ -272,7 +272,7 @@ def _decided(request, annotator, task, unit, serializer):
     description="The unit waits for an adjudicator again.",
 )
 @api_view(["POST"])
-@with_task("adjudicate")
+@with_right("adjudicate")
 def unsettle(request, annotator, task, unit):
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)

@@ -12,17 +12,14 @@ from django.http import FileResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 from django.utils.http import urlencode
-from django.views.decorators.http import require_GET, require_http_methods
 
-from annotate.actions import job_worker
 from annotate.actions.action import ActionError
 from annotate.actions.registry import by_name
 from annotate.core.refusals import InvalidAnswer, NotFound, Refusal
 from annotate.figures import overview_report
 from annotate.models import Job, Task
 from annotate.pages import action_forms
-from annotate.pages.access import status_of, with_right
-from annotate.pages.dashboard import manage_page
+from annotate.pages.dashboard import manage_page, sort_of
 from annotate.reports.numbers import percent
 from corpora.core import CorpusError
 from corpora.core.records import FIELDS
@@ -48,18 +45,14 @@ POSTS, RECORDS = "posts", "records"
 CUT = 160  # letters of a cell
 
 
-@require_GET
-@with_right("manage")
-def corpora(request, _):
+def corpora(request):
     rows = corpora_there()
     address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - handed on
-    table = overview_report.corpora_on_page(rows, address, request.GET.get("sort", "")) if rows else None
+    table = overview_report.corpora_on_page(rows, address, sort_of(request)) if rows else None
     return manage_page(request, "corpora", table=table)
 
 
-@require_GET
-@with_right("manage")
-def corpus(request, _, name):
+def corpus(request, name):
     row = next((each for each in corpora_there() if each["corpus"] == name), None)
     if row is None:
         raise NotFound("There is no such corpus.")
@@ -96,23 +89,19 @@ def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
     return [(action_forms.address(name, corpus=row["corpus"]), words, first) for name, words, first in found]
 
 
-@require_GET
-@with_right("manage")
-def rejects(request, _, name, number):
+def rejects(request, name, number):
     path = layout.corpus_dir(name) / "rejects" / layout.reject_name(number)
     if not path.is_file():
         raise NotFound("There is no such list: nothing of this file was rejected.")
     return FileResponse(path.open("rb"), as_attachment=True, filename=f"{name}-rejects-{number}.jsonl")
 
 
-@require_http_methods(["GET", "POST"])
-@with_right("decide")
-def inbox_page(request, _):
+def inbox_page(request):
     """Fields: file, to be uploaded; or delete, the name of one."""
     if request.method == "POST":
         action_forms.check_size(request)
         if name := request.POST.get("delete"):
-            action_forms.delete(name)
+            action_forms.named(name).unlink(missing_ok=True)
             messages.success(request, f"{name} was deleted.")
         for arrived in request.FILES.getlist("file"):
             messages.success(request, f"{action_forms.keep(arrived).name} lies in the inbox.")
@@ -125,15 +114,13 @@ def inbox_page(request, _):
 # --- a new corpus
 
 
-@require_http_methods(["GET", "POST"])
-@with_right("decide")
-def new_corpus(request, _):
+def new_corpus(request):
     """First a file, then its columns. Fields: file or upload-file; with the file: holds, corpus, licence and so on, and
     of posts column-FIELD for each field, of records fields, language, language_column, labels.
     """
     if request.method == "GET":
         return _new_corpus(request, request.GET, request.GET.get("file", ""))
-    name, status = request.POST.get("file", ""), 200
+    name = request.POST.get("file", "")
     try:
         action_forms.check_size(request)
         if arrived := request.FILES.get("upload-file"):
@@ -141,12 +128,12 @@ def new_corpus(request, _):
         if not name:
             raise InvalidAnswer("Choose a file of the inbox, or upload one.")
         given = _given(request.POST, action_forms.named(name))
-        return redirect("manage-job", job_worker.ask("import_corpus", given, by=request.user).pk)
+        return action_forms.begin(request, "import_corpus", given)
     except ActionError as error:
-        refusal, status = action_forms.in_words_of_page(str(error), by_name()["import_corpus"]), 400
+        refusal = action_forms.reworded(error, by_name()["import_corpus"].options)
     except Refusal as error:
-        refusal, status = str(error), status_of(error)
-    return _new_corpus(request, request.POST, name, refusal=refusal, status=status)
+        refusal = error
+    return _new_corpus(request, request.POST, name, refusal=refusal)
 
 
 def _given(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
@@ -168,7 +155,7 @@ def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
     return [f"{field}={column}" for field, column in chosen.items() if column and column != field]
 
 
-def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: str = "", status: int = 200):
+def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: Exception | None = None):
     context: dict[str, Any] = {
         "files": action_forms.files(),
         "folder": action_forms.folder(),
@@ -183,18 +170,17 @@ def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: str = "
             context |= {"sample": _shown(found), "fields": _fields(found, said), "licences": FREE_LICENCES}
         except CorpusError as error:
             # The page names the file by its name; where it lies is of no use here.
-            refusal, status = refusal or str(error).replace(str(path), name), max(status, 400)
-    return manage_page(request, "new_corpus", status=status, refusal=refusal, **context)
+            refusal = refusal or InvalidAnswer(str(error).replace(str(path), name))
+    return manage_page(request, "new_corpus", refusal=refusal, **context)
 
 
 def _shown(found: Sample) -> dict[str, Any]:
-    rows = [[row] if isinstance(row, str) else [_cell(value) for value in row] for row in found.rows]
+    def cell(value: Any) -> str:
+        text = "" if value is None else str(value)
+        return text if len(text) <= CUT else f"{text[:CUT]}…"
+
+    rows = [[row] if isinstance(row, str) else list(map(cell, row)) for row in found.rows]
     return {"columns": found.columns, "rows": rows}
-
-
-def _cell(value: Any) -> str:
-    text = "" if value is None else str(value)
-    return text if len(text) <= CUT else f"{text[:CUT]}…"
 
 
 def _fields(found: Sample, said: Mapping[str, str]) -> list[tuple[str, bool, str]]:

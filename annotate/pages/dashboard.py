@@ -2,32 +2,40 @@
 page shares: its frame, its cached figures and the download of its tables. Pages of one task are in task_reports.py.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import date, datetime
 from functools import wraps
 from typing import Any
 
+from django.contrib import messages
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.core.cache import cache
-from django.db.models import Model
+from django.core.paginator import Paginator
+from django.db.models import F, Model
 from django.http import Http404, HttpResponse
-from django.shortcuts import render
+from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils import timezone
-from django.views.decorators.http import require_GET
 
 from annotate.actions.registry import by_name
+from annotate.actions.user_accounts import FAILED, REFUSED, mail_reply
+from annotate.core.refusals import InvalidAnswer
 from annotate.figures import annotator_statistics, progress_report, task_statistics
-from annotate.figures.figure_cache import BeingCountedError, figures, foretold
+from annotate.figures.figure_cache import BeingCountedError, figures, foretold, forget
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
-from annotate.models import Flag, Job, Task
+from annotate.kinds.language_labels import label_name
+from annotate.models import Flag, Job, Judgment, Task
 from annotate.pages import action_forms
-from annotate.pages.access import check_right
+from annotate.pages.access import may, status_of, whole_number
+from annotate.pages.adjudicators import DONE
 from annotate.reports.tables import Table, as_csv
+from annotate.work import flags, notes
 from annotate.work.accounts import waiting_requests
 from annotate.work.adjudication import adjudicators
+from annotate.work.routes import read_in
 
 # --- Tables, filtered and downloaded by the query of a page's address
 
@@ -86,36 +94,40 @@ def sort_of(request) -> str:
     return request.GET.get("sort", "")
 
 
-def manage_page(request, name: str, task: Task | None = None, /, *, status: int = 200, **context):
-    """A page by the name of its template; of a task, it has the task's tabs."""
+def manage_page(
+    request, name: str, task: Task | None = None, /, *, refusal: Exception | None = None, status: int = 0, **context
+):
+    """A page by the name of its template; of a task, it has the task's tabs. It shows a refusal with its status."""
     context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
     context = offered(context, request.path, request.GET.dict())
     if "csv" in request.GET and name != "counting":
         return downloaded(context, request.GET["csv"])
-    return render(request, f"annotate/manage/{name}.html", {"page": name, **context}, status=status)
+    context |= {"page": name, "refusal": refusal}
+    return render(request, f"annotate/manage/{name}.html", context, status=status or status_of(refusal))
 
 
-def being_counted(request, task: Task | None):
-    """In place of a page whose figures are still being counted; the browser asks again."""
-    page = manage_page(request, "counting", task)
-    page["Refresh"] = "1"
-    return page
+def done(request, sentence: str, to: str, *args: Any):
+    """After something was done: the page at an address, which shows the sentence."""
+    messages.success(request, sentence)
+    return redirect(to, *args)
 
 
 def shows_figures(view):
-    """Make a view of a page whose figures may still have to be counted."""
+    """Makes a view of one whose figures may still have to be counted: until then the browser asks again."""
 
     @wraps(view)
     def shown(request, *args, **named):
         try:
             return view(request, *args, **named)
         except BeingCountedError:
-            return being_counted(request, next((each for each in args if isinstance(each, Task)), None))
+            page = manage_page(request, "counting", named.get("task"))
+            page["Refresh"] = "1"
+            return page
 
     return shown
 
 
-def note(request, thing: Model, words: str, act: int = CHANGE) -> None:
+def log_change(request, thing: Model, words: str, act: int = CHANGE) -> None:
     """Keep in the log of changed settings who did this to it. act: Django's ADDITION, CHANGE or DELETION."""
     LogEntry.objects.log_actions(request.user.pk, [thing], act, words, single_object=True)
 
@@ -142,10 +154,8 @@ FORETOLD = 12  # open tasks, the newest, of which it is told when they are done
 LIVELY = 5
 
 
-@require_GET
 @shows_figures
 def manage(request):
-    check_right(request.user, "manage")
     open_tasks = Task.objects.filter(is_open=True)
     (rows, states), counted_at = all_tasks(open_tasks)
     # One that was opened since the figures were counted has none yet.
@@ -174,7 +184,7 @@ def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
 
 
 def _why(job: Job) -> str:
-    return action_forms.in_words_of_page(job.warned[0], by_name()[job.action]) if job.warned else ""
+    return action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else ""
 
 
 def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:
@@ -185,11 +195,9 @@ def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Tas
             yield task, stuck[:FEW], len(stuck) - FEW
 
 
-@require_GET
 @shows_figures
 def dates(request):
     """When the open tasks will be done, the newest FORETOLD; the first page fetches it, since it takes longer."""
-    check_right(request.user, "manage")
     open_tasks = list(Task.objects.filter(is_open=True))
     found, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))
     told = [(task, of) for task in open_tasks if (of := found.get(task.pk))]
@@ -211,10 +219,8 @@ def _task_page(name: str) -> str:
     return reverse("manage-task", args=[name])
 
 
-@require_GET
 @shows_figures
 def everybody(request):
-    check_right(request.user, "manage")
     found, counted_at = figures("everybody", None, annotator_statistics.everybody)
     return manage_page(
         request,
@@ -225,10 +231,8 @@ def everybody(request):
     )
 
 
-@require_GET
 def timesheet(request):
     """Field: month, as in 2026-11; this one without it."""
-    check_right(request.user, "manage")
     try:
         month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
     except ValueError:
@@ -236,13 +240,133 @@ def timesheet(request):
     return csv_reply(f"hours-{month:%Y-%m}.csv", timesheet_csv(annotator_statistics.timesheet(month)))
 
 
-@require_GET
 def now(request):
     """The live counts alone, which the first page asks for again and again."""
-    check_right(request.user, "manage")
     return render(request, "annotate/manage/_now.html", {"now": live_counts()})
 
 
 def live_counts():
     """For all managers together, so that many who look cost no more than one."""
     return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)
+
+
+# --- The manager's side of the channel: what annotators flagged, replies to it, and notes to them. What is done about a
+# flag is done by work/flags.py, notes by work/notes.py.
+
+ON_A_PAGE = 25
+# What a flag is called in the list.
+CALLED = {
+    Flag.DISTURBING: "Disturbing",
+    Flag.PERSONAL: "Personal data",
+    Flag.BROKEN: "Broken text",
+    Flag.QUESTION: "Question",
+}
+
+
+def questions(request):
+    """Filters: kind, task (its name), all (those that were dealt with, too)."""
+    kind, task, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
+    found = Flag.objects.standing() if everything else Flag.objects.open()
+    if kind in Flag.KINDS:
+        found = found.filter(kind=kind)
+    tasks = Task.objects.filter(units__flags__isnull=False).distinct()
+    if task := next((each for each in tasks if each.name == task), None):
+        found = found.filter(unit__task=task)
+    listed = found.select_related("unit__item", "unit__task", "annotator__user", "settled_by", "example")
+    page = Paginator(listed.order_by(F("settled_at").desc(nulls_first=True), "pk"), ON_A_PAGE).get_page(
+        request.GET.get("page")
+    )
+    context = {
+        "page": page,
+        "rows": _rows(page),
+        "called": CALLED,
+        "kind": kind,
+        "of": task,
+        "tasks": tasks,
+        "everything": everything,
+        "decides": may(request.user, "decide"),
+    }
+    return manage_page(request, "questions", **context)
+
+
+def _rows(flags: Iterable[Flag]) -> list[dict]:
+    """Each flag with what people said of its unit so far: name, what they did, and the answer in words."""
+    listed = list(flags)
+    live = Judgment.objects.live().filter(unit__in={flag.unit_id for flag in listed}).order_by("pk")
+    said = defaultdict(list)
+    for judgment in live.select_related("annotator__user"):
+        said[judgment.unit_id].append(judgment)
+    rows = []
+    for flag in listed:
+        item, kind = flag.unit.item, flag.unit.task.kind
+        answers = [
+            (each.annotator, DONE[each.kind], each.label and kind.name(each.label, item.language))
+            for each in said[flag.unit_id]
+        ]
+        veiled = flag.kind == Flag.DISTURBING or flag.unit.disturbing or bool(kind.sensitive)
+        rows.append({"flag": flag, "called": CALLED[flag.kind], "answers": answers, "veiled": veiled})
+    return rows
+
+
+def decide(request, flag):
+    """Field: do, one of DOES; for reply also reply."""
+    act = DOES.get(request.POST.get("do", ""))
+    if act is None:
+        raise InvalidAnswer("The form did not say what is to be done. Reload the page.")
+    act(request, flag)
+    query = f"?{request.GET.urlencode()}" if request.GET else ""
+    return redirect(f"{reverse('manage-questions')}{query}")
+
+
+def _reply(request, flag):
+    found = flags.reply(flag, request.POST.get("reply", ""), by=request.user)
+    messages.success(request, f"{found.annotator} finds the reply on their first page.")
+    if mail_reply(found) in (FAILED, REFUSED):
+        messages.warning(request, "The mail that tells them of it could not be sent. The reply stands all the same.")
+
+
+def _dismiss(request, flag):
+    flags.dismiss(flag, by=request.user)
+    messages.success(request, "Nothing more is done about it.")
+
+
+def _discard(request, flag):
+    found = flags.discard(flag, by=request.user)
+    forget(found.unit.task)
+    messages.success(request, "The unit is left out, whatever people say of it.")
+
+
+def _make_example(request, flag):
+    made = flags.make_example(flag, by=request.user)
+    messages.success(
+        request, f"It is an example of the guidelines now, in their version {made.version} ({made.language})."
+    )
+
+
+DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _make_example}
+
+
+# --- notes
+
+
+def list_notes(request, task):
+    codes = sorted(set(read_in(task)), key=label_name)
+    languages = [(code, label_name(code)) for code in codes]
+    listed = [(note, label_name(note.language) if note.language else "everybody") for note in notes.notes_of(task)]
+    context = {
+        "notes": listed,
+        "languages": languages,
+        "longest": notes.LONGEST,
+        "decides": may(request.user, "decide"),
+    }
+    return manage_page(request, "notes", task, **context)
+
+
+def note(request, task):
+    """Fields: withdraw, a note; or text and language."""
+    if "withdraw" in request.POST:
+        notes.withdraw(task, whole_number(request.POST["withdraw"]) or 0)
+        return done(request, "Nobody is shown that note any more.", "manage-notes", task.name)
+    notes.write(task, request.POST.get("text", ""), by=request.user, language=request.POST.get("language", ""))
+    sentence = "It stands on their first page, and above their queue, until they put it away."
+    return done(request, sentence, "manage-notes", task.name)

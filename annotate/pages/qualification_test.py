@@ -8,7 +8,6 @@ from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.controls import qualification as qualifying
 from annotate.controls.pair_order import sides_of_question
@@ -16,15 +15,13 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.language_labels import label_name
 from annotate.models import Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import may, whole_number, with_permit, with_task
+from annotate.pages.access import may, whole_number
 from annotate.quality.guideline_versions import current, languages, versions
 from annotate.work import interventions
 from annotate.work.judgments import read_answer
 from annotate.work.permit import acting_as, permit_of
 
 
-@require_GET
-@with_task("read")
 def guidelines(request, annotator, task):
     """The guidelines in one of their languages; ?version=, for managers, an earlier version."""
     own = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
@@ -47,8 +44,6 @@ def guidelines(request, annotator, task):
     return render(request, "annotate/guidelines.html", context)
 
 
-@require_GET
-@with_permit
 def qualification(request, permit, language):
     answered = None
     if (number := whole_number(request.GET.get("answered"))) is not None:
@@ -56,13 +51,11 @@ def qualification(request, permit, language):
     return _show(request, permit, language, answered)
 
 
-@require_POST
 def practise(request, task, language):
     """Begin practice, which also says that the guidelines have been read."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
-@require_POST
 def take_test(request, task, language):
     return _begin(request, task, language, Trial.TEST)
 
@@ -73,7 +66,6 @@ def _begin(request, task, language, kind):
     return redirect("qualification", task, language)
 
 
-@require_POST
 def answer(request, task, language):
     """Fields: question; answer, for each label if there may be several; sure, if what seems too much is meant."""
     question = whole_number(request.POST.get("question"))
@@ -91,8 +83,6 @@ def answer(request, task, language):
     return redirect(reverse("qualification", args=[task, language]) + query)
 
 
-@require_POST
-@with_permit
 def choose(request, permit, language):
     """Where several labels are chosen from many: a step on the way to an answer, of which nothing is stored."""
     number = whole_number(request.POST.get("question"))
@@ -219,8 +209,6 @@ def _result(trial: Trial, permit) -> dict:
 DOES = {"agree": interventions.agree, "decline": interventions.withdraw}
 
 
-@require_http_methods(["GET", "POST"])
-@with_task("annotate")
 def consent(request, annotator, task):
     """POST, field: do, agree or decline, which takes an agreement back."""
     interventions.check_sensitive(task)

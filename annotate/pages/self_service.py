@@ -14,14 +14,13 @@ from django.utils import timezone
 from django.utils.text import capfirst
 from django.utils.translation import get_language_from_request, get_language_info, gettext_lazy, override
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
 from annotate.kinds.language_labels import label_name
-from annotate.models import Judgment, LanguageRequest, Lease, Preferences, Task
+from annotate.models import Judgment, Lease, Preferences, Task
 from annotate.pages import concept_picker, item_view
-from annotate.pages.access import check_right, status_of, whole_number, with_permit
+from annotate.pages.access import status_of, whole_number
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
 from annotate.work import accounts, answer_changes, judgments
@@ -35,18 +34,14 @@ LONGEST = 100  # characters of a search
 FEW = 12  # answers of a task that are offered as a filter, at most
 
 
-@require_GET
-def history(request):
+def history(request, annotator):
     """All of them, in all tasks; those of one by ?task=."""
-    annotator = check_right(request.user, "annotate")
     used = personal_progress.last_used(annotator)
     tasks = sorted(Task.objects.filter(pk__in=used), key=lambda task: -used[task.pk])
     chosen = next((task for task in tasks if task.name == request.GET.get("task")), None)
     return _listed(request, annotator, chosen, {"tasks": tasks, "chosen": chosen})
 
 
-@require_GET
-@with_permit
 def answers(request, permit):
     """Those of one task."""
     task = permit.task
@@ -144,8 +139,6 @@ def _by_day(rows: list[dict]) -> list[tuple]:
     ]
 
 
-@require_http_methods(["GET", "POST"])
-@with_permit
 def change(request, permit, judgment):
     """One answer, to be given otherwise. Fields: as annotators.judge."""
     own, refusal = _own(permit, judgment), None
@@ -161,8 +154,6 @@ def change(request, permit, judgment):
     return _to_change(request, permit, own, refusal)
 
 
-@require_POST
-@with_permit
 def choose(request, permit, judgment):
     """Where several labels are chosen from many: a step on the way to another answer, of which nothing is stored."""
     own = _own(permit, judgment)
@@ -196,7 +187,7 @@ def _to_change(request, permit, own: Judgment, refusal: InvalidAnswer | None = N
         "changing": reverse("change", args=[permit.task.name, row["number"]]),
         "comment": request.POST.get("comment", row["comment"]),
     }
-    return render(request, "annotate/change.html", context, status=status_of(refusal) if refusal else 200)
+    return render(request, "annotate/change.html", context, status=status_of(refusal))
 
 
 # --- Preferences
@@ -269,7 +260,6 @@ class PreferencesForm(forms.ModelForm):
         return name and ZoneInfo(name).key
 
 
-@require_http_methods(["GET", "POST"])
 def preferences(request):
     kept = accounts.preferences_of(request.user)
     posted = None
@@ -287,13 +277,12 @@ def preferences(request):
     return render(request, "annotate/preferences.html", {"form": form, "zones": zones()})
 
 
-# --- Languages that a person reads or asks for, and the managers' page of these requests
+# --- Languages that a person reads or asks for
 
 
-@require_http_methods(["GET", "POST"])
-def languages(request):
+def languages(request, annotator):
     """The languages that an annotator reads, and those for which they ask. Fields: language, level, words."""
-    annotator, refusal = check_right(request.user, "annotate"), None
+    refusal = None
     if request.method == "POST":
         said = request.POST.get("language", ""), whole_number(request.POST.get("level")), request.POST.get("words", "")
         try:
@@ -311,22 +300,4 @@ def languages(request):
         "refusal": refusal,
         "posted": request.POST,
     }
-    return render(request, "annotate/languages.html", context, status=status_of(refusal) if refusal else 200)
-
-
-@require_http_methods(["GET", "POST"])
-def requests(request):
-    """For managers: the languages for which people ask. Fields: grant or refuse, a request; level, if another."""
-    check_right(request.user, "people" if request.method == "POST" else "manage")
-    if request.method == "POST":
-        if (granted := whole_number(request.POST.get("grant"))) is not None:
-            found = accounts.grant(granted, request.user, whole_number(request.POST.get(f"level-{granted}")))
-        elif (refused := whole_number(request.POST.get("refuse"))) is not None:
-            found = accounts.refuse(refused, request.user)
-        else:
-            raise InvalidAnswer("The form did not say which request it decides. Reload the page.")
-        done = "reads" if found.outcome == LanguageRequest.GRANTED else "is not put down for"
-        messages.success(request, f"{found.annotator} {done} {label_name(found.language)}.")
-        return redirect("manage-languages")
-    rows = [(row, label_name(row.language)) for row in accounts.waiting_requests()]
-    return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(accounts.LEVELS)})
+    return render(request, "annotate/languages.html", context, status=status_of(refusal))

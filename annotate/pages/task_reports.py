@@ -11,9 +11,8 @@ from typing import Any
 from django.contrib import messages
 from django.core.cache import cache
 from django.db.models import Count, Max
-from django.shortcuts import get_object_or_404, redirect
+from django.shortcuts import redirect
 from django.urls import reverse
-from django.views.decorators.http import require_GET, require_http_methods, require_POST
 
 from annotate.controls.replenishment import standing, standing_table
 from annotate.core.refusals import InvalidAnswer
@@ -31,10 +30,10 @@ from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.control import panels
-from annotate.models import Annotator, Judgment, Pause, Task
-from annotate.pages.access import may, status_of, with_task
+from annotate.models import Judgment, Pause, Task
+from annotate.pages.access import may
 from annotate.pages.action_forms import address
-from annotate.pages.dashboard import manage_page, shows_figures, sort_of
+from annotate.pages.dashboard import done, manage_page, shows_figures, sort_of
 from annotate.quality import agreement as agreeing
 from annotate.quality import (
     agreement_report,
@@ -53,18 +52,16 @@ HOUR = 3600  # seconds
 MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at most
 
 
-def _person_page(task: Task) -> Callable[[int], str]:
+def _of_person(task: Task) -> Callable[[int], str]:
     return lambda annotator: reverse("manage-person", args=[task.name, annotator])
 
 
-def _unit_page(unit: int) -> str:
+def _of_unit(unit: int) -> str:
     return reverse("admin:annotate_unit_change", args=[unit])
 
 
-@require_GET
-@with_task("manage")
 @shows_figures
-def task(request, _, task):
+def task(request, task):
     found, counted_at = figures("progress", task, lambda: _progress_of(task))
     progress, pace, times, states, sort = *found["work"], found["states"], sort_of(request)
     return manage_page(
@@ -89,7 +86,7 @@ def task(request, _, task):
         classes_table=standing_table(found["classes"]) if found["classes"] else None,
         **_foretold(found["forecast"], sort),
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
-        idle_table=progress_report.idle_table(states, _person_page(task), sort),
+        idle_table=progress_report.idle_table(states, _of_person(task), sort),
     )
 
 
@@ -146,13 +143,11 @@ def _progress_of(task: Task) -> dict[str, Any]:
     }
 
 
-@require_GET
-@with_task("manage")
 @shows_figures
-def people(request, _, task):
+def people(request, task):
     (found, times, pauses, voidable), counted_at = figures("people", task, partial(_people_of, task))
     names = {row["annotator"]: row["name"] for row in found}
-    address, sort = _person_page(task), sort_of(request)
+    address, sort = _of_person(task), sort_of(request)
     return manage_page(
         request,
         "people",
@@ -179,17 +174,13 @@ def _people_of(task: Task) -> tuple:
     )
 
 
-@require_GET
-@with_task("manage")
-def comments(request, _, task):
+def comments(request, task):
     found = annotator_statistics.comments(task)
-    told = people_report.comments_table(found, sort_of(request), task.kind.pages.short, _unit_page, _person_page(task))
+    told = people_report.comments_table(found, sort_of(request), task.kind.pages.short, _of_unit, _of_person(task))
     return manage_page(request, "comments", task, comments_table=told, most=annotator_statistics.MOST_COMMENTS)
 
 
-@require_GET
-@with_task("manage")
-def tests(request, _, task):
+def tests(request, task):
     found, known = task_statistics.tests(task), task_statistics.known_answers(task)
     doubtful = [row for row in known if row["doubtful"]]
     return manage_page(
@@ -198,7 +189,7 @@ def tests(request, _, task):
         task,
         tested=bool(found["annotators"]),
         languages_table=people_report.tested_table(found["languages"], sort_of(request)),
-        tests_table=people_report.trials_table(found["annotators"], sort_of(request), _person_page(task)),
+        tests_table=people_report.trials_table(found["annotators"], sort_of(request), _of_person(task)),
         doubtful=doubtful,
         known_table=people_report.known_table(doubtful, sort_of(request), task.kind.pages.short),
         asked=sum(row["asked"] > 0 for row in known),
@@ -229,10 +220,8 @@ def _preferences(task, address, sort):
     }
 
 
-@require_GET
-@with_task("manage")
 @shows_figures
-def agreement(request, _, task):
+def agreement(request, task):
     """The report is shown on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
         said, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
@@ -241,7 +230,7 @@ def agreement(request, _, task):
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = annotator_statistics.names_of(row["annotator"] for row in rest)
-    address, headings = _person_page(task), agreement_report.PAGE
+    address, headings = _of_person(task), agreement_report.PAGE
     return manage_page(
         request,
         "agreement",
@@ -255,7 +244,7 @@ def agreement(request, _, task):
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, asked=sort),
         differs_table=agreement_report.difference_table(
-            model["differs"][:MOST], address=_unit_page, asked=sort, called=task.kind.pages.short
+            model["differs"][:MOST], address=_of_unit, asked=sort, called=task.kind.pages.short
         )
         if model
         else None,
@@ -265,9 +254,7 @@ def agreement(request, _, task):
     )
 
 
-@require_GET
-@with_task("manage")
-def rule(request, _, task):
+def rule(request, task):
     own = rule_of(task)
     every = 20 * honeypots.block(task) if task.gold_share else None
     return manage_page(
@@ -281,101 +268,74 @@ def _voidable(task) -> set[int]:
     return set(standing.order_by().values_list("annotator", flat=True).distinct())
 
 
-@require_GET
-@with_task("manage")
 @shows_figures
-def person(request, _, task, annotator):
-    return _person(request, task, get_object_or_404(Annotator.objects.select_related("user"), pk=annotator))
-
-
-def _person(request, task, annotator, *, patience=PATIENCE, **extra):
+def person_page(request, task, person, *, patience=PATIENCE, refusal=None):
     """What a person has done is kept with what everybody has; what a manager decided of them is that of the moment."""
     said, _ = figures("labels", task, partial(annotator_statistics.label_counts, task), patience=patience)
-    (people, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
-    found, sort = annotator_statistics.person(task, annotator, said), sort_of(request)
-    pauses, tested = annotator_statistics.pauses(task, annotator), task_statistics.trials_of(task, annotator)
-    work = next((row for row in people if row["annotator"] == annotator.pk), None)
-    wrote = annotator_statistics.comments(task, annotator)
+    (rows, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
+    found, sort = annotator_statistics.person(task, person, said), sort_of(request)
+    pauses, tested = annotator_statistics.pauses(task, person), task_statistics.trials_of(task, person)
+    work = next((row for row in rows if row["annotator"] == person.pk), None)
+    wrote = annotator_statistics.comments(task, person)
     return manage_page(
         request,
         "person",
         task,
-        annotator=annotator,
+        annotator=person,
         counted_at=counted_at,
         found=work,
         pause=next((row for row in pauses if row["running"]), None),
-        voidable=annotator.pk in voidable,
+        voidable=person.pk in voidable,
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,
         tests_table=people_report.trials_table(tested, sort) if tested else None,
         labels_table=people_report.labels_table(found["labels"], sort, task.kind.pages.short)
         if work and work["answers"]
         else None,
         given_table=people_report.given_table(found["known"], sort, task.kind.pages.short) if found["known"] else None,
-        decides=may(request.user, "decide") and may_change(request.user, annotator.user),
-        comments_table=people_report.comments_table(wrote, sort, task.kind.pages.short, _unit_page) if wrote else None,
-        **extra,
+        decides=may(request.user, "decide") and may_change(request.user, person.user),
+        comments_table=people_report.comments_table(wrote, sort, task.kind.pages.short, _of_unit) if wrote else None,
+        refusal=refusal,
     )
 
 
-def _to_be_decided_on(request, annotator) -> Annotator:
-    found = get_object_or_404(Annotator.objects.select_related("user"), pk=annotator)
-    check_may_change(request.user, [found.user])
-    return found
-
-
-def _decided(task, annotator):
+def _decided(request, task, annotator, sentence: str):
     """After a decision: back to the person, and what it changed is counted for the pages that show it."""
     forget(task)
-    return redirect("manage-person", task.name, annotator.pk)
+    return done(request, sentence, "manage-person", task.name, annotator.pk)
 
 
-@require_POST
-@with_task("decide")
-def lift(request, _, task, annotator):
+def lift(request, task, person):
     """Let a person go on. If this was done already, it changes nothing."""
-    found = _to_be_decided_on(request, annotator)
-    running = Pause.objects.filter(annotator=found, task=task, lifted_at=None)
+    check_may_change(request.user, [person.user])
+    running = Pause.objects.filter(annotator=person, task=task, lifted_at=None)
     if not running:
-        messages.info(request, f"{found} is not paused, so nothing was done.")
+        messages.info(request, f"{person} is not paused, so nothing was done.")
+        return redirect("manage-person", task.name, person.pk)
     for pause in running:
         interventions.lift(pause, by=request.user)
-        messages.success(request, f"{found} may go on. Only gold answers from now on count.")
-    return _decided(task, found)
+    return _decided(request, task, person, f"{person} may go on. Only gold answers from now on count.")
 
 
-@require_POST
-@with_task("decide")
-def pause(request, _, task, annotator):
+def pause(request, task, person):
     """Field: reason; if the person is paused already, the reason to leave them so."""
-    found = _to_be_decided_on(request, annotator)
+    check_may_change(request.user, [person.user])
     try:
-        interventions.pause(found, task, by=request.user, reason=request.POST.get("reason", ""))
+        interventions.pause(person, task, by=request.user, reason=request.POST.get("reason", ""))
     except InvalidAnswer as refusal:
-        return _person(request, task, found, patience=None, refusal=refusal, status=status_of(refusal))
-    messages.success(request, f"{found} is given no more work of this task until a manager lets them go on.")
-    return _decided(task, found)
+        return person_page(request, task, person, patience=None, refusal=refusal)
+    sentence = f"{person} is given no more work of this task until a manager lets them go on."
+    return _decided(request, task, person, sentence)
 
 
-@require_http_methods(["GET", "POST"])
-@with_task("decide")
-def void(request, _, task, annotator):
+def void(request, task, person):
     """GET says what voiding would do and asks for the reason; POST does it. Field: reason."""
-    found, refusal = _to_be_decided_on(request, annotator), None
+    check_may_change(request.user, [person.user])
+    refusal = None
     if request.method == "POST":
         try:
-            done = interventions.void(found, task, by=request.user, reason=request.POST.get("reason", ""))
+            outcome = interventions.void(person, task, by=request.user, reason=request.POST.get("reason", ""))
+            return _decided(request, task, person, people_report.voided(person, outcome))
         except InvalidAnswer as error:
             refusal = error
-        else:
-            messages.success(request, people_report.voided(found, done))
-            return _decided(task, found)
-    would = interventions.would_void(found, task)
-    return manage_page(
-        request,
-        "void",
-        task,
-        annotator=found,
-        would=would,
-        refusal=refusal,
-        status=status_of(refusal) if refusal else 200,
-    )
+    would = interventions.would_void(person, task)
+    return manage_page(request, "void", task, annotator=person, would=would, refusal=refusal)

@@ -8,13 +8,11 @@ from pathlib import Path
 from typing import Any
 
 from django.http import HttpResponse
-from django.shortcuts import redirect, render
+from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 from django.utils.safestring import mark_safe
-from django.views.decorators.http import require_GET, require_http_methods
 
-from annotate.actions import job_worker
 from annotate.actions.action import ActionError
 from annotate.actions.open_task import ASKED_HERE, kind_named, not_had
 from annotate.actions.registry import by_name
@@ -33,7 +31,6 @@ from annotate.kinds.language_labels import label_name
 from annotate.kinds.options import OPTIONS
 from annotate.models import Lease, Task, Unit
 from annotate.pages import action_forms, item_view
-from annotate.pages.access import with_right
 from annotate.pages.dashboard import manage_page
 from annotate.quality.guideline_versions import in_language
 from annotate.reports.tables import many
@@ -136,9 +133,7 @@ FOR: Mapping[str, str] = {
 }
 
 
-@require_http_methods(["GET", "POST"])
-@with_right("decide")
-def new_task(request, _):
+def new_task(request):
     """First the corpus and the question, by links; then the options that these have."""
     said = request.POST if request.method == "POST" else request.GET
     corpus = next((row for row in corpora_there() if row["corpus"] == said.get("corpus")), None)
@@ -155,12 +150,11 @@ def new_task(request, _):
         return _form(request, _first_guess(corpus["corpus"], kind, design), lacking, **context)
     given: dict[str, Any] = {}
     try:
-        action_forms.check_size(request)
         given = action_forms.given_by("open_task", action_forms.with_uploads(request))
-        return redirect("manage-job", job_worker.ask("open_task", given, by=request.user).pk)
+        return action_forms.begin(request, "open_task", given)
     except ActionError as error:
-        refusal = action_forms.in_words_of_page(str(error), by_name()["open_task"])
-        return _form(request, given or request.POST.dict(), lacking, refusal=refusal, status=400, **context)
+        refusal = action_forms.reworded(error, by_name()["open_task"].options)
+        return _form(request, given or request.POST.dict(), lacking, refusal=refusal, **context)
 
 
 def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, design: str, **context):
@@ -212,9 +206,7 @@ def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
     return corpus["holds"] == RECORDS and set(kind.fields) <= set(corpus["fields"])
 
 
-@require_GET
-@with_right("manage")
-def forecast(request, _):
+def forecast(request):
     """What the draw that a form describes gives, by language, and when it would be done: a part of the page, which asks
     for it again where something is changed.
     """
@@ -232,7 +224,7 @@ def forecast(request, _):
         stream = stream_of(request.GET.get("corpus", ""), task)
         told = forecast_before(task, stream, min(size, stream.posts), seed=values["seed"] or "")
     except (ActionError, CorpusError, TaskError) as error:
-        refusal = action_forms.in_words_of_page(str(error), by_name()["open_task"])
+        refusal = action_forms.reworded(error, by_name()["open_task"].options)
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
     wide = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
@@ -256,9 +248,7 @@ def _all_of_it(size: int, posts: int) -> list[str]:
     return [f"The corpus has {many(posts, 'post')}, fewer than {size:,}: all are drawn."] if size > posts else []
 
 
-@require_GET
-@with_right("manage")
-def kind(request, _):
+def kind(request):
     """What people will see of a kind: its page with an invented record. ?kind= and, if wanted, ?language="""
     given = request.GET.get("kind", "")
     if not given:

@@ -1,7 +1,8 @@
-"""The pages' addresses; the API's are in api.py."""
+"""The pages' addresses, each with the right that it needs and the methods that it takes; the API's are in api.py."""
 
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
+from django.views.decorators.http import require_http_methods
 
 from annotate.manual import views
 from annotate.pages import (
@@ -14,16 +15,28 @@ from annotate.pages import (
     job_pages,
     middleware,
     qualification_test,
-    questions,
     self_service,
     task_configuration,
     task_reports,
     task_setup,
 )
+from annotate.pages.access import with_permit, with_right
 
-urlpatterns = [
+GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
+PERMIT = "permit"  # the view gets the annotator's permit for the task
+OWN = "own"  # the view acts for the user who is logged in, and asks for the permit in its transaction
+
+
+def page(address, view, name, right, methods=GET):
+    """right: one of access.RIGHTS, PERMIT or OWN."""
+    guards = {PERMIT: with_permit, OWN: lambda view: view}
+    guarded = (guards.get(right) or with_right(right))(view)
+    return path(address, require_http_methods(methods)(guarded), name=name)
+
+
+OF_ANNOTATORS = [
     path("", annotators.home, name="home"),
-    path("history/", self_service.history, name="history"),
+    page("history/", self_service.history, "history", "annotate"),
     path("rest/", annotators.rest, name="rest"),
     path("login/", account.LogIn.as_view(), name="login"),
     path("language/", middleware.choose, name="tongue"),
@@ -32,97 +45,107 @@ urlpatterns = [
     path("account/", account.account, name="account"),
     path("account/disturbing/", annotators.take_disturbing, name="disturbing"),
     path("account/password/", account.change_password, name="password"),
-    path("account/preferences/", self_service.preferences, name="preferences"),
-    path("account/languages/", self_service.languages, name="languages"),
+    page("account/preferences/", self_service.preferences, "preferences", OWN, BOTH),
+    page("account/languages/", self_service.languages, "languages", "annotate", BOTH),
     path("forgotten/", account.forgotten, name="forgotten"),
     path("forgotten/<uidb64>/<token>/", account.Reset.as_view(), name="reset"),
     path("replies/<int:flag>/read/", annotators.put_reply_away, name="reply-read"),
     path("notes/<int:note>/read/", annotators.put_note_away, name="note-read"),
-    path("tasks/<slug:task>/", annotators.queue, name="queue"),
-    path("tasks/<slug:task>/start/", annotators.start, name="start"),
-    path("tasks/<slug:task>/judge/", annotators.judge, name="judge"),
-    path("tasks/<slug:task>/choose/", annotators.choose, name="choose"),
-    path("tasks/<slug:task>/flag/", annotators.flag, name="flag"),
-    path("tasks/<slug:task>/undo/", annotators.undo, name="undo"),
-    path("tasks/<slug:task>/pause/", annotators.pause, name="pause"),
-    path("tasks/<slug:task>/sheet/", annotators.sheet, name="sheet"),
-    path("tasks/<slug:task>/sheet/start/", annotators.start_sheet, name="sheet-start"),
-    path("tasks/<slug:task>/sheet/judge/", annotators.judge_sheet, name="sheet-judge"),
-    path("tasks/<slug:task>/answers/", self_service.answers, name="answers"),
-    path("tasks/<slug:task>/answers/<int:judgment>/", self_service.change, name="change"),
-    path("tasks/<slug:task>/answers/<int:judgment>/choose/", self_service.choose, name="change-choose"),
-    path("tasks/<slug:task>/consent/", qualification_test.consent, name="consent"),
-    path("tasks/<slug:task>/guidelines/", qualification_test.guidelines, name="guidelines"),
+]
+IN_A_TASK = [
+    path("", annotators.queue, name="queue"),
+    path("start/", annotators.start, name="start"),
+    path("judge/", annotators.judge, name="judge"),
+    path("choose/", annotators.choose, name="choose"),
+    path("flag/", annotators.flag, name="flag"),
+    path("undo/", annotators.undo, name="undo"),
+    path("pause/", annotators.pause, name="pause"),
+    path("sheet/", annotators.sheet, name="sheet"),
+    path("sheet/start/", annotators.start_sheet, name="sheet-start"),
+    path("sheet/judge/", annotators.judge_sheet, name="sheet-judge"),
+    page("answers/", self_service.answers, "answers", PERMIT),
+    page("answers/<int:judgment>/", self_service.change, "change", PERMIT, BOTH),
+    page("answers/<int:judgment>/choose/", self_service.choose, "change-choose", PERMIT, POST),
+    page("consent/", qualification_test.consent, "consent", "annotate", BOTH),
+    page("guidelines/", qualification_test.guidelines, "guidelines", "read"),
+    page("adjudication/", adjudicators.cases, "adjudication", "adjudicate"),
+    page("adjudication/together/", adjudicators.settle_together, "adjudicate-together", "adjudicate", POST),
+    page("adjudication/<int:unit>/", adjudicators.adjudicate, "adjudicate", "adjudicate", BOTH),
+    page("adjudication/<int:unit>/choose/", adjudicators.choose, "adjudicate-choose", "adjudicate", POST),
+    page("adjudication/<int:unit>/unsettle/", adjudicators.unsettle, "unsettle", "adjudicate", POST),
+]
+OF_A_TEST = [
+    page("", qualification_test.qualification, "qualification", PERMIT),
+    page("practice/", qualification_test.practise, "qualification-practice", OWN, POST),
+    page("test/", qualification_test.take_test, "qualification-test", OWN, POST),
+    page("answer/", qualification_test.answer, "qualification-answer", OWN, POST),
+    page("choose/", qualification_test.choose, "qualification-choose", PERMIT, POST),
+]
+# Address below manage/, view, name without manage-, right and methods.
+OF_MANAGERS = [
+    ("", dashboard.manage, "", "manage", GET),
+    ("now/", dashboard.now, "now", "manage", GET),
+    ("dates/", dashboard.dates, "dates", "manage", GET),
+    ("people/", dashboard.everybody, "everybody", "manage", GET),
+    ("people/hours.csv", dashboard.timesheet, "hours", "manage", GET),
+    ("people/languages/", account_administration.languages, "languages", "manage", BOTH),
+    ("questions/", dashboard.questions, "questions", "manage", GET),
+    ("questions/<int:flag>/", dashboard.decide, "question", "decide", POST),
+    ("tasks/<slug:task>/", task_reports.task, "task", "manage", GET),
+    ("tasks/<slug:task>/people/", task_reports.people, "people", "manage", GET),
+    ("tasks/<slug:task>/comments/", task_reports.comments, "comments", "manage", GET),
+    ("tasks/<slug:task>/notes/", dashboard.list_notes, "notes", "manage", GET),
+    ("tasks/<slug:task>/notes/write/", dashboard.note, "note", "decide", POST),
+    ("tasks/<slug:task>/tests/", task_reports.tests, "tests", "manage", GET),
+    ("tasks/<slug:task>/agreement/", task_reports.agreement, "agreement", "manage", GET),
+    ("tasks/<slug:task>/rule/", task_reports.rule, "rule", "manage", GET),
+    ("tasks/<slug:task>/people/<int:person>/", task_reports.person_page, "person", "manage", GET),
+    ("tasks/<slug:task>/people/<int:person>/lift/", task_reports.lift, "lift", "decide", POST),
+    ("tasks/<slug:task>/people/<int:person>/pause/", task_reports.pause, "pause", "decide", POST),
+    ("tasks/<slug:task>/people/<int:person>/void/", task_reports.void, "void", "decide", BOTH),
+    ("tasks/<slug:task>/guidelines/", task_configuration.guidelines, "guidelines", "manage", GET),
+    ("tasks/<slug:task>/guidelines/add/", task_configuration.add, "guidelines-add", "guide", POST),
+    ("tasks/<slug:task>/guidelines/preview/", task_configuration.preview, "guidelines-preview", "guide", POST),
+    ("tasks/<slug:task>/settings/", task_configuration.settings, "settings", "manage", GET),
+    ("tasks/<slug:task>/settings/change/", task_configuration.change, "settings-change", "decide", POST),
+    ("tasks/<slug:task>/settings/switch/", task_configuration.switch, "switch", "decide", POST),
+    ("tasks/<slug:task>/extend/", task_configuration.extend, "extend", "decide", BOTH),
+    ("accounts/", account_administration.accounts, "accounts", "manage", GET),
+    ("accounts/new/", account_administration.new_accounts, "new-accounts", "invite", BOTH),
+    ("accounts/managers/new/", account_administration.new_manager, "new-manager", "raise", BOTH),
+    ("accounts/<int:person>/", account_administration.account, "account", "manage", GET),
+    ("accounts/<int:person>/change/", account_administration.change_account, "account-change", "invite", POST),
+    ("accounts/<int:person>/do/", account_administration.act_on_account, "account-do", "invite", POST),
+    ("routes/", task_configuration.routes, "routes", "manage", GET),
+    ("routes/new/", task_configuration.new_route, "new-route", "route", BOTH),
+    ("routes/<str:language>/", task_configuration.route, "route", "route", BOTH),
+    ("routes/<str:language>/remove/", task_configuration.remove_route, "route-remove", "route", POST),
+    ("corpora/", corpus_setup.corpora, "corpora", "manage", GET),
+    ("corpora/new/", corpus_setup.new_corpus, "new-corpus", "decide", BOTH),
+    ("corpora/<slug:name>/", corpus_setup.corpus, "corpus", "manage", GET),
+    ("corpora/<slug:name>/rejects/<int:number>/", corpus_setup.rejects, "rejects", "manage", GET),
+    ("new-task/", task_setup.new_task, "new-task", "decide", BOTH),
+    ("new-task/forecast/", task_setup.forecast, "foreseen", "manage", GET),
+    ("kind/", task_setup.kind, "kind", "manage", GET),
+    ("inbox/", corpus_setup.inbox_page, "inbox", "decide", BOTH),
+    ("do/<slug:action>/", job_pages.do, "do", "decide", BOTH),
+    ("jobs/", job_pages.jobs, "jobs", "manage", GET),
+    ("jobs/<int:job>/", job_pages.job, "job", "manage", GET),
+    ("jobs/<int:job>/cancel/", job_pages.cancel, "job-cancel", "decide", POST),
+    ("jobs/<int:job>/again/", job_pages.again, "job-again", "decide", POST),
+    ("jobs/<int:job>/remove/", job_pages.remove, "job-remove", "decide", POST),
+    ("jobs/<int:job>/packed/", job_pages.packed, "job-packed", "manage", GET),
+    ("jobs/<int:job>/files/<path:path>", job_pages.file, "job-file", "manage", GET),
+]
+
+urlpatterns = [
+    *OF_ANNOTATORS,
+    path("tasks/<slug:task>/", include(IN_A_TASK)),
+    path("tasks/<slug:task>/qualification/<str:language>/", include(OF_A_TEST)),
     *(
-        path(f"tasks/<slug:task>/qualification/<str:language>/{address}", view, name=name)
-        for address, view, name in (
-            ("", qualification_test.qualification, "qualification"),
-            ("practice/", qualification_test.practise, "qualification-practice"),
-            ("test/", qualification_test.take_test, "qualification-test"),
-            ("answer/", qualification_test.answer, "qualification-answer"),
-            ("choose/", qualification_test.choose, "qualification-choose"),
-        )
+        page(f"manage/{address}", view, f"manage-{name}".rstrip("-"), right, methods)
+        for address, view, name, right, methods in OF_MANAGERS
     ),
-    path("tasks/<slug:task>/adjudication/", adjudicators.cases, name="adjudication"),
-    path("tasks/<slug:task>/adjudication/together/", adjudicators.settle_together, name="adjudicate-together"),
-    path("tasks/<slug:task>/adjudication/<int:unit>/", adjudicators.adjudicate, name="adjudicate"),
-    path("tasks/<slug:task>/adjudication/<int:unit>/choose/", adjudicators.choose, name="adjudicate-choose"),
-    path("tasks/<slug:task>/adjudication/<int:unit>/unsettle/", adjudicators.unsettle, name="unsettle"),
-    path("manage/", dashboard.manage, name="manage"),
-    path("manage/now/", dashboard.now, name="manage-now"),
-    path("manage/dates/", dashboard.dates, name="manage-dates"),
-    path("manage/people/", dashboard.everybody, name="manage-everybody"),
-    path("manage/people/hours.csv", dashboard.timesheet, name="manage-hours"),
-    path("manage/people/languages/", self_service.requests, name="manage-languages"),
-    path("manage/questions/", questions.questions, name="manage-questions"),
-    path("manage/questions/<int:flag>/", questions.decide, name="manage-question"),
-    path("manage/tasks/<slug:task>/", task_reports.task, name="manage-task"),
-    path("manage/tasks/<slug:task>/people/", task_reports.people, name="manage-people"),
-    path("manage/tasks/<slug:task>/comments/", task_reports.comments, name="manage-comments"),
-    path("manage/tasks/<slug:task>/notes/", questions.list_notes, name="manage-notes"),
-    path("manage/tasks/<slug:task>/notes/write/", questions.note, name="manage-note"),
-    path("manage/tasks/<slug:task>/tests/", task_reports.tests, name="manage-tests"),
-    path("manage/tasks/<slug:task>/agreement/", task_reports.agreement, name="manage-agreement"),
-    path("manage/tasks/<slug:task>/rule/", task_reports.rule, name="manage-rule"),
-    path("manage/tasks/<slug:task>/people/<int:annotator>/", task_reports.person, name="manage-person"),
-    path("manage/tasks/<slug:task>/people/<int:annotator>/lift/", task_reports.lift, name="manage-lift"),
-    path("manage/tasks/<slug:task>/people/<int:annotator>/pause/", task_reports.pause, name="manage-pause"),
-    path("manage/tasks/<slug:task>/people/<int:annotator>/void/", task_reports.void, name="manage-void"),
-    path("manage/tasks/<slug:task>/guidelines/", task_configuration.guidelines, name="manage-guidelines"),
-    path("manage/tasks/<slug:task>/guidelines/add/", task_configuration.add, name="manage-guidelines-add"),
-    path("manage/tasks/<slug:task>/guidelines/preview/", task_configuration.preview, name="manage-guidelines-preview"),
-    path("manage/tasks/<slug:task>/settings/", task_configuration.settings, name="manage-settings"),
-    path("manage/tasks/<slug:task>/settings/change/", task_configuration.change, name="manage-settings-change"),
-    path("manage/tasks/<slug:task>/settings/switch/", task_configuration.switch, name="manage-switch"),
-    path("manage/tasks/<slug:task>/extend/", task_configuration.extend, name="manage-extend"),
-    path("manage/accounts/", account_administration.accounts, name="manage-accounts"),
-    path("manage/accounts/new/", account_administration.new_accounts, name="manage-new-accounts"),
-    path("manage/accounts/managers/new/", account_administration.new_manager, name="manage-new-manager"),
-    path("manage/accounts/<int:annotator>/", account_administration.account, name="manage-account"),
-    path(
-        "manage/accounts/<int:annotator>/change/", account_administration.change_account, name="manage-account-change"
-    ),
-    path("manage/accounts/<int:annotator>/do/", account_administration.act_on_account, name="manage-account-do"),
-    path("manage/routes/", task_configuration.routes, name="manage-routes"),
-    path("manage/routes/new/", task_configuration.new_route, name="manage-new-route"),
-    path("manage/routes/<str:language>/", task_configuration.route, name="manage-route"),
-    path("manage/routes/<str:language>/remove/", task_configuration.remove_route, name="manage-route-remove"),
-    path("manage/corpora/", corpus_setup.corpora, name="manage-corpora"),
-    path("manage/corpora/new/", corpus_setup.new_corpus, name="manage-new-corpus"),
-    path("manage/corpora/<slug:name>/", corpus_setup.corpus, name="manage-corpus"),
-    path("manage/corpora/<slug:name>/rejects/<int:number>/", corpus_setup.rejects, name="manage-rejects"),
-    path("manage/new-task/", task_setup.new_task, name="manage-new-task"),
-    path("manage/new-task/forecast/", task_setup.forecast, name="manage-foreseen"),
-    path("manage/kind/", task_setup.kind, name="manage-kind"),
-    path("manage/inbox/", corpus_setup.inbox_page, name="manage-inbox"),
-    path("manage/do/<slug:action>/", job_pages.do, name="manage-do"),
-    path("manage/jobs/", job_pages.jobs, name="manage-jobs"),
-    path("manage/jobs/<int:number>/", job_pages.job, name="manage-job"),
-    path("manage/jobs/<int:number>/cancel/", job_pages.cancel, name="manage-job-cancel"),
-    path("manage/jobs/<int:number>/again/", job_pages.again, name="manage-job-again"),
-    path("manage/jobs/<int:number>/remove/", job_pages.remove, name="manage-job-remove"),
-    path("manage/jobs/<int:number>/packed/", job_pages.packed, name="manage-job-packed"),
-    path("manage/jobs/<int:number>/files/<path:path>", job_pages.file, name="manage-job-file"),
     path("docs/", views.index, name="docs"),
     re_path(r"^docs/(?P<file>.+\.[a-z]+)$", views.file, name="docs-file"),
     path("docs/<path:page>/", views.page, name="docs-page"),

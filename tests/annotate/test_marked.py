@@ -105,8 +105,8 @@ OF_OTHERS = {
     *("interval_width", "overview_report", "people_report", "plan_report", "progress_report", "queue_states"),
     *("task_overview", "task_statistics"),
     # pages/
-    *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "credentials", "dashboard"),
-    *("job_pages", "questions", "serializers", "task_configuration", "task_reports", "task_setup"),
+    *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "dashboard"),
+    *("job_pages", "serializers", "task_configuration", "task_reports", "task_setup"),
 }
 KINDS = ("concepts", "declared", "language", "languages", "preferences", "verify", "forms/choice", "forms/labels")
 MODULES = [

@@ -12,7 +12,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from annotate.models import Judgment
-from annotate.pages import credentials
+from annotate.pages import access
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.programs import Program
 
@@ -23,7 +23,7 @@ BEGUN = 60 * 30_000_000.0  # seconds: a minute begins
 def clock(monkeypatch):
     """A clock that stands at ten seconds of a minute, and that a test moves on."""
     moved = SimpleNamespace(now=BEGUN + 10)
-    monkeypatch.setattr(credentials, "time", SimpleNamespace(time=lambda: moved.now))
+    monkeypatch.setattr(access, "time", SimpleNamespace(time=lambda: moved.now))
     return moved
 
 
@@ -131,7 +131,7 @@ def test_what_cannot_be_counted_is_let_through(ann, rates, clock, data_dir):
 
 
 def count_many(path, times):
-    return [credentials._count(path, 7, 1) for _ in range(times)]
+    return [access._count(path, 7, 1) for _ in range(times)]
 
 
 def test_requests_at_once_in_several_workers_are_all_counted(tmp_path):

@@ -23,7 +23,7 @@ from annotate.work import judgments, permit, queue  # noqa: E402
 from tests.benchmarks.load_work import TASK  # noqa: E402
 from tests.load.people import has_already  # noqa: E402
 
-BACKEND = "annotate.pages.credentials.PasswordBackend"
+BACKEND = "annotate.pages.access.PasswordBackend"
 FIRST = 20  # answers that fill caches
 took: dict[str, float] = defaultdict(float)
 asked: list[tuple[str, tuple, float]] = []

@@ -27,7 +27,7 @@ from annotate.kinds.kind import STYLES
 from annotate.management.reference import PARTS, PLACE, schema, written
 from annotate.models import Annotator
 from annotate.pages import api
-from annotate.pages.access import OTHER_CODES
+from annotate.pages.middleware import OTHER_CODES
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, cells, inline, names, page_text, sections, text_of
 
 # --- what is generated

@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
-from annotate.pages.credentials import address_of
+from annotate.pages.access import address_of
 from annotate.work import accounts
 from annotate.work.people_file import Row
 from tests.annotate.accounts.acts import ELSEWHERE, HERE, NEW, OLD, PAGES, is_in, log_in, type_wrong_passwords

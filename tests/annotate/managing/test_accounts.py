@@ -249,7 +249,7 @@ def test_a_manager_who_is_no_superuser_cannot_take_over_one_by_a_link(client, ma
     staff = User.objects.create_user("staff", is_staff=True)
     staff.user_permissions.add(*Permission.objects.filter(codename__in=["add_annotator", "change_annotator"]))
     client.force_login(staff)
-    for act in pages.ACTS:
+    for act in ("link", *pages.ACTS):
         text = words(client.post(one(boss, "do/"), {"do": act}))
         assert "Only a superuser may do this to managers and to themselves, here manager. Nothing was changed." in text
     assert "Only a superuser may do this" in words(client.post(one(boss, "change/"), {"languages": "de:5"}))
