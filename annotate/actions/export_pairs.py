@@ -4,8 +4,7 @@ from pathlib import Path
 
 from annotate.actions.action import CORPUS, Action, ActionError, Outcome
 from annotate.core.option import Option, sizes, whole_number
-from annotate.goldsets.exporter import export_pairs
-from annotate.goldsets.formats.mrs import Responses, Struck, read_struck
+from annotate.goldsets.formats.mrs import Responses, Struck, export_pairs, read_struck
 from annotate.goldsets.set_folder import ExportError
 from annotate.reports.tables import many
 from corpora.threads.pair_sets import SHARES, SPLITS, Plan

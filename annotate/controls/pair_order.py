@@ -178,7 +178,7 @@ def _compare_known(task: Task, replies: Replies) -> None:
 
 def first(rows: Any) -> pa.Array:
     """Of each judgment."""
-    of = np.repeat(rows.judged["pk"].to_numpy(), rows.said.sizes).tolist()
+    of = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.said.ends)).tolist()
     sides = map(rows.export.sides.get, zip(of, rows.said.held["annotator"].to_pylist(), strict=True))
     return pa.array(sides, pa.string())
 

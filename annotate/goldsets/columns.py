@@ -4,16 +4,18 @@ A kind of question names the columns of its rows, in their order (`Publication.c
 of export.py, for many rows at once.
 """
 
-from collections.abc import Callable, Collection, Mapping
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from annotate.goldsets import form_extras, provenance
+from annotate.core.estimation.proportions import SLACK
+from annotate.goldsets import form_extras
 from annotate.goldsets.export import Source
-from annotate.goldsets.unit_rows import each, lists_in, or_none
-from annotate.kinds import Kind
+from annotate.goldsets.unit_rows import each, or_none
 from annotate.models import Task
 from corpora.engines import votes_in
 
@@ -32,6 +34,7 @@ TRANSITION = pa.struct(
     [(name, _TEXT) for name in ("event", "from_stage", "to_stage")]
     + [("round", _COUNT), ("queue", _TEXT), ("label", _TEXT), ("by", _TEXT), ("at", _TIME)]
 )
+SOFT_LABEL = pa.struct([("label", _TEXT), ("votes", _NUMBER), ("posterior", _NUMBER)])
 VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("score", _NUMBER)])
 
 
@@ -56,12 +59,21 @@ def _judged(name: str) -> Callable[[Source], pa.Array]:
     return lambda rows: rows.judged[name]
 
 
+def _decision(name: str) -> Callable[[Source], pa.Array]:
+    return lambda rows: rows.decisions[name]
+
+
 def _if_any(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
     return lambda rows: or_none(values(rows))
 
 
-def _by_key(find: Callable[[Source, str], str | None]) -> Callable[[Source], pa.Array]:
-    return lambda rows: pa.array([find(rows, key) for key in rows.own["item__key"].to_pylist()], _TEXT)
+def _listed(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
+    """Lists of texts, out of JSON."""
+    return lambda rows: each(json.loads, pa.list_(_TEXT), values(rows))
+
+
+def _set(rows: Source) -> pa.Array:
+    return pa.array(map(rows.export.added.get, rows.own["item__key"].to_pylist()), _TEXT)
 
 
 def _split(rows: Source) -> pa.Array:
@@ -71,33 +83,33 @@ def _split(rows: Source) -> pa.Array:
 
 
 def _apart(rows: Source) -> pa.Array:
-    return pa.array([[fields[name] for name in rows.export.apart] for fields in rows.fields], pa.list_(_TEXT))
+    """As a balanced draw kept them."""
+    names = rows.export.draw.parameters["apart"]
+    return pa.array([[fields[name] for name in names] for fields in rows.fields], pa.list_(_TEXT))
 
 
-def _judgments(*more: Callable[[Source], pa.Array], of: pa.DataType = JUDGMENT) -> Callable[[Source], pa.Array]:
-    """of: the type of a judgment; more: what else is told of each."""
-
-    def values(rows: Source) -> pa.Array:
-        held, export = rows.said.held, rows.export
-        # Comments, and an adjudicator's reasons, are free text and may quote the post.
-        reason, comment = held["reason"], held["comment"]
-        if not export.with_text:
-            reason = pc.if_else(pc.is_valid(held["lease"]), reason, "")
-            comment = pa.nulls(len(comment), _TEXT)
-        told = [
-            each(export.pseudonyms.get, _TEXT, held["annotator"]),
-            held["kind"],
-            *map(or_none, (held["label"], reason, comment)),
-            held["lease__round"],
-            held["lease__queue"],
-            *(held[name] for name in ("shown_at", "answered_at", "active_seconds", "voided_at")),
-            # A person who took back their own answer is not named.
-            each(lambda by: "manager" if by else None, _TEXT, held["voided_by"]),
-            *(values(rows) for values in more),
-        ]
-        return rows.said.as_array(pa.StructArray.from_arrays(told, fields=list(of)))
-
-    return values
+def _judgments(
+    rows: Source, more: Sequence[Callable[[Source], pa.Array]] = (), type: pa.DataType = JUDGMENT
+) -> pa.Array:
+    """more: what else each judgment has. type: of a judgment."""
+    held, export = rows.said.held, rows.export
+    # Comments, and an adjudicator's reasons, are free text and may quote the post.
+    reason, comment = held["reason"], held["comment"]
+    if not export.with_text:
+        reason = pc.if_else(pc.is_valid(held["lease"]), reason, "")
+        comment = pa.nulls(len(comment), _TEXT)
+    told = [
+        each(export.pseudonyms.get, _TEXT, held["annotator"]),
+        held["kind"],
+        *map(or_none, (held["label"], reason, comment)),
+        held["lease__round"],
+        held["lease__queue"],
+        *(held[name] for name in ("shown_at", "answered_at", "active_seconds", "voided_at")),
+        # A person who took back their own answer is not named.
+        each(lambda by: "manager" if by else None, _TEXT, held["voided_by"]),
+        *(values(rows) for values in more),
+    ]
+    return rows.said.as_array(pa.StructArray.from_arrays(told, fields=list(type)))
 
 
 def _transitions(rows: Source) -> pa.Array:
@@ -111,6 +123,64 @@ def _transitions(rows: Source) -> pa.Array:
     return rows.moved.as_array(pa.StructArray.from_arrays(told, fields=list(TRANSITION)))
 
 
+def _chance(rows: Source) -> pa.Array:
+    """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one draw of
+    all; where classes are drawn in equal parts, that of the class that is declared or predicted; from both sides of a
+    filter, that of the side.
+    """
+    own = rows.own
+    if rows.export.sets:
+        chances = rows.export.balancing.chances
+        of_class = (own["item__language"], own["predicted"], own["agreed_label"])
+        return each(lambda language, first, second: chances.get((language, first or second)), _NUMBER, *of_class)
+    by_language, by_id = rows.export.chances
+    found = each(
+        lambda asked, language: by_language.get(asked or language) or by_language.get(""),
+        _NUMBER,
+        *(own["asked"], own["item__language"]),
+    )
+    return pc.coalesce(pa.array(map(by_id.get, own["item__key"].to_pylist()), _NUMBER), found) if by_id else found
+
+
+def _audit_chance(rows: Source) -> pa.Array:
+    """The chance of having been given to people, for posts on which the detectors agree and declared labels."""
+    chances, paths = rows.export.audit_chances, rows.export.kind.statistics.audit_strata
+    return each(
+        lambda stratum, *of: chances[of] if stratum in ("agreed", "audited") else 1.0,
+        _NUMBER,
+        *(rows.stratum, *(rows.own[path] for path in paths)),
+    )
+
+
+def _likeliest(rows: Source) -> Iterator[tuple[str | None, float | None]]:
+    """The label of Dawid and Skene's model, None if it is undecided, and the posterior of the likeliest label."""
+    for unit in rows.judged["pk"].to_pylist():
+        posterior = rows.export.opinions.get(unit) or {}
+        best = max(posterior.values(), default=None)
+        likeliest = [label for label, share in posterior.items() if best is not None and share >= best - SLACK]
+        # Sums of floats may differ in the last digits on another machine.
+        yield likeliest[0] if len(likeliest) == 1 else None, best if best is None else round(best, 6)
+
+
+def _soft_labels(rows: Source) -> pa.Array:
+    """The labels that anybody gave or the model holds possible, in the task's order, with votes and posterior."""
+    export, found = rows.export, []
+    for unit in rows.judged["pk"].to_pylist():
+        votes, posterior = export.vote_shares.get(unit, {}), export.opinions.get(unit, {})
+        # Rounded like the posterior of the likeliest.
+        told = (
+            (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
+            for label in export.answers.labels
+        )
+        found.append([one for one in told if one[1] or one[2]])
+    return pa.array(found, pa.list_(SOFT_LABEL))
+
+
+def _agreement(rows: Source) -> pa.Array:
+    shares = map(rows.export.pairs_that_agree.get, rows.judged["pk"].to_pylist())
+    return pa.array([None if share is None else round(share, 6) for share in shares], _NUMBER)
+
+
 COLUMNS: Mapping[str, Column] = {
     "id": Column(_TEXT, _own("item__key"), "The id that the post or record has in its corpus."),
     "language": Column(_TEXT, _if_any(_own("item__language")), "The language that a record declares; none for posts."),
@@ -121,7 +191,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "set": Column(
         _TEXT,
-        _by_key(lambda rows, key: rows.export.added.get(key)),
+        _set,
         "The smallest set that has the row: test, dev, or train with its size; larger train sets have it too.",
     ),
     "predicted": Column(
@@ -131,7 +201,7 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "declared": Column(
         pa.list_(_TEXT),
-        lambda rows: lists_in(rows.own["item__declared"]),
+        _listed(_own("item__declared")),
         "The labels that came with the record; annotators never saw them.",
     ),
     "apart": Column(
@@ -179,23 +249,23 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "dawid_skene": Column(
         _TEXT,
-        lambda rows: pa.array([label for label, _ in provenance.second_opinions(rows)], _TEXT),
+        lambda rows: pa.array([label for label, _ in _likeliest(rows)], _TEXT),
         "The label that the model of Dawid and Skene finds likeliest; none where it is undecided.",
     ),
     "posterior": Column(
         _NUMBER,
-        lambda rows: pa.array([posterior for _, posterior in provenance.second_opinions(rows)], _NUMBER),
+        lambda rows: pa.array([posterior for _, posterior in _likeliest(rows)], _NUMBER),
         "How sure the model is of that label, 0 to 1. That is the model's own, and not a calibrated probability.",
     ),
     "soft_labels": Column(
-        pa.list_(provenance.SOFT_LABEL),
-        provenance.soft_labels,
+        pa.list_(SOFT_LABEL),
+        _soft_labels,
         "Each label with its share of the answers that count, and its posterior under the model; empty where no answer "
         "counts.",
     ),
     "agreement": Column(
         _NUMBER,
-        provenance.agreement,
+        _agreement,
         "How far people agree on it: the share of the pairs of its answers that are the same, of those that count "
         "(Fleiss 1971); none with fewer than two.",
     ),
@@ -213,7 +283,7 @@ COLUMNS: Mapping[str, Column] = {
     "stage": Column(_TEXT, _judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": Column(
         _TEXT,
-        provenance.stratum,
+        lambda rows: rows.stratum,
         "How the label came about: agreed (the detectors' label, or what people said of an audited post with the same "
         "text), audited, contested, disputed or unconfirmed (one reader named another queue's language, and nobody "
         "else read it); none where people were asked in any case.",
@@ -223,30 +293,30 @@ COLUMNS: Mapping[str, Column] = {
         _if_any(_own("agreed_label")),
         "The label on which the detectors agree; none where they do not.",
     ),
-    "chance": Column(_NUMBER, provenance.chance, "The chance that the row had of being drawn from its corpus."),
+    "chance": Column(_NUMBER, _chance, "The chance that the row had of being drawn from its corpus."),
     "audit_chance": Column(
         _NUMBER,
-        provenance.audit_chance,
+        _audit_chance,
         "The chance that a post on which the detectors agree, or a document whose class is declared, had of being "
         "given to people; 1 for all others.",
     ),
     "decided_by": Column(
         _TEXT,
-        provenance.decided_by,
+        _decision("decided_by"),
         "Who gave the label: detectors, one (a reader alone), several (readers) or adjudicator; none without a label.",
     ),
     "check_chance": Column(
         _NUMBER,
-        provenance.check_chance,
+        _decision("check_chance"),
         "The chance that what one reader decided had of being decided again by an adjudicator; 1 for all others.",
     ),
     "checked": Column(
         pa.bool_(),
-        provenance.checked,
+        _decision("checked"),
         "Whether an adjudicator gave the label who checked, by lot, what one reader had decided.",
     ),
     "first_label": Column(
-        _TEXT, provenance.first_label, "What that reader had said, where the row was checked; none elsewhere."
+        _TEXT, _decision("first_label"), "What that reader had said, where the row was checked; none elsewhere."
     ),
     "round": Column(
         _COUNT,
@@ -286,12 +356,12 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "candidates": Column(
         pa.list_(_TEXT),
-        lambda rows: lists_in(rows.judged["candidates"]),
+        _listed(_judged("candidates")),
         "The languages whose readers could be asked, the most likely first.",
     ),
     "judgments": Column(
         pa.list_(JUDGMENT),
-        _judgments(),
+        _judgments,
         "Every answer, skip and flag, those that were taken back or voided among them.",
     ),
     "transitions": Column(
@@ -302,22 +372,16 @@ COLUMNS: Mapping[str, Column] = {
 }
 
 
-def _judgments_of(kind: Kind) -> Column:
-    """The judgments of a row, with what the kind's quality controls add to each."""
-    added = [column for control in kind.quality_controls for column in control.judgment_columns()]
-    if not added:
-        return COLUMNS["judgments"]
-    names, types, functions = zip(*added, strict=True)
-    type = pa.struct([*JUDGMENT, *zip(names, types, strict=True)])
-    return Column(pa.list_(type), _judgments(*functions, of=type), COLUMNS["judgments"].about)
-
-
 def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
     """The columns of a task's rows by name, in their order; those of its quality controls last. with_text: with the
     text and what is kept back with it.
     """
-    kind = task.kind
-    known = COLUMNS | {"judgments": _judgments_of(kind)}
+    kind, known = task.kind, dict(COLUMNS)
+    if added := [column for control in kind.quality_controls for column in control.judgment_columns()]:
+        names, types, functions = zip(*added, strict=True)
+        type = pa.struct([*JUDGMENT, *zip(names, types, strict=True)])
+        values = partial(_judgments, more=functions, type=type)
+        known["judgments"] = Column(pa.list_(type), values, COLUMNS["judgments"].about)
     found: dict[str, Column] = {}
     for name in kind.publication.columns:
         found |= {field: _of_field(field) for field in kind.exported_fields} if name == FIELDS else {name: known[name]}
@@ -327,23 +391,17 @@ def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
 
 
 def _of_control(given: Mapping[int, object]) -> Column:
-    def values(rows: Source) -> pa.Array:
-        return pa.array([given.get(unit) for unit in rows.own["pk"].to_pylist()], _TEXT)
-
-    return Column(_TEXT, values, "What a quality control says of it.")
+    return Column(
+        _TEXT,
+        lambda rows: pa.array(map(given.get, rows.own["pk"].to_pylist()), _TEXT),
+        "What a quality control says of it.",
+    )
 
 
 def _of_field(field: str) -> Column:
-    def values(rows: Source) -> pa.Array:
-        return pa.array([fields[field] for fields in rows.fields], _TEXT)
-
-    return Column(_TEXT, values, f"The field {field} of the record.", with_text=True)
-
-
-def taken(kind: Kind) -> Collection[str]:
-    """The fields of a kind that have the name of a column: no row could have both."""
-    return sorted({*kind.publication.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields))
-
-
-def schema(columns: Mapping[str, Column]) -> pa.Schema:
-    return pa.schema([(name, column.type) for name, column in columns.items()])
+    return Column(
+        _TEXT,
+        lambda rows: pa.array([fields[field] for fields in rows.fields], _TEXT),
+        f"The field {field} of the record.",
+        with_text=True,
+    )

@@ -1,7 +1,4 @@
-"""What one export is made of: its task, and what is read of it beforehand. exporter.py writes it.
-
-What only some kinds of rows need is read when it is first asked for, so that others do not pay for it.
-"""
+"""One export: its task, what is read of it beforehand, and why units are left out of its set. exporter.py writes it."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -15,118 +12,134 @@ import pyarrow.compute as pc
 from annotate.controls.audit_report import Stratum, audit_counts
 from annotate.controls.checks import check_counts
 from annotate.controls.concept_suggestions import all_suggested
+from annotate.controls.known_answers import EXAMPLE, GOLD_ANSWER
 from annotate.core import stages
 from annotate.core.draws.balanced_sets import part_of
 from annotate.core.draws.hash_order import lot
 from annotate.core.draws.label_shares import FREQUENT_OVER
 from annotate.core.draws.splits import SPLITS, TRAIN, ratios
-from annotate.goldsets.exclusions import LeftOut
 from annotate.goldsets.partitions import Balancing, Splitting, balancing_of, split_by_field, split_set
-from annotate.goldsets.unit_rows import Lists, Units, units_of
-from annotate.kinds import Kind
+from annotate.goldsets.unit_rows import Lists, Marks, Units, cases, each, live, units_of, where
 from annotate.kinds.balanced_draw import JOINT
-from annotate.kinds.designs import DESIGNS, Design
-from annotate.models import Annotator, Side, Task
+from annotate.kinds.designs import DESIGNS
+from annotate.models import Annotator, Judgment, Side, Task
 from annotate.quality import agreement
 from annotate.work.moves import contested_labels
 from corpora.draws import part_draws
-from corpora.models import Draw
 from corpora.storage.layout import manifest_of
 
 CHUNK = 2000  # units read at a time
+# Who gave a label.
+DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
+
+UNFINISHED, CLOSED = "unfinished", "closed"
+NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
+# The reasons in words, for the card.
+REASONS = {
+    "no_majority": "the answers give no label",
+    "skipped": "too many people could not tell",
+    "adjudicator": "an adjudicator could not tell either",
+    "manager": "a manager left it out, since its text is broken or names a person",
+    CLOSED: "had no label when a manager closed the task",
+    GOLD_ANSWER: "says the same as a gold answer of the task",
+    EXAMPLE: "is an example of the guidelines",
+    UNFINISHED: "waits for people",
+    NO_LABEL: "has no label",
+    OTHER_LABEL: "is outside the population that the set is a sample of",
+    NO_CLASS: "is of none of the classes",
+    NOT_NEEDED: "is one more of its class than the sets need",
+}
+# Their answer is known, and nothing may tell it: the file of left-out units has no more of them than id and reason.
+ONLY_ID = (GOLD_ANSWER, EXAMPLE)
+# The move by which a unit was discarded -> why.
+DISCARDED_BY = {
+    "conflicted": "no_majority",
+    "exhausted": "skipped",
+    "discarded": "adjudicator",
+    "withdrawn": "manager",
+    "left_out": CLOSED,
+}
 
 
-@dataclass(frozen=True)
 class Export:
-    """split_shares, seed: those of its splits, from the options; no shares where the records name their splits.
-    frequent_over: the documents of train over which a label is frequent. tell_secret: whether the secret of the lots
-    is told.
+    """split_shares, given_seed: those of its splits, from the options; no shares where the records name their splits.
+    frequent_over: the documents of train over which a label is frequent. tell_secret: whether the secret of the draws
+    is told. CorpusError if the corpus is missing.
+
+    What only some kinds of rows need is read when it is first asked for, so that others do not pay for it.
     """
 
-    task: Task
-    split_shares: str
-    given_seed: str
-    frequent_over: int = FREQUENT_OVER
-    tell_secret: bool = False
-
-    @cached_property
-    def kind(self) -> Kind:
-        return self.task.kind
-
-    @cached_property
-    def suggested(self) -> Mapping[int, list[str]]:
-        """Unit -> the concepts that were suggested for it."""
-        return all_suggested(self.task)
-
-    @cached_property
-    def sides(self) -> Mapping[tuple[int, int], str]:
-        """Unit and annotator -> the system that stood first, where people compare two."""
-        rows = Side.objects.filter(unit__task=self.task).values_list("unit", "annotator", "first")
-        return {(unit, annotator): first for unit, annotator, first in rows}
-
-    @cached_property
-    def draw(self) -> Draw:
-        return self.task.draw
-
-    @cached_property
-    def design(self) -> Design:
-        return DESIGNS[self.draw.design]
-
-    @cached_property
-    def corpus(self) -> dict:
-        """Where the texts are from, and whether they may leave. CorpusError if the corpus is missing."""
+    def __init__(
+        self,
+        task: Task,
+        split_shares: str,
+        given_seed: str,
+        frequent_over: int = FREQUENT_OVER,
+        tell_secret: bool = False,
+    ) -> None:
+        self.task, self.kind, self.draw = task, task.kind, task.draw
+        self.split_shares, self.seed = split_shares, given_seed or self.draw.seed
+        self.frequent_over, self.tell_secret = frequent_over, tell_secret
+        self.design = DESIGNS[self.draw.design]
+        # Where the texts are from, and whether they may leave.
         name = self.draw.corpus.name
         if file := self.draw.parameters.get("imported"):
-            return {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
-        told = manifest_of(name)
-        return {
-            "name": name,
-            "source": told.source,
-            "licence": told.licence,
-            "text_may_leave": told.text_may_leave,
-        }
-
-    @property
-    def with_text(self) -> bool:
-        return self.corpus["text_may_leave"]
-
-    @cached_property
-    def mark(self) -> str:
-        """The mark in the names of unfinished files."""
-        unfinished = self.task.units.exported().exclude(stage__in=stages.FINISHED).exists()
-        return ".unfinished" if unfinished else ""
+            self.corpus = {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
+        else:
+            told, fields = manifest_of(name), ("source", "licence", "text_may_leave")
+            self.corpus = {"name": name} | {field: getattr(told, field) for field in fields}
+        self.with_text: bool = self.corpus["text_may_leave"]
+        # In the names of unfinished files.
+        unfinished = task.units.exported().exclude(stage__in=stages.FINISHED).exists()
+        self.mark = ".unfinished" if unfinished else ""
+        # What annotators are called in a set, by their keys and by those of their users.
+        people = list(Annotator.objects.values_list("pk", "user_id", "pseudonym"))
+        self.pseudonyms = {pk: pseudonym for pk, _, pseudonym in people}
+        self.users = {user: pseudonym for _, user, pseudonym in people}
+        # Unit -> why it is left out whatever people said of it: somebody could know its label.
+        self.known: dict[int, str] = {}
+        for control in self.kind.quality_controls:
+            self.known |= control.known(task, self.units())
 
     def units(self) -> Iterator[Units]:
         """The units that are exported, in the order of the draw, without what people did."""
         return units_of(self.task, CHUNK)
 
-    @cached_property
-    def pseudonyms(self) -> dict[int, str]:
-        """Annotator -> how they are called in a set."""
-        return dict(Annotator.objects.values_list("pk", "pseudonym"))
+    # --- which units are in the set
 
-    @cached_property
-    def users(self) -> dict[int, str]:
-        """The same by the keys of their users."""
-        return dict(Annotator.objects.values_list("user_id", "pseudonym"))
-
-    @cached_property
-    def known(self) -> dict[int, str]:
-        """Unit -> why it is left out, of those whose label somebody could know."""
-        found: dict[int, str] = {}
-        for control in self.kind.quality_controls:
-            found |= control.known(self.task, self.units())
+    def left_out(self, units: Units, moved: Lists | None = None) -> pa.Array:
+        """Why each unit is not in the set; empty if it is. moved: the moves of what is judged; without them the reason
+        why something was discarded is not told.
+        """
+        last = moved.last("event") if moved else pa.nulls(units.own.num_rows, pa.string())
+        found = each(self._reason, pa.string(), units.own["asked"], units.judged["label"], units.judged["stage"], last)
+        if self.sets:
+            needed = pa.array([key in self.added for key in units.own["item__key"].to_pylist()], pa.bool_())
+            found = pc.if_else(pc.and_(pc.equal(found, ""), pc.invert(needed)), NOT_NEEDED, found)
+        if self.known:
+            known = pa.array(map(self.known.get, units.own["pk"].to_pylist()), pa.string())
+            found = pc.coalesce(known, found)
         return found
 
-    @cached_property
-    def left_out(self) -> LeftOut:
-        return LeftOut(self.kind, self.design, self.known, frozenset(self.added) if self.sets else None)
+    def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
+        """event: the last move."""
+        if label:
+            if not self.design.sets.includes({"label": label, "asked": asked}):
+                return OTHER_LABEL
+            return NO_CLASS if self.sets and label in self.kind.answers else ""
+        if not self.kind.publication.tells_why:
+            return CLOSED if stage == stages.DISCARDED and event == "left_out" else NO_LABEL
+        if stage != stages.DISCARDED:
+            return UNFINISHED
+        return DISCARDED_BY[event] if event else NO_LABEL
+
+    def in_set(self) -> Iterator[Units]:
+        """The units in the set."""
+        for units in self.units():
+            there = pc.equal(self.left_out(units), "")
+            yield Units(units.own.filter(there), units.judged.filter(there))
 
     # --- splits
-
-    @property
-    def seed(self) -> str:
-        return self.given_seed or self.draw.seed
 
     @cached_property
     def shares(self) -> Mapping[str, Fraction]:
@@ -135,9 +148,10 @@ class Export:
 
     @cached_property
     def splitting(self) -> Splitting:
+        records = self.kind.records
         if not self.split_shares:
-            return split_by_field(self.units(), self.left_out, self.kind.records.split)
-        return split_set(self.units(), self.left_out, self.shares, self.seed)
+            return split_by_field(self.in_set(), records.split)
+        return split_set(self.in_set(), records.apart, self.shares, self.seed)
 
     @cached_property
     def splits(self) -> Mapping[str, str]:
@@ -158,15 +172,9 @@ class Export:
         return balancing_of(self.task, self.known)
 
     @cached_property
-    def apart(self) -> list[str]:
-        """The fields of which equal values are in one split, as a balanced draw kept them."""
-        fields: list[str] = self.draw.parameters["apart"]
-        return fields
-
-    @property
     def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
         """Language -> set -> ids, of balanced sets; empty of others."""
-        return self.balancing.sets
+        return self.balancing.sets if self.design.names_answers else {}
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:
@@ -181,18 +189,14 @@ class Export:
     @cached_property
     def added(self) -> dict[str, str]:
         """Id -> the smallest of the draw's sets that has it."""
-        found: dict[str, str] = {}
-        for sets in self.sets.values():
-            for name, ids in sets.items():
-                for key in ids:
-                    found.setdefault(key, name)
-        return found
+        named = [(key, name) for sets in self.sets.values() for name, ids in sets.items() for key in ids]
+        return dict(reversed(named))
 
     @cached_property
     def label_sets(self) -> dict[str, list[frozenset[str]]]:
         """Split -> the labels of each of its documents, in the order of the draw, where a document has several."""
         found: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
-        for units in self.left_out.others(self.units()):
+        for units in self.in_set():
             for key, label in zip(units.own["item__key"].to_pylist(), units.judged["label"].to_pylist(), strict=True):
                 found[self.splits[key]].append(frozenset(self.kind.form.facets(label)))
         return found
@@ -200,15 +204,13 @@ class Export:
     # --- chances, and what is made of all answers
 
     @cached_property
-    def chances(self) -> dict[str, float | None]:
-        """The language that a draw is for, or empty -> the chance of being drawn."""
-        return {draw.language: draw.chance for draw in self.task.draws.all()}
-
-    @cached_property
-    def chances_by_id(self) -> dict[str, float]:
-        """Id -> the chance of being drawn, where the parts of a draw have chances of their own."""
-        draws = self.task.draws.all()
-        return {key: chance for draw in draws for key, chance in part_draws.chances(draw.parameters).items()}
+    def chances(self) -> tuple[dict[str, float | None], dict[str, float]]:
+        """The chance of being drawn: by the language that a draw is for, or empty; and by id, where the parts of a draw
+        have chances of their own.
+        """
+        draws = list(self.task.draws.all())
+        by_id = {key: chance for draw in draws for key, chance in part_draws.chances(draw.parameters).items()}
+        return {draw.language: draw.chance for draw in draws}, by_id
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:
@@ -227,7 +229,7 @@ class Export:
     @cached_property
     def answers(self) -> agreement.Fitted:
         """The answers that count, with the model of them; none are on units whose label is known."""
-        return agreement.fitted(self.task, without=self.left_out.known)
+        return agreement.fitted(self.task, without=self.known)
 
     @cached_property
     def vote_shares(self) -> dict[int, dict[str, float]]:
@@ -240,6 +242,17 @@ class Export:
     @cached_property
     def opinions(self) -> dict[int, dict[str, float]]:
         return agreement.second_opinions(self.answers)
+
+    @cached_property
+    def suggested(self) -> Mapping[int, list[str]]:
+        """Unit -> the concepts that were suggested for it."""
+        return all_suggested(self.task)
+
+    @cached_property
+    def sides(self) -> Mapping[tuple[int, int], str]:
+        """Unit and annotator -> the system that stood first, where people compare two."""
+        rows = Side.objects.filter(unit__task=self.task).values_list("unit", "annotator", "first")
+        return {(unit, annotator): first for unit, annotator, first in rows}
 
 
 @dataclass(frozen=True)
@@ -264,3 +277,70 @@ class Source:
     def fields(self) -> list[dict[str, str]]:
         """The fields of each record by name."""
         return list(map(json.loads, self.own["item__fields"].to_pylist()))
+
+    def has_moved(self, event: str) -> Marks:
+        return self.moved.count(where(pc.equal(self.moved.held["event"], event))) > 0
+
+    @cached_property
+    def stratum(self) -> pa.Array:
+        """How a post of a uniform task came to its label; None if people were asked in any case.
+
+        agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by
+        chance to audit that, and read by people; contested: they agreed, but their language failed its audit, and
+        people read it, or had read a post with the same text in the audit; disputed: they did not agree; unconfirmed:
+        one reader named another queue's language, and the task was closed before a second person read it.
+        """
+        agreed_label, asks_all = self.own["agreed_label"], self.export.design.asks_all
+        found = [
+            (pc.not_equal(self.own["asked"], ""), None),
+            (pc.equal(self.moved.last("event"), "unconfirmed"), "unconfirmed"),
+        ]
+        if not asks_all:
+            failed = pc.is_in(agreed_label, pa.array(sorted(self.export.contested), pa.string()))
+            # If the task was extended since, the added posts wait for the next audit.
+            read = pc.not_equal(self.judged["stage"], stages.AGREED)
+            found += [(pc.equal(agreed_label, ""), "disputed"), (self.own["audited"], "audited")]
+            found += [(pc.and_(failed, read), "contested")]
+        return cases(pa.string(), *found, otherwise=None if asks_all else "agreed")
+
+    @cached_property
+    def decisions(self) -> Mapping[str, pa.Array]:
+        """Who gave each label, and how that was checked. Checks are chosen and counted in controls/checks.py.
+
+        decided_by: where the label was taken from another task, who gave it there. first_label: what the one reader had
+        said, where an adjudicator checked it; not where others would have decided in any case: an audited post that the
+        reader doubts, or one whose reader named another queue's language. check_chance: the chance that what one reader
+        decided had of being checked; 0 where it was decided in another task, 1 for what others decided.
+        """
+        export, judged, text = self.export, self.judged, pa.string()
+        settled, answers = (
+            pa.array(self.decided.count(live(self.decided, *kinds)))
+            for kinds in ((Judgment.SETTLE, Judgment.DISCARD), (Judgment.ANSWER,))
+        )
+        decided_by = cases(
+            text,
+            (pc.equal(judged["label"], ""), None),
+            (pc.equal(judged["stage"], stages.AGREED), DETECTORS),
+            (pc.greater(settled, 0), ADJUDICATOR),
+            (pc.equal(answers, 1), ONE),
+            otherwise=SEVERAL,
+        )
+        said = self.said.first("label", live(self.said, Judgment.ANSWER))
+        again = where(judged["recheck"]) & where(pc.equal(judged["stage"], stages.LABELLED))
+        audited = self.has_moved("audited")
+        doubted = audited & ~where(pc.equal(said, judged["agreed_label"]))
+        seconded = pa.array(again & ~doubted & ~self.has_moved("named"))
+        first_label = pc.if_else(seconded, said, pa.scalar(None, text))
+        checked = pc.is_valid(first_label)
+
+        def of_queue(visited: str) -> float:
+            return export.check_chances.get(next(iter(json.loads(visited)), ""), 0.0)
+
+        check_chance = cases(
+            pa.float64(),
+            (pc.invert(pc.or_(checked, pc.fill_null(pc.equal(decided_by, ONE), False))), 1.0),
+            (pa.array(audited), export.task.audit_recheck),
+            (pc.is_valid(judged["reused_from"]), 0.0),
+            otherwise=each(of_queue, pa.float64(), judged["visited"]),
+        )
+        return {"decided_by": decided_by, "first_label": first_label, "checked": checked, "check_chance": check_chance}

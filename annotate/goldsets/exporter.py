@@ -1,38 +1,42 @@
-"""The exporter: it writes a task's gold set, or the pairs of a corpus, into a folder.
+"""The exporter: it writes a task's gold set into a folder.
 
 A gold set has its rows as JSONL and Parquet, the rows that were left out, files of published formats, manifest.json,
 and README.md as its card. They are written into a folder beside the wanted one, which takes its place when everything
-is there.
+is there. Rows come column by column, for CHUNK units at a time; the same database gives the same rows.
 """
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from django.db import connection, transaction
 from django.template.loader import render_to_string
 
+from annotate.core import stages
 from annotate.core.draws.label_shares import FREQUENT_OVER
 from annotate.core.draws.splits import SplitError
-from annotate.goldsets import columns, exclusions, table
-from annotate.goldsets.card import card_of, pair_card
-from annotate.goldsets.export import Export
-from annotate.goldsets.formats import FORMATS, mrs
-from annotate.goldsets.partitions import KNOWN_AS
+from annotate.goldsets import form_extras
+from annotate.goldsets.card import card_of
+from annotate.goldsets.columns import FIELDS, LEFT_OUT, Column, columns_of
+from annotate.goldsets.export import CHUNK, ONLY_ID, Export, Source
+from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.set_folder import DIGESTS, ExportError, digests_of, replacing, write_digests, write_with_card
 from annotate.goldsets.set_manifest import manifest_of_set
-from annotate.goldsets.table import Counts, Rows, Written, as_lines, content, parquet_files
+from annotate.goldsets.unit_rows import as_lines, content, each, live, or_none, rows_of, units_of
+from annotate.kinds import Kind
 from annotate.kinds.designs import DESIGNS
-from annotate.models import Job, Task
+from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
-from corpora.storage.layout import manifest_of
-from corpora.threads.pair_sets import Plan
+from corpora.core.masking import MASK
 
 # The only part of a set that is not split: all of it is for measuring.
 WHOLE = "test"
@@ -74,19 +78,6 @@ def export(
         raise ExportError(str(error)) from error
 
 
-def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: mrs.Responses) -> dict[str, Any]:
-    """Write the pairs of a corpus that are kept, and return the manifest. A set exported there before is replaced.
-
-    ExportError where the folder holds something else, CorpusError where the corpus has no such pairs; then nothing is
-    written.
-    """
-    pairs = mrs.Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
-    with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
-        manifest = mrs.write(folder, None, pairs)
-        write_with_card(folder, manifest, lambda: render_to_string("annotate/card_pairs.md", pair_card(manifest)))
-    return manifest
-
-
 def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> None:
     """ExportError for options that do not fit the task, and for a task that cannot be exported now."""
     kind = task.kind
@@ -101,9 +92,10 @@ def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> Non
         )
     if frequent_over is not None and not any("frequent_over" in each.inputs for each in kind.quality_controls):
         raise ExportError("--frequent-over is for sets of documents with several labels; leave it out.")
-    if taken := columns.taken(kind):
+    # No row could have both.
+    if taken := {*kind.publication.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields):
         raise ExportError(
-            f"A field of the records is called {taken[0]!r}, like a column of every export; give it another name in "
+            f"A field of the records is called {min(taken)!r}, like a column of every export; give it another name in "
             f"the kind {kind.slug} and its corpus."
         )
     if found := Job.objects.contesting(task).first():
@@ -155,29 +147,22 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
         write(folder / name)
     written = Written(folder / names["jsonl"], None if is_split else folder / parquet[WHOLE])
     published = {name: FORMATS[name].write(folder, written, export) for name in kind.publication.formats}
-    manifest = manifest_of_set(export, counts, published)
-
-    def card() -> str:
-        # A split that a card names but that has no rows cannot be loaded.
-        there = {part: file for part, file in parquet.items() if file in manifest["files"]}
-        names["splits"] = {KNOWN_AS.get(part, part): file for part, file in there.items()}
-        names["published"] = [name for told in published.values() for name in told["files"]]
-        return render_to_string(kind.publication.card, card_of(export, manifest, names))
-
-    write_with_card(folder, manifest, card)
+    names["published"] = [name for told in published.values() for name in told["files"]]
+    manifest = manifest_of_set(export, counts.as_dict(), published)
+    write_with_card(folder, manifest, lambda: render_to_string(kind.publication.card, card_of(export, manifest, names)))
     return manifest
 
 
-def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: Counts, progress: Progress) -> None:
+def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: "Counts", progress: Progress) -> None:
     """gold.jsonl with its digests, what is left out, and the Parquet files."""
     is_split = export.kind.publication.splits
-    schema = columns.schema(columns.columns_of(export.task, with_text=export.with_text))
+    columns = columns_of(export.task, with_text=export.with_text)
     paths = {part: folder / name for part, name in names["parquet"].items()}
     digests, written = [], 0
     with (
         open(folder / names["jsonl"], "wb") as jsonl,
         open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as others,
-        parquet_files(paths, schema) as into_parquet,
+        parquet_files(paths, pa.schema([(name, column.type) for name, column in columns.items()])) as into_parquet,
     ):
 
         def write(some: Rows) -> int:
@@ -186,13 +171,13 @@ def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: 
             jsonl.write(told)
             if "digests" in names:
                 digests.append(digests_of(BytesIO(told)))
-            others.writelines(_left_out(some, lines))
+            others.writelines(_left_out(some.source, lines))
             for part in paths:
                 there = pc.equal(some.columns["split"], part).fill_null(False) if is_split else in_set
                 into_parquet(part, some.columns.filter(there))
             return len(lines)
 
-        for number in one_behind(write, map(counts.taken, table.rows(export))):
+        for number in one_behind(write, map(counts.taken, rows(export, columns))):
             progress(written := written + number)
     if "digests" in names:
         write_digests(b"".join(digests), folder / names["digests"])
@@ -211,15 +196,174 @@ def one_behind(make: Callable[[Some], Made], items: Iterable[Some]) -> Iterator[
             yield before.result()
 
 
-def _left_out(some: Rows, lines: pa.StringArray) -> Iterator[str]:
-    """What is told of the rows that are not in the set, line by line."""
-    source = some.source
-    told = pc.and_not(some.told, source.in_set)
-    keys, reasons = source.own["item__key"].filter(told).to_pylist(), source.left_out.filter(told).to_pylist()
-    said = exclusions.adjudicators_words(source).filter(told).to_pylist()
-    for key, reason, words, line in zip(keys, reasons, said, lines.filter(told).to_pylist(), strict=True):
-        if exclusions.only_id(reason):
+def _left_out(source: Source, lines: pa.StringArray) -> Iterator[str]:
+    """The lines of the rows that are not in the set.
+
+    What still waits has none while the task is open: annotators would learn what others say, and gold answers, since
+    they are not among it. The words of the adjudicator who discarded a unit may quote the record.
+    """
+    finished = pc.is_in(source.judged["stage"], pa.array(sorted(stages.FINISHED)))
+    told = pc.and_not(pc.or_(finished, not source.export.task.is_open), source.in_set)
+    said = source.said.marked(live(source.said, Judgment.DISCARD)).last("reason")
+    columns = (source.own["item__key"], source.left_out, said, lines)
+    for key, reason, words, line in zip(*(column.filter(told).to_pylist() for column in columns), strict=True):
+        if reason in ONLY_ID:
             yield json.dumps({"id": key, "left_out": reason}, ensure_ascii=False) + "\n"
         else:
-            why = json.dumps({"left_out": reason, "left_out_why": words}, ensure_ascii=False)
-            yield f"{line[:-2]}, {why[1:]}\n"
+            why = {"left_out": reason, "left_out_why": words if source.export.with_text else None}
+            yield f"{line[:-2]}, {json.dumps(why, ensure_ascii=False)[1:]}\n"
+
+
+# --- rows
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Some rows, in the order of the draw, and what they are made of."""
+
+    source: Source
+    columns: pa.RecordBatch
+
+    def of_set(self, column: str) -> pa.Array:
+        """The values of a column, of the rows in the set."""
+        return self.columns[column].filter(self.source.in_set)
+
+
+def rows(export: Export, columns: Mapping[str, Column]) -> Iterator[Rows]:
+    """A row for each drawn item and question.
+
+    A copy has the label, judgments and transitions of the unit with the same text, which `judged_as` names. Items with
+    known answers that were hidden among the work are not there, nor are their answers. If the text may not leave, a
+    row has neither the text nor what leads to it (author, url) or may quote it (comments).
+    """
+    schema = pa.schema([(name, column.type) for name, column in columns.items()])
+    for units in units_of(export.task, CHUNK):
+        keys, reused = units.judged["pk"], units.judged["reused_from"]
+        said, moved = (rows_of(table, keys) for table in (Judgment, Transition))
+        is_own = reused.null_count == len(reused)
+        decided = said if is_own else rows_of(Judgment, pc.coalesce(reused, keys))
+        source = Source(export, units.own, units.judged, export.left_out(units, moved), said, decided, moved)
+        values = [column.values(source) for column in columns.values()]
+        yield Rows(source, pa.RecordBatch.from_arrays(values, schema=schema))
+
+
+# What the rows in a set can be counted by, besides their labels: under what they count, None for nowhere.
+TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
+    "reused": lambda rows: rows.of_set("reused_from"),
+    "by_stratum": lambda rows: rows.of_set("stratum"),
+    # Who gave the labels of the stratum agreed: people, where the same text was audited.
+    "agreed_by": lambda rows: rows.of_set("decided_by").filter(pc.equal(rows.of_set("stratum"), "agreed")),
+    "by_language": lambda rows: rows.of_set("language"),
+    "by_split": lambda rows: each("{}.{}".format, pa.string(), rows.of_set("language"), rows.of_set("split")),
+    "by_source": lambda rows: form_extras.sources(rows.source).filter(rows.source.in_set),
+    "by_votes": lambda rows: pa.array(form_extras.votes(rows.source), pa.string()),
+}
+
+
+def counted(values: pa.Array) -> Counter[Any]:
+    """Each value but None -> how often it is there."""
+    return Counter({each["values"]: each["counts"] for each in values.drop_null().value_counts().to_pylist()})
+
+
+class Counts:
+    """Counts of the rows that pass through. A label is counted by its facets: if it names several things,
+    each counts. with_text: whether the rows have the text of a post, so that masks in it can be counted.
+    """
+
+    def __init__(self, kind: Kind, *, with_text: bool):
+        self.kind = kind
+        # Records, which have fields, are not masked.
+        self.masks = with_text and not kind.fields
+        self.copies = self.labelled = self.masked = 0
+        self.by_stage: Counter[str] = Counter()
+        self.by_label: Counter[str] = Counter()
+        self.left_out: Counter[str] = Counter()
+        self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.publication.tallies}
+
+    def taken(self, rows: Rows) -> Rows:
+        """The same rows, which are counted now."""
+        left_out = rows.source.left_out
+        self.by_stage += counted(rows.columns["stage"])
+        self.copies += len(rows.columns["judged_as"].drop_null())
+        self.left_out += counted(or_none(left_out))
+        self.labelled += rows.source.in_set.true_count
+        self.masked += self.masks and pc.match_substring(rows.of_set("text"), MASK).true_count
+        for label, number in counted(rows.of_set("label")).items():
+            self.by_label.update(dict.fromkeys(self.kind.form.facets(label), number))
+        for name, counts in self.tallied.items():
+            counts.update(counted(TALLIES[name](rows)))
+        return rows
+
+    def as_dict(self) -> dict[str, Any]:
+        counted = {"left_out": self.left_out, **self.tallied, "by_stage": self.by_stage, "by_label": self.by_label}
+        return {
+            f"{self.kind.noun}s": self.by_stage.total(),
+            "labelled": self.labelled,
+            "unfinished": sum(count for stage, count in self.by_stage.items() if stage not in stages.FINISHED),
+            "copies": self.copies,
+            **({"masked": self.masked} if self.masks else {}),
+            **{name: dict(sorted(counts.items())) for name, counts in counted.items()},
+        }
+
+
+# --- Parquet files, batch by batch, so that the rows of no file are all in memory at once
+
+
+BATCH = 2000  # rows of a row group
+
+
+@contextmanager
+def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, pa.RecordBatch], None]]:
+    """Yields a function that writes rows into one of these files, by its key; a file without rows is not made, but
+    the first where none has any, so that a reader finds columns and no rows. However the rows come, the files are the
+    same.
+    """
+    waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
+    writers: dict[str, pq.ParquetWriter] = {}
+    with ExitStack() as files:
+
+        def flush(part: str, rows: pa.RecordBatch) -> None:
+            if part not in writers:
+                writers[part] = files.enter_context(pq.ParquetWriter(paths[part], schema, compression="zstd"))
+            writers[part].write_batch(rows)
+
+        def write(part: str, rows: pa.RecordBatch) -> None:
+            rows = pa.concat_batches([waiting[part], rows])
+            whole = rows.num_rows - rows.num_rows % BATCH
+            for start in range(0, whole, BATCH):
+                flush(part, rows.slice(start, BATCH))
+            waiting[part] = rows.slice(whole)
+
+        yield write
+        for part, rows in waiting.items():
+            if rows.num_rows:
+                flush(part, rows)
+        if not writers:
+            # Without a group of rows, since the datasets library cannot read an empty one.
+            files.enter_context(pq.ParquetWriter(next(iter(paths.values())), schema, compression="zstd"))
+
+
+# --- the rows of a written set, read again by published formats, so that nothing keeps all texts in memory
+
+
+@dataclass(frozen=True)
+class Written:
+    """jsonl: the file of all rows in their order. whole: the Parquet file of a set that is not split, which is not
+    there if the set has no rows.
+    """
+
+    jsonl: Path
+    whole: Path | None
+
+    def each(self, columns: Collection[str]) -> Iterator[dict[str, Any]]:
+        """Row by row those of the columns that it has."""
+        with self.jsonl.open(encoding="utf-8", newline="\n") as lines:
+            for line in lines:
+                row = json.loads(line)
+                yield {column: row[column] for column in columns if column in row}
+
+    def columns(self, *names: str) -> Iterator[pa.RecordBatch]:
+        """Columns of a set that is not split, in batches."""
+        if self.whole and self.whole.exists():
+            with pq.ParquetFile(self.whole) as file:
+                yield from file.iter_batches(columns=list(names))

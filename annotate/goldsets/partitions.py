@@ -5,7 +5,7 @@ core/draws/splits.py draws the splits; this module decides over which rows: thos
 
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import groupby
@@ -17,7 +17,6 @@ from django.db.models import Count
 from annotate.core import stages
 from annotate.core.draws.balanced_sets import Document, Sizes, balanced, place_of
 from annotate.core.draws.splits import DEV, FAR, SPLITS, TEST, TRAIN, TRAINED_IN, Miss, Row, SplitError, misses, split
-from annotate.goldsets.exclusions import LeftOut
 from annotate.goldsets.unit_rows import Units
 from annotate.kinds.balanced_draw import CHANCES, IDS
 from annotate.kinds.language_labels import label_name
@@ -40,18 +39,19 @@ class Splitting:
     off: Mapping[str, str]
 
 
-def split_set(units: Iterable[Units], left_out: LeftOut, shares: Mapping[str, Fraction], seed: str) -> Splitting:
-    """units: the exported ones. SplitError if rows have no split to go to."""
-    apart = left_out.kind.records.apart
-    rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _read(left_out, units)]
+def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str, Fraction], seed: str) -> Splitting:
+    """Splits by lot. units: those in the set. apart: the fields of which equal values are in one split. SplitError if
+    rows have no split to go to.
+    """
+    rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _records(units)]
     chosen = split(rows, shares, seed=seed)
     found = groupby(misses(rows, shares, chosen), attrgetter("language"))
     return Splitting(chosen, {language: _off(language, list(missed)) for language, missed in found})
 
 
-def split_by_field(units: Iterable[Units], left_out: LeftOut, field: str) -> Splitting:
+def split_by_field(units: Iterable[Units], field: str) -> Splitting:
     """As the records themselves say. SplitError for the first row in the set that names no split."""
-    found = {key: fields[field] for key, _, fields in _read(left_out, units)}
+    found = {key: fields[field] for key, _, fields in _records(units)}
     for key, said in found.items():
         if said not in SPLITS:
             told = f"is {said!r}" if said else "is empty"
@@ -62,9 +62,9 @@ def split_by_field(units: Iterable[Units], left_out: LeftOut, field: str) -> Spl
     return Splitting(found, {})
 
 
-def _read(left_out: LeftOut, some: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Id, language and fields of each record in the set."""
-    for units in left_out.others(some):
+def _records(some: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]:
+    """Id, language and fields of each record."""
+    for units in some:
         keys, languages, fields = (units.own[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
         yield from zip(keys, languages, map(json.loads, fields), strict=True)
 

@@ -4,7 +4,6 @@ An existing folder is replaced only if it is an earlier one of the same kind and
 command that was killed has left beside it is put away by the next one that writes there.
 """
 
-import contextlib
 import fcntl
 import glob
 import hashlib
@@ -14,7 +13,7 @@ import shutil
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -141,24 +140,42 @@ class ExportError(Exception):
     """The folder cannot be written; the sentence says why. It is as it was."""
 
 
-@contextlib.contextmanager
+# In the folder beside: what is written, and what it takes the place of.
+NEW, OLD = "new", "old"
+
+
+@contextmanager
 def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
     """A new folder to write into, which becomes `out` if the block ends well; otherwise nothing is left of it.
 
     ExportError if `out` holds something other than an earlier one of that kind and name, or cannot be written.
     """
+    prefix = f".{out.name}.assay-"
     try:
-        _sweep(out)
+        _sweep(out, prefix)
         _check_replaceable(out, kind, name)
         out.parent.mkdir(parents=True, exist_ok=True)
-        with _beside(out) as ours:
+        with ExitStack() as stack:
+            ours = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
+            stack.callback(shutil.rmtree, ours, ignore_errors=True)
+            # Where there are no locks, what is left is not put away either.
+            with suppress(OSError):
+                stack.enter_context(_locked(ours))
             partial = ours / NEW
             partial.mkdir()
             yield partial
             for path in (*partial.rglob("*"), partial):
                 release(path)
                 sync(path)
-            _replace(out, ours)
+            is_there = out.exists()
+            if is_there:
+                os.replace(out, ours / OLD)
+            try:
+                os.replace(partial, out)
+            except OSError:
+                if is_there:
+                    os.replace(ours / OLD, out)
+                raise
         sync(out.parent)
     except OSError as error:
         raise ExportError(
@@ -166,37 +183,17 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
         ) from error
 
 
-# In the folder beside: what is written, and what it takes the place of.
-NEW, OLD = "new", "old"
-
-
-def _prefix(out: Path) -> str:
-    return f".{out.name}.assay-"
-
-
-@contextlib.contextmanager
-def _beside(out: Path) -> Iterator[Path]:
-    """A hidden folder beside `out` for as long as the block lasts, which is locked meanwhile."""
-    ours = Path(tempfile.mkdtemp(prefix=_prefix(out), dir=out.parent))
-    with contextlib.ExitStack() as stack:
-        stack.callback(shutil.rmtree, ours, ignore_errors=True)
-        # Where there are no locks, what is left is not put away either.
-        with contextlib.suppress(OSError):
-            stack.enter_context(_locked(ours))
-        yield ours
-
-
-def _sweep(out: Path) -> None:
+def _sweep(out: Path, prefix: str) -> None:
     """Remove what a command that was killed has left; what it had put aside without anything in its place goes back."""
-    for left in out.parent.glob(f"{glob.escape(_prefix(out))}*"):
+    for left in out.parent.glob(f"{glob.escape(prefix)}*"):
         # Not while another command is at work there, or has just ended.
-        with contextlib.suppress(OSError), _locked(left):
+        with suppress(OSError), _locked(left):
             if (left / OLD).exists() and not out.exists():
                 os.replace(left / OLD, out)
             shutil.rmtree(left)
 
 
-@contextlib.contextmanager
+@contextmanager
 def _locked(folder: Path) -> Iterator[None]:
     """OSError if somebody else has it, or the file system knows no locks."""
     handle = os.open(folder, os.O_RDONLY)
@@ -231,18 +228,6 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
         raise ExportError(
             f"{out} holds files that are not part of the {kind}: {named}. Move it away, or choose another folder."
         )
-
-
-def _replace(out: Path, ours: Path) -> None:
-    if not out.exists():
-        os.replace(ours / NEW, out)
-        return
-    os.replace(out, ours / OLD)
-    try:
-        os.replace(ours / NEW, out)
-    except OSError:
-        os.replace(ours / OLD, out)
-        raise
 
 
 # --- What was done to the files of a gold set since it was written.

@@ -4,28 +4,24 @@ A kind of question names the sections of its sets (`Publication.sections`). No s
 person.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
 from django.db.models import Count, Max, Min
 
-from annotate.controls import concept_suggestions, filter_precision
+from annotate.controls import concept_suggestions
 from annotate.controls.replenishment import standing
 from annotate.core.estimation.proportions import proportion
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import FORMAT, versions
-from annotate.goldsets.table import Counts
 from annotate.kinds.balanced_draw import IDS, JOINT
-from annotate.kinds.control import QualityControl
-from annotate.models import GoldAnswer, Judgment, Task, Trial
+from annotate.models import GoldAnswer, Judgment, Trial
 from annotate.quality import agreement, commitments, honeypots, preferences
 from annotate.quality.guideline_versions import qualified
-from annotate.reports.markdown import parts
 from corpora.core.language_codes import tables_of
 from corpora.draws import part_draws
-from corpora.draws.part_draws import SIDES
-from corpora.models import Draw
 
 # What the report of quality/preferences.py has of one person, and of all has nothing to say.
 OF_ONE = ("annotator", "pseudonym", "p")
@@ -51,72 +47,58 @@ LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 Published = Mapping[str, Any]
 
 
-# The fields of a draw that say how it came about.
-DRAW = (
-    *("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance"),
-    "parameters",
-)
+# The fields of a draw that say how it came about, and the parameters with the ids of its rows.
+DRAW = ("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance")
+OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
 
-def manifest_of_set(export: Export, counts: Counts, published: Mapping[str, Any]) -> dict[str, Any]:
-    draws = export.task.draws.order_by("language", "pk")
+def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Published) -> dict[str, Any]:
+    """The sections are those that the kind names, in its order, and after them those of controls from outside."""
+    task, kind = export.task, export.kind
+    controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}
+    draws = []
+    for draw in task.draws.order_by("language", "pk"):
+        # Without the ids, which the rows have.
+        parameters = {name: value for name, value in draw.parameters.items() if name not in OF_ROWS}
+        draws.append({field: getattr(draw, field) for field in DRAW} | {"parameters": parameters})
     return {
         "format": FORMAT,
         "design": export.design.name,
         "finished": not export.mark,
-        "task": _task(export.task),
-        "draws": [_draw(draw) for draw in draws],
+        # What decided how the labels came about. kind_sha256: that of the kind's file; None if the kind is a module.
+        # form: what an answer is, a module of kinds/forms; together: the field by whose value records were drawn
+        # together. added_languages: those of its labels and records that are not on the list here; readers learn their
+        # names from this.
+        "task": {
+            "name": task.name,
+            "title": task.title,
+            "type": task.kind_slug,
+            "kind_sha256": kind.digest or None,
+            "form": kind.form.slug,
+            "together": kind.records.together,
+            "labels": task.labels,
+            "languages": task.languages,
+            "added_languages": tables_of(kind.languages.values()),
+            **task.policy,
+            **kind.publication.constants,
+        },
+        "draws": draws,
         "corpus": export.corpus,
         "detectors": export.draw.detectors,
-        "lots": commitments.section(export.task, tell_secret=export.tell_secret),
-        **sections_of(export, published),
-        "counts": counts.as_dict(),
+        "lots": commitments.section(task, tell_secret=export.tell_secret),
+        # None of a control that the kind has not.
+        **{
+            name: controls[name].section(task)
+            if name in controls
+            else SECTIONS[name](export, published)
+            if name in SECTIONS
+            else None
+            for name in dict.fromkeys((*kind.publication.sections, *controls))
+        },
+        "counts": counts,
         "versions": versions(),
         "files": {},
     }
-
-
-def _draw(draw: Draw) -> dict[str, Any]:
-    """Without the ids, which the rows have."""
-    told = {field: getattr(draw, field) for field in DRAW}
-    ids = (IDS, JOINT, part_draws.IDS)
-    return told | {"parameters": {name: value for name, value in draw.parameters.items() if name not in ids}}
-
-
-def _task(task: Task) -> dict[str, Any]:
-    """What decided how the labels came about. kind_sha256: that of the kind's file; None if the kind is a module. form:
-    what an answer is, a module of kinds/forms; together: the field by whose value records were drawn together.
-
-    added_languages: those of its labels and records that are not on the list here; readers learn their names from this.
-    """
-    return {
-        "name": task.name,
-        "title": task.title,
-        "type": task.kind_slug,
-        "kind_sha256": task.kind.digest or None,
-        "form": task.kind.form.slug,
-        "together": task.kind.records.together,
-        "labels": task.labels,
-        "languages": task.languages,
-        "added_languages": tables_of(task.kind.languages.values()),
-        **task.policy,
-        **task.kind.publication.constants,
-    }
-
-
-def sections_of(export: Export, published: Published) -> dict[str, Any]:
-    """Those that the kind names, in its order, and after them those of controls from outside; None of a control that
-    the kind has not.
-    """
-    controls = {control.manifest_key: control for control in export.kind.quality_controls if control.manifest_key}
-    names = dict.fromkeys((*export.kind.publication.sections, *controls))
-    return {name: _section(name, controls.get(name), export, published) for name in names}
-
-
-def _section(name: str, control: QualityControl | None, export: Export, published: Published) -> Any:
-    if control:
-        return control.section(export.task)
-    return SECTIONS[name](export, published) if name in SECTIONS else None
 
 
 def _splits(export: Export, published: Published) -> dict:
@@ -153,33 +135,27 @@ def _people(export: Export, published: Published) -> dict:
     # Answers that a manager voided are left out: this tells of the answers that count.
     live = answered.live()
     each = live.values("unit").annotate(answers=Count("pk"))
+    held = qualified(task).values("annotator").distinct()
+    by_test = held.filter(trial__isnull=False)
     tests = Trial.objects.filter(task=task, kind=Trial.TEST, finished_at__isnull=False)
     return {
         "annotators": live.values("annotator").distinct().count(),
         "answers": live.count(),
         "answers_each": each.aggregate(least=Min("answers"), most=Max("answers")),
         "voided_by_manager": answered.filter(voided_by__isnull=False).count(),
-        "qualified": _qualified(task),
+        "qualified": {
+            "by_test": by_test.count(),
+            "let_in": held.exclude(annotator__in=by_test.values("annotator")).count(),
+        },
         "tests": {"taken": tests.count(), "passed": tests.filter(passed=True).count()},
         "paused": task.pauses.values("annotator").distinct().count(),
     }
 
 
-def _qualified(task: Task) -> dict[str, int]:
-    held = qualified(task).values("annotator").distinct()
-    by_test = held.filter(trial__isnull=False)
-    return {
-        "by_test": by_test.count(),
-        "let_in": held.exclude(annotator__in=by_test.values("annotator")).count(),
-    }
-
-
 def _gold_answers(export: Export, published: Published) -> dict[str, int]:
     """Purpose -> how many records with a known label served it."""
-    pools = dict.fromkeys((GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE), 0)
-    for purpose in export.task.gold_answers.values_list("purpose", flat=True):
-        pools[purpose] += 1
-    return pools
+    purposes = Counter(export.task.gold_answers.values_list("purpose", flat=True))
+    return {purpose: purposes[purpose] for purpose in (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)}
 
 
 def _honeypots(export: Export, published: Published) -> dict:
@@ -199,22 +175,22 @@ def _agreement(export: Export, published: Published) -> dict | None:
     if not found["all"]["units_of_two"]:
         return None
 
-    def told(section: dict) -> dict:
-        model = section["dawid_skene"]
-        found = {key: section[key] for key in AGREEMENT if key in section}
-        return found | {"differs": len(model["differs"]) if model else None}
-
+    told = [
+        {key: section[key] for key in AGREEMENT if key in section}
+        | {"differs": len(section["dawid_skene"]["differs"]) if section["dawid_skene"] else None}
+        for section in (found["all"], *found["languages"].values())
+    ]
     return {
         "ordered": found["ordered"],
         "placed": found["placed"],
-        "all": told(found["all"]),
-        "languages": {code: told(section) for code, section in found["languages"].items()},
+        "all": told[0],
+        "languages": dict(zip(found["languages"], told[1:], strict=True)),
     }
 
 
 def _preferences(export: Export, published: Published) -> dict | None:
     """Which system people prefer, with nothing about single people; None if nobody has answered."""
-    found = preferences.report(export.task, without=export.left_out.known)
+    found = preferences.report(export.task, without=export.known)
     if not found["all"]["judgments"]:
         return None
     sides = {key: value for key, value in found["all"]["sides"].items() if key not in ("people", *OF_ONE)}
@@ -236,22 +212,3 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     # The files that predictions are made for and measured on; None if the kind has none.
     "published": lambda export, published: next(iter(published.values()), None),
 }
-
-
-def pair_sections(corpus_name: str) -> dict[str, Any]:
-    """What the manifest of message-reply pairs says besides: what people found of the filter, in each task that was
-    drawn from both of its sides and in which they read.
-    """
-    tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
-    reports = {task.name: filter_precision.report(task) for task in tasks}
-    audits = {name: audit for name, audit in reports.items() if audit and any(audit[side]["read"] for side in SIDES)}
-    if not audits:
-        return {}
-    told = [
-        {
-            "words": f"Task {name}: {' '.join(filter_precision.filter_words(audit))}",
-            "table": parts(filter_precision.figures_table(audit)),
-        }
-        for name, audit in audits.items()
-    ]
-    return {"filter_audits": {"heading": "What people found of the filter", "told": told, "audits": audits}}

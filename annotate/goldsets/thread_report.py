@@ -1,12 +1,21 @@
-"""Tables and sentences on threads: how many of their messages became pairs, and the languages that the files name."""
+"""Tables and sentences on threads: how many of their messages became pairs, and the languages that the files name; and
+the card of an exported set of pairs.
+"""
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from annotate.controls import filter_precision
+from annotate.goldsets.card import head_of
+from annotate.models import Task
+from annotate.reports.markdown import parts
 from annotate.reports.tables import LANGUAGE, Cell, Column, Table, many, numbers, ratio, table
 from corpora.core.language_codes import code_of
 from corpora.core.records import unknown_code
+from corpora.draws.part_draws import SIDES
 from corpora.threads.messages import NO_PAIR, REASONS
+from corpora.threads.pair_sets import SPLITS
 
 # A step on the way: what it is, and how many messages, replies or pairs.
 Step = tuple[str, int]
@@ -41,11 +50,8 @@ def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
 
 
 def steps_table(found: Iterable[Step]) -> Table:
-    return table("Steps", (Column("step", "step", says=lambda row: row[0]), _count("count", "count")), found)
-
-
-def _count(key: str, heading: str) -> Column:
-    return Column(key, heading, "number", lambda row: Cell(f"{row[1]:,}", row[1]))
+    count = Column("count", "count", "number", lambda row: Cell(f"{row[1]:,}", row[1]))
+    return table("Steps", (Column("step", "step", says=lambda row: row[0]), count), found)
 
 
 def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
@@ -54,32 +60,66 @@ def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
         *LANGUAGE,
         *numbers({"pairs": "pairs", "agreed": "found in it"}),
         Column("share", "share", "number", lambda row: ratio(row["agreed"], row["pairs"])),
-        Column("most", "else mostly", says=lambda row: _most(*row["most"])),
+        Column("most", "else mostly", says=lambda row: "{} {:,}".format(*row["most"]) if row["most"][1] else ""),
     )
     return table("Languages that the files name", heads, rows)
 
 
-def _most(language: str, pairs: int) -> str:
-    return f"{language} {pairs:,}" if pairs else ""
-
-
 def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """A sentence on each language that the files name and that is no code, or that most of its pairs are not in."""
-    return [
-        _misnamed(row) if code_of(row["language"]) else _unknown(row)
-        for row in rows
-        if 2 * row["agreed"] < row["pairs"] or not code_of(row["language"])
+    said = []
+    for row in rows:
+        named, pairs = row["language"], many(row["pairs"], "pair")
+        others, (language, most) = row["pairs"] - row["agreed"], row["most"]
+        if not code_of(named):
+            said.append(f"The language {named[:40]!r} of {pairs} {unknown_code(named)}.")
+        elif 2 * row["agreed"] < row["pairs"]:
+            are = f"{others:,} are in other languages, {most:,} of them in {language}"
+            one = f"1 is in another language, {language}"
+            said.append(f"Of {pairs} that the files name as {named}, {one if others == 1 else are}.")
+    return said
+
+
+# --- an exported set
+
+
+def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
+    """The card of a set of message-reply pairs (formats/mrs.py), as its template has it."""
+    corpus, languages, declared = manifest["corpus"], manifest["languages"], manifest["threads"]["declared"]
+    total = sum(row[split] for row in languages for split in SPLITS)
+    # A split that a card names but that has no rows cannot be loaded.
+    there = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
+    rows = json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])
+    steps = [*steps_of(manifest["threads"]), *filter_steps(manifest)]
+    heads = numbers({**{split: split for split in SPLITS}, "responses": "response set"})
+    title, codes = f"{corpus['name']}: pairs of message and reply", [row["language"] for row in languages]
+    return {
+        **head_of(title, corpus["licence"], codes, total, [rows]),
+        "manifest": manifest,
+        "total": total,
+        "splits": {"validation" if split == "valid" else split: file for split, file in there.items()},
+        "steps": parts(steps_table(steps)),
+        "by_language": parts(table("Languages", (*LANGUAGE, *heads), languages)),
+        "declared": parts(disagreement_table(declared)) if declared else None,
+        "called_out": called_out(declared),
+        "responses": sum(row["responses"] for row in languages),
+    }
+
+
+def pair_sections(corpus_name: str) -> dict[str, Any]:
+    """What the manifest of message-reply pairs says besides: what people found of the filter, in each task that was
+    drawn from both of its sides and in which they read.
+    """
+    tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
+    reports = {task.name: filter_precision.report(task) for task in tasks}
+    audits = {name: audit for name, audit in reports.items() if audit and any(audit[side]["read"] for side in SIDES)}
+    if not audits:
+        return {}
+    told = [
+        {
+            "words": f"Task {name}: {' '.join(filter_precision.filter_words(audit))}",
+            "table": parts(filter_precision.figures_table(audit)),
+        }
+        for name, audit in audits.items()
     ]
-
-
-def _unknown(row: Mapping[str, Any]) -> str:
-    language = row["language"]
-    return f"The language {language[:40]!r} of {many(row['pairs'], 'pair')} {unknown_code(language)}."
-
-
-def _misnamed(row: Mapping[str, Any]) -> str:
-    named, (language, most) = f"Of {many(row['pairs'], 'pair')} that the files name as {row['language']}", row["most"]
-    others = row["pairs"] - row["agreed"]
-    if others == 1:
-        return f"{named}, 1 is in another language, {language}."
-    return f"{named}, {others:,} are in other languages, {most:,} of them in {language}."
+    return {"filter_audits": {"heading": "What people found of the filter", "told": told, "audits": audits}}

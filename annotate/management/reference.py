@@ -40,9 +40,8 @@ from annotate.core.option import (
     words,
 )
 from annotate.core.stages import FINISHED, MOVES, STAGES, WITH_LABEL, arrows
-from annotate.goldsets.columns import COLUMNS, JUDGMENT, TRANSITION, VOTE
+from annotate.goldsets.columns import COLUMNS, JUDGMENT, SOFT_LABEL, TRANSITION, VOTE
 from annotate.goldsets.form_extras import PREFERRED, REPLIES, SUPPORT
-from annotate.goldsets.provenance import SOFT_LABEL
 from annotate.kinds import KINDS, concept_kind, file_sections, files
 from annotate.kinds.kind import STYLES
 from annotate.pages.access import status_of

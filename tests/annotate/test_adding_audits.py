@@ -16,8 +16,9 @@ from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.detector_error import allotted
 from annotate.core.refusals import NotFound, WrongStage
+from annotate.goldsets.columns import columns_of
 from annotate.goldsets.export import Export
-from annotate.goldsets.table import rows
+from annotate.goldsets.exporter import rows
 from annotate.kinds import Answer
 from annotate.models import Judgment, Transition
 from annotate.work import moves
@@ -52,7 +53,8 @@ def chosen(task, **fields):
 def exported(task, *columns):
     """The rows that an export of the task has."""
     columns = columns or ("id", "stratum", "agreed", "chance", "audit_chance")
-    return [row for some in rows(Export(task, "", "")) for row in some.columns.select(columns).to_pylist()]
+    made = rows(Export(task, "", ""), columns_of(task, with_text=False))
+    return [row for some in made for row in some.columns.select(columns).to_pylist()]
 
 
 # --- how many by language

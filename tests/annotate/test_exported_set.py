@@ -21,7 +21,6 @@ from annotate.controls import audit_report
 from annotate.core import stages
 from annotate.goldsets import export as exporting
 from annotate.goldsets import exporter
-from annotate.goldsets import table as row_making
 from annotate.goldsets.columns import LEFT_OUT
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
@@ -242,7 +241,7 @@ def test_the_manifest_tells_of_the_task_each_option_that_its_kind_has(finished, 
 
 
 def test_progress_is_told_to_the_last_row(finished, out, monkeypatch):
-    monkeypatch.setattr(row_making, "CHUNK", 25)
+    monkeypatch.setattr(exporter, "CHUNK", 25)
     told = []
     export(finished, out, progress=told.append)
     assert told == [25, 50, 60]

@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.goldsets.table import as_lines, content
+from annotate.goldsets.unit_rows import as_lines, content
 
 PAIR = pa.struct([("name", pa.string()), ("score", pa.float64()), ("held", pa.list_(pa.string()))])
 SCHEMA = pa.schema(

@@ -21,7 +21,7 @@ from corpora.sources.eurlex import published
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.table import Written
+    from annotate.goldsets.exporter import Written
 
 FOLDER = "EURLEX57K"
 DESCRIPTORS = f"{FOLDER}/EURLEX57K.json"

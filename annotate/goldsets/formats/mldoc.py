@@ -20,7 +20,7 @@ from corpora.core.languages import published_code
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.table import Written
+    from annotate.goldsets.exporter import Written
 
 TITLE = "MLDoc"
 INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"

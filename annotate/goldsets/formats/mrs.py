@@ -11,7 +11,7 @@
     left_out.jsonl                          every reply that is no pair of the set, with the reason
     struck.tsv                              replies that were struck out of the response set, with the reason
 
-Their rows come from a corpus of pairs; no task is needed. exporter.py writes manifest and card beside them.
+Their rows come from a corpus of pairs; no task is needed. Manifest and card stand beside them.
 """
 
 import codecs
@@ -19,21 +19,22 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from django.template.loader import render_to_string
 
+from annotate.goldsets.exporter import parquet_files
 from annotate.goldsets.formats import Format, register
-from annotate.goldsets.set_folder import FORMAT, SUMS, ExportError, versions
-from annotate.goldsets.set_manifest import pair_sections
-from annotate.goldsets.table import parquet_rows
+from annotate.goldsets.set_folder import FORMAT, SUMS, ExportError, replacing, versions, write_with_card
+from annotate.goldsets.thread_report import pair_card, pair_sections
 from corpora.core.languages import LANGUAGES
 from corpora.engines import Store
-from corpora.storage.layout import Manifest, digest_of
+from corpora.storage.layout import Manifest, digest_of, manifest_of
 from corpora.threads.messages import cell
 from corpora.threads.pair_sets import SMALL, SPLITS, VALID, Plan, pair_set
 from corpora.threads.scorers import filter_counts, filter_digest
@@ -115,6 +116,19 @@ class Pairs:
     corpus: Manifest
     plan: Plan
     responses: Responses
+
+
+def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
+    """Write the pairs of a corpus that are kept, and return the manifest. A set exported there before is replaced.
+
+    ExportError where the folder holds something else, CorpusError where the corpus has no such pairs; then nothing is
+    written.
+    """
+    pairs = Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
+    with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
+        manifest = write(folder, None, pairs)
+        write_with_card(folder, manifest, lambda: render_to_string("annotate/card_pairs.md", pair_card(manifest)))
+    return manifest
 
 
 def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
@@ -206,22 +220,23 @@ def _filter(corpus_name: str, corpus: Manifest) -> dict[str, Any]:
 def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
     schema = pa.schema([*_IDS, *(_TEXTS if with_text else ()), *_FOUND])
     paths = {split: folder / f"pairs.{split}.parquet" for split in SPLITS}
-    rows = (_row(row, with_text) for batch in store.query("pairs_in_order") for row in batch.to_pylist())
     with (
         (folder / "pairs.jsonl").open("w", encoding="utf-8", newline="\n") as jsonl,
-        parquet_rows(paths, schema) as into_parquet,
+        parquet_files(paths, schema) as into_parquet,
     ):
-        for (language, split), found in groupby(rows, lambda row: (row["language"], row["split"])):
-            with ExitStack() as files:
-                where = ((split, GMR_VALID) if split == VALID else (split,)) if with_text else ()
-                lines = [files.enter_context(_opened(folder / part / language / LINES)) for part in where]
+        for batch in store.query("pairs_in_order"):
+            rows = (_row(row, with_text) for row in batch.to_pylist())
+            for (language, split), group in groupby(rows, itemgetter("language", "split")):
+                found = list(group)
+                into_parquet(split, pa.RecordBatch.from_pylist(found, schema=schema))
                 for row in found:
                     scores = {each["scorer"]: each["score"] for each in row["scores"]}
                     jsonl.write(json.dumps(row | {"scores": scores}, ensure_ascii=False) + "\n")
-                    into_parquet(split, row)
-                    for file in lines:
-                        cells = cell(row["message"]), cell(row["reply"]), language, f"{row['certainty']:.4f}"
-                        file.write("\t".join(cells) + "\n")
+                for part in ((split, GMR_VALID) if split == VALID else (split,)) if with_text else ():
+                    with _opened(folder / part / language / LINES, "a") as file:
+                        for row in found:
+                            cells = cell(row["message"]), cell(row["reply"]), language, f"{row['certainty']:.4f}"
+                            file.write("\t".join(cells) + "\n")
 
 
 def _row(row: dict[str, Any], with_text: bool) -> dict[str, Any]:
@@ -232,9 +247,9 @@ def _row(row: dict[str, Any], with_text: bool) -> dict[str, Any]:
     return {column.name: row[column.name] for column in columns} | {"certainty": row["certainty"], "scores": scores}
 
 
-def _opened(path: Path) -> Any:
+def _opened(path: Path, mode: str = "w") -> Any:
     path.parent.mkdir(parents=True, exist_ok=True)
-    return path.open("w", encoding="utf-8", newline="\n")
+    return path.open(mode, encoding="utf-8", newline="\n")
 
 
 def _responses(store: Store, wanted: Responses) -> tuple[dict[str, list[tuple[str, int]]], list[dict[str, Any]]]:

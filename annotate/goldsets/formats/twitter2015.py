@@ -8,12 +8,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from annotate.goldsets.formats import Format, register
-from annotate.goldsets.table import content
+from annotate.goldsets.unit_rows import content
 from annotate.kinds.designs import Design
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.table import Written
+    from annotate.goldsets.exporter import Written
 
 TITLE = "Twitter 2015"
 BATCH = 10_000

@@ -20,7 +20,7 @@ from corpora.core.languages import published_code
 
 if TYPE_CHECKING:
     from annotate.goldsets.export import Export
-    from annotate.goldsets.table import Written
+    from annotate.goldsets.exporter import Written
 
 TITLE = "XGLUE"
 # The characters at which str.splitlines() and line readers break, besides the tab.

@@ -16,10 +16,9 @@ from datasets import load_dataset
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets import columns
-from annotate.goldsets.exporter import export
+from annotate.goldsets.exporter import TALLIES, Counts, Rows, export
 from annotate.goldsets.formats import FORMATS
 from annotate.goldsets.set_manifest import SECTIONS
-from annotate.goldsets.table import TALLIES, Counts, Rows
 from annotate.kinds import KINDS, Answer, language
 from annotate.kinds.control import CONTROLS
 from annotate.models import Unit

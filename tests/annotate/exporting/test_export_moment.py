@@ -6,7 +6,6 @@ import pytest
 from django.db import connection
 
 from annotate.goldsets import exporter
-from annotate.goldsets import table as row_making
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment, Task
@@ -45,7 +44,7 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
     judge(ann, take(ann, task).pk, Answer("de"))
     export(task, out)
     before = files(out)
-    real, worked = row_making.rows, []
+    real, worked = exporter.rows, []
 
     def work_on():
         judge(ann, take(ann, task).pk, Answer("de"))
@@ -57,13 +56,13 @@ def test_an_export_is_of_one_moment_while_people_go_on_working(make_task, person
                 worked.append(in_another_connection(work_on))
             yield row
 
-    monkeypatch.setattr(row_making, "CHUNK", 1)  # else the first read would have it all
-    monkeypatch.setattr(row_making, "rows", slow)
+    monkeypatch.setattr(exporter, "CHUNK", 1)  # else the first read would have it all
+    monkeypatch.setattr(exporter, "rows", slow)
     export(task, out)
     assert worked == [True, True]
     assert Judgment.objects.count() == 3
     assert files(out) == before
-    monkeypatch.setattr(row_making, "rows", real)
+    monkeypatch.setattr(exporter, "rows", real)
     assert export(task, out)["counts"]["labelled"] == 4
 
 
