@@ -17,11 +17,11 @@ def links(path):
             yield from (str(child.attrs[name]) for name in ("href", "src") if name in child.attrs)
 
 
-def test_the_readme_is_two_screens_and_its_pictures_are_light():
+def test_the_readme_is_a_screen_and_a_half_and_its_picture_is_light():
     text = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert len(text.split()) <= 900
+    assert len(text.split()) <= 700
     pictures = re.findall(r"!\[.+?\]\((\S+)\)", text)
-    assert len(pictures) == 2
+    assert len(pictures) == 1
     assert [name for name in pictures if (ROOT / name).stat().st_size > 150_000] == []
 
 

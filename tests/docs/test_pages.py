@@ -285,7 +285,7 @@ ASKED = {
     "interval of precision": "explanation/measuring/#recall-precision-accuracy",
     "lease ran out": "glossary/#lease",
     "lease": "glossary/#lease",
-    "timeout": "reference/refusals/#lease_expired",
+    "timeout": "glossary/#lease",
     "upgrade": "how-to/server/#update",
     "kappa": "explanation/agreement/#alpha",
     "GDPR": "explanation/privacy-and-licences/",
