@@ -47,6 +47,7 @@ SYNONYMS = {
     "contribute": ("contributing", "develop"),
     "contributing": ("develop",),
     "crash": ("fault", "stopped"),
+    "crowdsourcing": ("crowd",),
     "disagreement": ("conflict", "agreement"),
     "exit": ("ends",),
     "exits": ("ends",),
@@ -59,11 +60,16 @@ SYNONYMS = {
     "kappa": ("alpha",),
     "login": ("log in", "password"),
     "logon": ("log in", "password"),
+    "mturk": ("crowd",),
+    "reset": ("forgotten",),
     "resume": ("run again", "goes on", "go on"),
+    "rtl": ("right to left",),
     "signin": ("log in", "password"),
     "ssl": ("tls",),
     "timeout": ("lease",),
     "upgrade": ("update",),
+    "user": ("annotator", "account"),
+    "users": ("annotators", "accounts"),
 }
 # Around what was found, until the text is escaped; no page contains them.
 BEGIN, END = "\x02", "\x03"

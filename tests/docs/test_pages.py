@@ -314,6 +314,17 @@ ASKED = {
     "add an option": "how-to/develop/#add-an-option",
     "how many annotators do I need": "how-to/campaign/#how-many-annotators-do-you-need",
     "export to Hugging Face": "how-to/publish/#export-to-hugging-face",
+    "how long will it take": "how-to/campaign/#how-long-will-it-take",
+    "two annotators disagree": "how-to/records/#who-decides",
+    "change my answer": "how-to/your-pages/#undo-or-change-an-answer",
+    "reset password": "how-to/people/#a-forgotten-password",
+    "add a question": "how-to/own-kind/",
+    "LLM as a judge": "how-to/measure-a-classifier/#a-machine-judge",
+    "rare language": "how-to/measure-a-classifier/#rare-languages",
+    "crowdsourcing": "how-to/records/",
+    "toxic": "how-to/pairs/#drop-what-is-toxic",
+    "upload file too large": "how-to/set-up-in-the-browser/#how-jobs-work",
+    "multi-label": "how-to/several-labels/",
     "Label Studio": "how-to/publish/#import-judgments-from-label-studio-and-other-tools",
 }
 
