@@ -147,15 +147,13 @@ LEAVING = "Where the texts come from, and whether they may leave"
 TASK = Option("task", required=True, argument=True, help="the task's name")
 CORPUS = Option("corpus", required=True, argument=True, help="the corpus's name")
 FILE = Option("file", Path, required=True, argument=True, shown="FILE", help="the file to read")
-FORMAT = Option(
-    "format", choices=tuple(FORMATS), help="the format, if the name of a file does not tell it", group=THE_FILE
-)
+FORMAT = Option("format", choices=tuple(FORMATS), help="the format, if the file name does not show it", group=THE_FILE)
 LANGUAGES = Option(
     "languages",
     Path,
     shown="FILE",
-    help="a TOML file with a table [languages.CODE] for each language that is not known here: its name and, if you "
-    "like, autonym, script and under; a kind's file does",
+    help="a TOML file, or a kind's file, with a table [languages.CODE] for each new language: name and, optionally, "
+    "autonym, script and under",
     group=THE_FILE,
 )
 LICENCE = Option("licence", required=True, help="the licence of the texts, for example CC-BY-4.0")
@@ -166,7 +164,7 @@ TEXT_MAY_LEAVE = Option(
     opposite=("text-stays", "exports hold ids only; any other licence needs one of these two at the first import"),
     group=LEAVING,
 )
-SOURCE = Option("source", default="", help="where the posts come from, for the data card", group=LEAVING)
+SOURCE = Option("source", default="", help="the origin of the texts, for the dataset card", group=LEAVING)
 LONGEST_LINE = Option(
     "longest_line",
     whole_number,
@@ -182,7 +180,7 @@ MAX_REJECTS = Option(
     MOST,
     most=1,
     shown="SHARE",
-    help="how many of a file's rows may be rejected, as in 1% or 0.01; with more, nothing of it is taken, and the exit "
+    help="the share of a file's rows that may be rejected, such as 1%; with more, nothing is imported, and the exit "
     "status is 3",
 )
 MAP = Option(
@@ -190,8 +188,7 @@ MAP = Option(
     default=(),
     several=True,
     shown="LABEL=LABELS",
-    help="what a label of a file means here: nb=no renames it, zh=zh-CN,zh-TW keeps it as a class that stands for "
-    "several",
+    help="how to read a label of the file: nb=no renames it, zh=zh-CN,zh-TW keeps it as a class of several",
     group=THE_FILE,
 )
 

@@ -25,7 +25,7 @@ OPTIONS = (
         "gold",
         Path,
         shown="FILE",
-        help="true labels: columns task and label; several labels in a list, or separated by spaces",
+        help="true labels, with columns task and label; several labels as a list, or separated by spaces",
         group=TRUTH,
     ),
     column(GOLD_COLUMNS, group=TRUTH),
@@ -33,14 +33,14 @@ OPTIONS = (
         "repeats",
         flag,
         False,
-        help="also count the repeats that import_judgments --keep-repeats has kept",
+        help="also count repeats kept by import_judgments --keep-repeats",
         group=COUNTING,
     ),
     Option(
         "ordinal",
         flag,
         False,
-        help="the labels are ordered grades, although the kind does not say so",
+        help="treat the labels as ordered grades",
         group=COUNTING,
     ),
 )
@@ -91,11 +91,11 @@ def _written(report: dict[str, Any]) -> list[str]:
 
 ACTION = Action(
     "agreement",
-    "Show how far the annotators of a task agree: Krippendorff's alpha, in all and of each label, Gwet's AC1, observed "
-    "agreement, each annotator against the rest, by language and in all, with 95% intervals; and, if true labels are "
-    "given, how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are right. Where "
-    "answers are several labels it tells alpha with MASI and Jaccard's distance, the mean F1 of each annotator with "
-    "the rest and, by true labels, that of the majority.",
+    "Show how far the annotators of a task agree, overall and by language, with 95% intervals: Krippendorff's "
+    "alpha, overall and by label, Gwet's AC1, observed agreement, and each annotator against the rest. With true "
+    "labels, also show how often the majority, Dawid and Skene's model, the one-coin model, MACE and GLAD are "
+    "right. For answers of several labels, show alpha with MASI and Jaccard's distance, and the mean F1 of each "
+    "annotator and, with true labels, of the majority.",
     OPTIONS,
     run,
     (JudgmentFileError, UnknownLabel, UnorderedLabels),
@@ -107,9 +107,10 @@ ACTION = Action(
 
 @action(
     "preferences",
-    "Show which of two systems the people of a task prefer: shares of judgments and of majorities, ties apart, by "
-    "language and in all, the sign test, how far people agree, and how often each chose what stood first; of three "
-    "systems or more each pair, and their order by Bradley and Terry's model. With 95% intervals over messages.",
+    "Show which of two systems people prefer: shares of judgments and majorities with ties counted separately, the "
+    "sign test, agreement, and how often each person chose the side shown first, overall and by language. For three "
+    "systems or more, show each pair and their order by Bradley and Terry's model. All with 95% intervals over "
+    "messages.",
     TASK,
     refuses=(NoPreferences,),
 )

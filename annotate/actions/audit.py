@@ -19,16 +19,16 @@ from annotate.models import Task
 from annotate.reports.terminal import as_lines, wrapped
 
 NOTHING = "its kind of question has no audit, no decoys and no checks, so there is nothing to tell of them."
-CONTEST = Option("contest", flag, False, help="let people label the languages that are over the task's limit")
-ADD = Option("add", whole_number, least=1, shown="N", help="have people read so many more posts of those agreed on")
+CONTEST = Option("contest", flag, False, help="have people label the languages over the task's limit")
+ADD = Option("add", whole_number, least=1, shown="N", help="have people read N more agreed posts")
 CHECKS = Option(
-    "checks", flag, False, help="with --add: have adjudicators check so many more posts that one reader decides instead"
+    "checks", flag, False, help="with --add: instead have adjudicators check N more posts that one reader decides"
 )
 LANGUAGES = Option(
     "languages",
     codes,
     default=(),
-    help="with --add: the languages of these posts; without it, where they make the error in all most certain",
+    help="with --add: the languages of these posts; by default those that narrow the overall error most",
 )
 WIDTH = Option(
     "width",
@@ -36,10 +36,10 @@ WIDTH = Option(
     None,
     least=0.1,
     most=100,
-    help="say which further work makes the 95% interval of accuracy so narrow, in points of percent; by default half "
-    "of what it will be",
+    help="list the work that narrows the 95% interval of accuracy to this width, in percentage points; by default "
+    "to half its expected width",
 )
-DRY_RUN = Option("dry_run", flag, False, help="with --add: only say how many it would add by language")
+DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many posts it would add by language")
 
 
 def run(values, progress) -> Outcome:
@@ -113,10 +113,9 @@ def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Ou
 
 ACTION = Action(
     "audit",
-    "Show what the audit of a task's agreement, of declared labels or of a filter found, or how often readers said Yes "
-    "to decoys, and what the checks of people who decide alone found. With --contest or --add, have people read more "
-    "of what the detectors agree on; with --add and --checks, have adjudicators check more of what one reader decides. "
-    "Last comes which further work narrows accuracy most.",
+    "Show the results of a task's audits, checks and decoys, and which further work narrows accuracy most. With "
+    "--contest or --add, have people read more agreed posts; with --add and --checks, have adjudicators check more "
+    "posts that one reader decides.",
     (TASK, WIDTH, CONTEST, ADD, CHECKS, LANGUAGES, DRY_RUN),
     run,
 )

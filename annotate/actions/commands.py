@@ -153,7 +153,7 @@ class ActionCommand(Command):
             _add(groups[heading], option)
         if self.action.asks:
             parser.add_argument("--yes", action="store_true", help="do it without asking first")
-        parser.add_argument("--json", action="store_true", help="print all of it as one JSON document, not in words")
+        parser.add_argument("--json", action="store_true", help="print one JSON document instead of text")
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         if self._called_from_command_line and not self.action.on_files and prepare_new():

@@ -151,17 +151,18 @@ ASKED = 500  # ids in one statement
 
 @action(
     "adjudicate",
-    "Take an adjudicator's decisions from a file: JSONL, CSV, TSV or Parquet with the columns id (the item's), label "
-    f"(or {DISCARD}), reason (how they know) and, if there is one, comment; asked says which language is meant where a "
-    "post is asked about with several; yes in sure says that a concept and a broader one are both meant. The rules are "
-    "those of the page: nobody decides what they have judged, for example. A row that cannot be taken is listed with "
-    "its line and the reason, and the others are taken, with the exit status 3; run again, the file adds what is "
-    "missing. With --list or --out, tell what waits, as the page does.",
+    "Import an adjudicator's decisions from a file: JSONL, CSV, TSV or Parquet with the columns id (the item's), label "
+    f"(or {DISCARD}), reason (how they know) and, optionally, comment; asked (the language, if a post is asked about "
+    "with several) and sure (yes: a concept and a broader one are both meant). The rules are those of the page; for "
+    "example, nobody decides what they have judged. Rejected rows are listed with line and reason, the others are "
+    "imported, and the exit status is 3. With --list or --out, show what waits.",
     TASK,
-    Option("file", Path, argument=True, shown="FILE", help="the decisions; without it, see --list and --out"),
+    Option("file", Path, argument=True, shown="FILE", help="the decisions; without a file, use --list or --out"),
     Option("as", required=True, shown="NAME", help="the user name of the adjudicator who decides"),
     Option("list", flag, False, help="show what waits for this adjudicator"),
-    Option("out", Path, shown="FILE", help="write what waits there (.csv, .tsv or .jsonl), to be filled in"),
+    Option(
+        "out", Path, shown="FILE", help="write the waiting cases to this file (.csv, .tsv or .jsonl), to be filled in"
+    ),
     column(COLUMNS, "label=language"),
     FORMAT,
 )

@@ -33,14 +33,14 @@ OF_POSTS = (
     MAP,
     column(FIELDS, "label=lang"),
     replace(FORMAT, name="file_format"),
-    Option("vanished", Path, shown="FILE", help="ids of posts that are gone, one a line", group=SETS),
-    Option("allow_erased", flag, False, help="go on even if rows were erased from a set", group=SETS),
+    Option("vanished", Path, shown="FILE", help="ids of deleted posts, one per line", group=SETS),
+    Option("allow_erased", flag, False, help="accept sets from which rows were erased", group=SETS),
     Option(
         "measure",
         choices=MEASURES,
         default=(),
         several=True,
-        help="measure only this; may be repeated; by default all that the sets allow",
+        help="measure only this; by default everything the sets allow",
         group=MEASURED,
     ),
     Option(
@@ -54,8 +54,8 @@ OF_POSTS = (
         "missing_rate",
         default="",
         shown="LOW:HIGH",
-        help="intervals that hold if the detectors are wrong in unresolved audits LOW to HIGH times as often as in "
-        "resolved ones, such as 1:3; without it, equally often",
+        help="widen intervals to hold if detectors are wrong LOW to HIGH times as often in unresolved audits as in "
+        "resolved ones, such as 1:3; by default equally often",
         group=MEASURED,
     ),
 )
@@ -64,10 +64,10 @@ OF_ALL = (
         "predictions",
         default="",
         argument=True,
-        help="a file with a row for each unit: id and label, empty for a refusal, or id and a column of scores for "
-        "each label (TSV, CSV, JSONL, Parquet); the name of a predictor of the corpus, such as langid or mine@2; a "
-        "folder of published files, such as QADSM/en.prediction of XGLUE or de-en.prediction of balanced sets of "
-        "documents; a TREC run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for "
+        help="a file (TSV, CSV, JSONL, Parquet) with id and label for each unit, empty for a refusal, or id and a "
+        "column of scores for each label; a predictor of the corpus, such as langid or mine@2; a folder of "
+        "published files, such as XGLUE's QADSM/en.prediction, or de-en.prediction for balanced sets; a TREC "
+        "run, scores or labels for documents with several labels; LANGUAGE_model_responses.txt for "
         "message-reply pairs",
         group=PREDICTOR,
     ),
@@ -75,15 +75,15 @@ OF_ALL = (
         "judge",
         default="",
         shown="PREDICTIONS",
-        help="in place of predictions: the labels that a machine judge, such as an LLM, gave to every item of the "
-        "corpus, a file or a predictor; the report certifies how far it can stand in for people",
+        help="instead of predictions: a file or predictor with a machine judge's labels (such as an LLM's) for "
+        "every item of the corpus; the report certifies how far it can replace people",
         group=JUDGE,
     ),
     Option(
         "half_width",
         points,
         shown="POINTS",
-        help="half the width of the interval that the share of a label should have; 2.5 points unless it is given",
+        help="the desired half-width of the interval of a label's share; by default 2.5 points",
         group=JUDGE,
         least=0.1,
         most=50,
@@ -91,20 +91,20 @@ OF_ALL = (
     Option(
         "epsilon",
         share,
-        help="how much worse than a person a judge may be in the alternative annotator test: 0.15 unless it is given; "
-        "the article has 0.2 for experts and 0.1 for crowd workers",
+        help="how much worse than a person a judge may be in the alternative annotator test, by default 0.15; the "
+        "article uses 0.2 for experts and 0.1 for crowd workers",
         group=JUDGE,
         most=0.5,
     ),
     Option("against", default="", shown="PREDICTIONS", help="compare with these, unit by unit", group=OTHER),
     Option("gold", Path, required=True, several=True, shown="FOLDER", help="a gold set; may be repeated"),
-    Option("unfinished", flag, False, help="measure on a set that is not finished", group=SETS),
+    Option("unfinished", flag, False, help="accept an unfinished set", group=SETS),
     Option(
         "sequential",
         flag,
         False,
-        help="intervals that hold at every look, for those who look while people read and stop when the width is "
-        "reached; they are 1.5 to 2 times as wide",
+        help="give intervals that hold at every look, so that you may stop as soon as they are narrow enough; they "
+        "are 1.5 to 2 times as wide",
         group=MEASURED,
     ),
     Option("out", Path, shown="FOLDER", help="write report.json, .md, .html and .tex there"),
@@ -112,21 +112,21 @@ OF_ALL = (
         "format",
         choices=tuple(PRINTED),
         default="text",
-        help="how the report is printed, unless --json is given; latex: its main tables",
+        help="the format of the printed report; latex prints the main tables",
     ),
 )
 OF_RANKED = (
     Option(
         "split",
         choices=SPLITS,
-        help=f"measure on the units of this split; ranked labels are measured on {TEST} unless another is named",
+        help=f"measure on this split; for ranked labels by default {TEST}",
         group=SETS,
     ),
     Option(
         "first",
         whole_number,
-        help="take so many first labels of each document for its answer, of which precision, recall and F1 are told; "
-        f"{FIRST} unless another number or --threshold is given",
+        help="answer with the first N labels of each document, for precision, recall and F1; by default "
+        f"{FIRST}, unless --threshold is given",
         group=RANKED,
         least=1,
     ),
@@ -134,15 +134,15 @@ OF_RANKED = (
         "threshold",
         number,
         shown="SCORE",
-        help="take the labels with this score or more for the answer",
+        help="answer with the labels that have at least this score",
         group=RANKED,
         least=float("-inf"),
     ),
     Option(
         "frequent_over",
         whole_number,
-        help="call the labels frequent that more than so many train documents have, and count anew which they are; as "
-        "the set was exported unless this is given",
+        help="recount which labels are frequent: those in more than N train documents; by default as the set was "
+        "exported",
         group=RANKED,
         least=1,
     ),
@@ -162,10 +162,10 @@ def run(values, progress) -> Outcome:
 
 ACTION = Action(
     "evaluate",
-    "Measure predictions on exported or imported gold sets, each figure with its 95% interval, or compare two systems "
-    "on the same units. The set decides what is measured: of posts accuracy, recall and precision by language, "
-    "corrected for what nobody read; of records accuracy, F1, kappa and MCC, by label, language, field and agreement "
-    "among people; of grades their distance too; of published formats what their articles report.",
+    "Measure predictions on gold sets, with 95% intervals, or compare two systems on the same units. For posts: "
+    "accuracy, recall and precision by language, corrected for unread posts. For records: accuracy, F1, kappa and "
+    "MCC by label, language, field and agreement among people; for grades also their distance; for published "
+    "formats the measures of their articles.",
     (*OF_ALL, *OF_POSTS, *OF_RANKED),
     run,
     (EvaluationError, GoldSetError, RecordError),

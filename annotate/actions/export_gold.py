@@ -20,14 +20,14 @@ OPTIONS = (
         Path,
         required=True,
         shown="FOLDER",
-        help="the folder to write; an earlier export is replaced, but no finished set by an unfinished one",
+        help="the folder to write; it replaces an earlier export, but never a finished set by an unfinished one",
     ),
     Option(
         "splits",
         default="",
         shown="SHARES",
-        help=f"for records, {SPLITS} by default; train is in English only, and other languages have dev and test; "
-        "without it, records of a kind whose file names a field of their splits have those",
+        help=f"for records: the shares of their splits; by default those of the kind's split field, or {SPLITS}; train "
+        "is in English only, and other languages have dev and test",
         group=OF_RECORDS,
     ),
     Option("seed", default="", help="the seed of the splits; by default the draw's", group=OF_RECORDS),
@@ -35,7 +35,7 @@ OPTIONS = (
         "frequent_over",
         whole_number,
         least=1,
-        help="for documents with several labels: a label is frequent that more documents of train have, by default "
+        help="for documents with several labels: a label in more train documents is frequent, by default "
         f"{FREQUENT_OVER}",
         group=OF_RECORDS,
     ),
@@ -43,8 +43,8 @@ OPTIONS = (
         "tell_secret",
         flag,
         False,
-        help="of a closed task: tell the secret of its lots, and write what they were drawn from, so that verify_lots "
-        "can draw them again; the task cannot be opened again",
+        help="disclose the secret of a closed task's random draws in the set, so that verify_lots can repeat them; "
+        "the task can never be reopened",
     ),
 )
 

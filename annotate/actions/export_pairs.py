@@ -13,7 +13,7 @@ RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
 OPTIONS = (
     CORPUS,
     Option(
-        "out", Path, required=True, shown="FOLDER", help="the folder to write; an earlier export of pairs is replaced"
+        "out", Path, required=True, shown="FOLDER", help="the folder to write; it replaces an earlier export of pairs"
     ),
     Option("seed", required=True, help="the seed of the splits and of the order within them"),
     Option(
@@ -22,7 +22,7 @@ OPTIONS = (
         1,
         least=1,
         shown="NUMBER",
-        help="languages with fewer pairs that are kept are left out",
+        help="leave out languages with fewer pairs",
     ),
     Option(
         "splits",
@@ -37,7 +37,7 @@ OPTIONS = (
         "apart",
         default="message",
         choices=("message", "thread"),
-        help="what is never in two splits: equal messages, or whole threads as well",
+        help="keep equal messages, or whole threads, in one split",
         group=THE_SPLITS,
     ),
     Option(
@@ -46,7 +46,7 @@ OPTIONS = (
         20,
         least=1,
         shown="NUMBER",
-        help="a reply is in the response set if so many pairs have it",
+        help="the number of pairs from which on a reply is in the response set",
         group=RESPONSE_SET,
     ),
     Option("of", default="all", choices=("all", "train"), help="the pairs that are counted for it", group=RESPONSE_SET),
@@ -56,15 +56,14 @@ OPTIONS = (
         50_000,
         least=1,
         shown="NUMBER",
-        help="the most replies that it has in a language, the most frequent ones",
+        help="the maximum number of replies per language, most frequent first",
         group=RESPONSE_SET,
     ),
     Option(
         "strike",
         Path,
         shown="FILE",
-        help="replies that it shall not have: lines of reply and reason, or of language, reply and reason, with tabs "
-        "between them",
+        help="replies to exclude: tab-separated lines of reply and reason, or language, reply and reason",
         group=RESPONSE_SET,
     ),
 )
@@ -105,9 +104,8 @@ def run(values, progress) -> Outcome:
 
 ACTION = Action(
     "export_pairs",
-    "Write the pairs of a corpus that no scorer drops: the published folders of MRS, in splits by lot, the set of "
-    "frequent replies, JSONL, Parquet, what was left out and why, and a card with the count of every step. The folder "
-    "is written as a whole or not at all.",
+    "Write the pairs of a corpus that no scorer drops: MRS's published folders in random splits, the set of "
+    "frequent replies, JSONL, Parquet, what was left out and why, and a card with the count of every step.",
     OPTIONS,
     run,
     (ExportError,),

@@ -47,7 +47,7 @@ OPTIONS = (
         argument=True,
         several=True,
         shown="FILE",
-        help="the files to read; of --format eurlex also folders",
+        help="the files to read; with --format eurlex also folders",
     ),
     LICENCE,
     TEXT_MAY_LEAVE,
@@ -56,23 +56,23 @@ OPTIONS = (
         "fields",
         words,
         default=(),
-        help='the fields of a record in the order in which people see them, for example "query title description"; a '
-        "file needs a column for each, an id and a language",
+        help='the fields of a record in the order people see them, such as "query title description"; the file '
+        "needs a column for each, an id and a language",
         group=RECORDS,
     ),
     Option(
         "language",
         default="",
         shown="CODE",
-        help="the language of all records in the files, if no column says it",
+        help="the language of all records, if no column has it",
         group=RECORDS,
     ),
     Option(
         "labels",
         default="",
         shown="COLUMN",
-        help="the column of the labels that came with the records: one label, or several in a list or separated by "
-        "semicolons; annotators never see them",
+        help="the column with labels that came with the records, one or several (a list, or separated by "
+        "semicolons); annotators never see them",
         group=RECORDS,
     ),
     column((*columns_of(()), "or of records language and their own"), "text=body"),
@@ -202,10 +202,10 @@ def _file(outcome: Imported) -> dict[str, Any]:
 
 ACTION = Action(
     "import_corpus",
-    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or compressed, "
-    "of any size. Each needs an id and a text; author, posted_at and url are taken where there are any. Mentions "
-    "are masked, authors hashed. With --fields they are records of several fields, each in the language that it says; "
-    "these are kept as they are. A file is taken as a whole or not at all; run again after a crash, or to add files.",
+    "Import files of posts into a corpus: JSONL, CSV, TSV (without quoting) or Parquet, plain or compressed, of any "
+    "size. Each post needs an id and a text; author, posted_at and url are optional. Mentions are masked, and "
+    "authors hashed. With --fields the rows are records of several fields with a declared language, which are "
+    "stored unchanged. A file is imported as a whole or not at all; run again after a crash, or to add files.",
     OPTIONS,
     run,
 )

@@ -15,10 +15,10 @@ SHOWN = 10  # spellings that are told; manifest.json has them all
 CARD = "What the card says"
 OPTIONS = (
     FILE,
-    Option("out", Path, required=True, shown="FOLDER", help="the folder to write; an earlier import is replaced"),
+    Option("out", Path, required=True, shown="FOLDER", help="the folder to write; it replaces an earlier import"),
     Option("design", choices=tuple(IMPORTED), required=True, help="how the posts were sampled"),
     Option("name", required=True, help="the name of the gold set, for reports"),
-    Option("source", default="", help="where the file comes from, for the card", group=CARD),
+    Option("source", default="", help="the origin of the file, for the dataset card", group=CARD),
     Option("licence", default="", help="the licence of the file, for example CC0-1.0", group=CARD),
     MAX_REJECTS,
 )
@@ -62,8 +62,8 @@ def _kept(counts: dict[str, Any]) -> list[str]:
 
 ACTION = Action(
     "import_gold",
-    "Import a published gold file (label<TAB>id, no header; plain or compressed) as a gold set to evaluate "
-    "against. Every faulty row is refused and listed with its line.",
+    "Import a published gold file (label<TAB>id, no header, plain or compressed) as a gold set to evaluate against. "
+    "Faulty rows are rejected and listed with their lines.",
     OPTIONS,
     run,
     (GoldSetError,),

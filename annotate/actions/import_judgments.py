@@ -49,15 +49,15 @@ OPTIONS = (
         "labels",
         words,
         default=(),
-        help='the labels of a new task, grades best first, such as "0 1"; by default those in the file',
+        help='the labels of a new task, best grade first, such as "0 1"; by default those in the file',
         group=JUDGMENTS,
     ),
     Option(
         "pairs",
         flag,
         False,
-        help="people said which of two systems they prefer: a task is MESSAGE|SYSTEM|SYSTEM, and a label A for the "
-        "first of the two, B for the second, or tie",
+        help="the judgments compare two systems: a task is MESSAGE|SYSTEM|SYSTEM, and a label is A (the first), B "
+        "(the second) or tie",
         group=JUDGMENTS,
     ),
     column(COLUMNS, "task=item"),
@@ -228,10 +228,10 @@ def _told(imported: Imported) -> str:
 
 ACTION = Action(
     "import_judgments",
-    "Import judgments that were made elsewhere: JSONL, CSV, TSV (without quoting) or Parquet with the columns task "
-    "(the item's id), worker and label, and the item's language if there is one. Of a task that there is, the items "
-    "get them; else a closed task is made of the items in the file. A worker's second answer on an item is rejected, "
-    "or kept for analysis only. Taken as a whole or not at all; run again, it adds nothing.",
+    "Import judgments from elsewhere: JSONL, CSV, TSV (without quoting) or Parquet with the columns task (the "
+    "item's id), worker, label and, optionally, language. They are added to the items of an existing task; "
+    "otherwise a closed task is made of the file's items. A worker's second answer on an item is rejected, or kept "
+    "for analysis only. The file is imported as a whole or not at all; repeating it adds nothing.",
     OPTIONS,
     run,
     (JudgmentFileError, TaskError),

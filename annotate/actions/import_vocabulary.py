@@ -21,16 +21,16 @@ OPTIONS = (
         "schemes",
         Path,
         shown="FILE",
-        help="a JSON file of schemes and their domains, which takes the place of the schemes in the files",
+        help="a JSON file of schemes and their domains that replaces the schemes in the files",
     ),
     Option(
         "language",
         default="en",
         shown="CODE",
-        help="the language in which people will see it; concepts without a label in it are counted",
+        help="the language in which people see it; concepts without a label in it are counted",
     ),
     Option("dry_run", flag, False, help="only say what would become of it"),
-    Option("format", choices=FORMATS, help="the format, if the name of a file does not tell it", group=THE_FILE),
+    Option("format", choices=FORMATS, help="the format, if the file name does not show it", group=THE_FILE),
 )
 
 
@@ -154,10 +154,9 @@ def _data(name: str, imported: Imported, dry_run: bool) -> dict[str, object]:
 
 ACTION = Action(
     "import_vocabulary",
-    "Take in a thesaurus, whose concepts can be labels: descriptors as EURLEX57K has them (JSON), SKOS (Turtle, "
-    "RDF/XML or N-Triples), or a table (TSV), each plain or compressed. Taken as a whole or not at all. "
-    "What says something else than the versions there are becomes a new version beside them, and what is gone, new and "
-    "renamed is told; what one of them says already changes nothing.",
+    "Import a thesaurus whose concepts can be labels: EURLEX57K's descriptors (JSON), SKOS (Turtle, RDF/XML or "
+    "N-Triples) or a table (TSV), plain or compressed. If it differs from the stored versions, it becomes a new "
+    "version, and removed, new and renamed concepts are listed; repeating it changes nothing.",
     OPTIONS,
     run,
 )

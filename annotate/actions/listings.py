@@ -65,7 +65,7 @@ NO_PREDICTORS = (
 
 @action(
     "predictors",
-    "List the predictors of a corpus: the detectors, their majority, and what was imported.",
+    "List the predictors of a corpus: detectors, their majority, and imported ones.",
     Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),
 )
 def predictors_action(values, progress) -> Outcome:
@@ -106,7 +106,7 @@ def _rows(name: str) -> list[dict]:
 NO_TASKS = "There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS --size 1000 --seed 1`."
 
 
-@action("tasks", "List the tasks: how far each is, and what is to be done next.")
+@action("tasks", "List the tasks, with their progress and next step.")
 def tasks_action(values, progress) -> Outcome:
     rows = standing().tasks
     return Outcome([as_lines(overview_report.tasks_table(rows)) if rows else NO_TASKS], data={"tasks": rows})

@@ -32,12 +32,10 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
 
 @action(
     "import_threads",
-    "Make a corpus of pairs of message and reply, from messages that name the one they answer (JSONL, CSV, TSV or "
-    "Parquet, plain or compressed, with the columns id, parent_id and text, and thread, score, deleted, "
-    "language and author where there are any), or from lists of turns (JSONL or Parquet, with the columns thread and "
-    "turns). Left out, each counted and listed with the reason: what was deleted, what has a score under 1, what is "
-    "empty, and what is in no language that fastText is certain of. The corpus is made as a whole or not at all, of "
-    "all its files in one call; the same call again changes nothing.",
+    "Make a corpus of message-reply pairs from messages that name the one they answer (columns id, parent_id and "
+    "text, and optionally thread, score, deleted, language and author), or from lists of turns (columns thread and "
+    "turns). Deleted and empty messages, those with a score under 1, and those whose language fastText is unsure of "
+    "are left out, counted and listed with the reason. Name all files in one call; repeating it changes nothing.",
     CORPUS,
     Option("files", Path, required=True, argument=True, several=True, shown="FILE", help="all files of the corpus"),
     LICENCE,
@@ -49,7 +47,7 @@ FIELDS = tuple(dict.fromkeys((*messages.MESSAGE, *messages.TURNS)))
         messages.LEAST_CERTAINTY,
         most=1,
         shown="SCORE",
-        help="a pair is kept if fastText's score of its language is above this",
+        help="keep pairs whose language has a fastText score above this",
     ),
     column(FIELDS, "parent_id=reply_to"),
     FORMAT,
@@ -84,22 +82,19 @@ def threads_action(values, progress) -> Outcome:
 
 @action(
     "import_scores",
-    "Take in the scores, from 0 to 1, that a scorer such as a detector of toxicity gives the messages or pairs of a "
-    "corpus of pairs: JSONL, CSV, TSV or Parquet, plain or compressed, with the columns id and score; a "
-    "TSV file may lack a header. A pair is dropped where any scorer's score of it is above that scorer's threshold; a "
-    "score that is lacking drops nothing. A file is taken as a whole or not at all; the same again changes nothing, "
-    "and another threshold or file takes the place of the scorer's earlier ones until something is drawn from the "
-    "corpus.",
+    "Import the scores, from 0 to 1, that a scorer such as a toxicity detector gives to messages or pairs (columns "
+    "id and score; a TSV file may lack a header). A pair is dropped if any scorer's score is above its threshold; a "
+    "missing score drops nothing. Until something is drawn from the corpus, a new file or threshold replaces the "
+    "scorer's earlier one.",
     CORPUS,
     FILE,
     Option("name", required=True, help="the scorer's name, for example detoxify"),
-    Option("threshold", share, required=True, most=1, help="a pair with a score above this is dropped"),
+    Option("threshold", share, required=True, most=1, help="drop pairs with a score above this"),
     Option(
         "of",
         default=scorers.MESSAGE,
         choices=scorers.SIDES,
-        help="what the ids name: messages, of which the greater score of a pair's two counts, or pairs, each by the id "
-        "of its reply",
+        help="what the ids name: messages (the higher score of a pair's two counts), or pairs (by the id of the reply)",
     ),
     column(scorers.FIELDS, "score=toxicity"),
     FORMAT,

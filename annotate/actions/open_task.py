@@ -62,28 +62,27 @@ OPTIONS = (
     Option("corpus", help="the corpus to draw from", group=DRAW),
     Option(
         "kind",
-        help=f"{', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; without it, the one that the "
-        "design is for",
+        help=f"{', '.join(ASKED_HERE)}, or your own file such as my_kind.toml; by default the kind of the design",
         group=QUESTION,
     ),
     Option(
         "design",
         choices=tuple(DESIGNS),
-        help="how to draw; by default uniform, for: which language is it? recall, precision, triggers: is it in "
-        "this one?",
+        help="how to draw; by default uniform, which asks for the language; recall, precision and triggers ask "
+        "about one language",
         group=DRAW,
     ),
     Option(
         "size",
         whole_number,
         least=1,
-        help=f"how many to draw, in all or a language; without it {SIZES}, and of {SIZELESS} all",
+        help=f"how many to draw, overall or per language; by default {SIZES}, and all for {SIZELESS}",
         group=DRAW,
     ),
     Option(
         "seed",
-        help="any word or number; the same seed draws the same units, but lots that decide about people or trust "
-        "(audits, overlaps, decoys) go by a secret of the task, and differ from task to task",
+        help="any word or number; the same seed draws the same units. Draws that decide about people or trust "
+        "(audits, overlaps, decoys) use a secret of the task instead",
         group=DRAW,
     ),
     Option("extend", flag, False, help="add the units that the larger --size draws beyond the task's", group=DRAW),
@@ -92,16 +91,16 @@ OPTIONS = (
         "labels",
         labels,
         default=(),
-        help="what may be answered. uniform: codes, in place of those of all 70 languages; balanced: the declared "
-        'labels that count, as in "CCAT ECAT GCAT MCAT", or separated by semicolons, as in "world news; sports"; a '
-        "document that has none or several of them is never drawn",
+        help="what may be answered. uniform: codes, instead of all 70 languages; balanced: the declared labels that "
+        'count, such as "CCAT ECAT GCAT MCAT" or "world news; sports"; documents with none or several of them are '
+        "never drawn",
         group=QUESTION,
     ),
     Option(
         "dry_run",
         flag,
         False,
-        help="only say what work it would give, and who is there for it; nothing is kept",
+        help="only show the work it would create, and who is there for it; nothing is stored",
         group=DRAW,
     ),
     Option(
@@ -111,7 +110,7 @@ OPTIONS = (
         several=True,
         in_a_row=True,
         shown="FILE",
-        help="Markdown files, such as ads.fr.md for French, in place of the kind's own",
+        help="Markdown files, such as ads.fr.md for French, instead of the kind's own",
         group=QUESTION,
     ),
     Option(
@@ -121,8 +120,8 @@ OPTIONS = (
         several=True,
         in_a_row=True,
         shown="FILE",
-        help="records whose answer is known, with the columns id, label, purpose (practice, test or queue) and "
-        "explanation; those without a purpose are left alone, by id of the record",
+        help="records whose answer is known, with columns id, label, purpose (practice, test or queue) and "
+        "explanation; rows without a purpose are ignored",
         group=KNOWN,
     ),
     column(GOLD_FIELDS, name="gold_column", group=KNOWN),
@@ -130,8 +129,8 @@ OPTIONS = (
         "reuse",
         flag,
         False,
-        help="take labels that there are: for recall, precision, triggers those that people gave in other tasks, for "
-        "concepts those that came with the documents; people are asked only about the others",
+        help="reuse existing labels and ask people only about the rest: for recall, precision and triggers labels "
+        "from other tasks, for concepts those that came with the documents",
         group=KNOWN,
     ),
     Option(
@@ -139,8 +138,8 @@ OPTIONS = (
         default=(),
         several=True,
         shown="PREDICTOR",
-        help="concepts: a ranked predictor of the corpus, such as nearest or mine@2, of which the first "
-        f"{DEPTH} labels of a document are suggested, together with those of the others",
+        help="concepts: a ranked predictor of the corpus, such as nearest or mine@2, whose first "
+        f"{DEPTH} labels are suggested for a document; several are combined",
         group=SUGGESTIONS,
     ),
     *map(drawn_by, DRAW_OPTIONS.values()),
@@ -336,8 +335,8 @@ def extend(values: Values, progress: Progress, then: Callable[[Opened], object])
 
 ACTION = Action(
     "open_task",
-    "Draw from a corpus, ask a kind of question of what was drawn, and send to people what machines do not settle. A "
-    "new task needs --corpus, --seed and, if it is drawn by the uniform design, --size.",
+    "Draw from a corpus, ask a kind of question about what was drawn, and send people what machines do not settle. "
+    "A new task needs --corpus, --seed and, for the uniform design, --size.",
     OPTIONS,
     run,
     (TaskError, GoldAnswerError, KindError),

@@ -28,7 +28,7 @@ OPTIONS = (
         5,
         least=0.1,
         most=100,
-        help="the full width of the 95% interval, in points of percent",
+        help="the full width of the 95% interval, in percentage points",
         group=WISHED,
     ),
     Option(
@@ -36,17 +36,17 @@ OPTIONS = (
         choices=MEASURES,
         default=(),
         several=True,
-        help="what is to be measured; may be repeated; by default precision and recall",
+        help="what to measure; by default precision and recall",
         group=WISHED,
     ),
-    Option("languages", codes, default=(), help="codes of the languages to plan for; by default all", group=WISHED),
+    Option("languages", codes, default=(), help="the languages to plan for; by default all", group=WISHED),
     Option(
         "size",
         whole_number,
         None,
         least=1,
-        help="posts to draw: say how wide all intervals are for it, by the share of audits, and which share gives the "
-        "wished width; without it, plan says which draw gives that width",
+        help="show the widths for a draw of N posts, by the share of audits, and which share gives the desired "
+        "width; without it, plan shows the draw that gives that width",
         group=WISHED,
     ),
     replace(OPTIONS_OF_TASKS["audit_share"], help="the share of audits of that draw", group=WISHED),
@@ -57,7 +57,7 @@ OPTIONS = (
         share,
         OTHERS,
         most=0.95,
-        help="the share of a recall-oriented draw's posts that are in another language",
+        help="the share of a recall-oriented draw that is in another language",
         group=EXPECTED,
     ),
     Option("false_yes", share, 0.0, most=0.5, help="the share of decoys to which readers say Yes", group=EXPECTED),
@@ -66,7 +66,7 @@ OPTIONS = (
         "seconds",
         whole_number,
         Kind.seconds,
-        help="how long a person takes for a post, in seconds",
+        help="seconds per post",
         group=PEOPLE,
         least=1,
         most=3600,
@@ -139,8 +139,8 @@ def _of_draw(
 
 ACTION = Action(
     "plan",
-    "Say how many posts must be drawn from a prelabelled corpus, and how many of them people read, so that the "
-    "intervals of a predictor's figures are as narrow as you wish; language by language, before anything is opened.",
+    "Show, by language, how many posts to draw from a prelabelled corpus, and how many of them people must read, "
+    "for intervals of a given width.",
     OPTIONS,
     run,
 )

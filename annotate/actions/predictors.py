@@ -28,24 +28,23 @@ from corpora.votes.vote_run import PIECE, prelabel
 
 @action(
     "prelabel",
-    "Have the detectors name the languages of every post of a corpus. Stopped or killed, it goes on where it "
-    f"was: parts that are done are kept, and of the one under way every {PIECE:,} posts; Spark does those under way "
-    "once more. Run again, it does the parts that have been added since.",
+    "Have the detectors name the languages of every post of a corpus. Run it again after a crash, or for added files: "
+    f"finished parts are kept, and of an unfinished one every {PIECE:,} posts (with Spark none).",
     CORPUS,
-    Option("k", whole_number, 3, least=1, help="how many languages a detector names at most"),
+    Option("k", whole_number, 3, least=1, help="the maximum number of languages a detector names"),
     Option(
         "processes",
         whole_number,
         least=1,
-        help="how many processes of this machine work at a time; by default one for each core, or all that Spark has "
-        "where ASSAY_ENGINE is spark",
+        help="how many processes to run on this machine; by default one per core, or all that Spark has if "
+        "ASSAY_ENGINE is spark",
     ),
     Option(
         "again",
         flag,
         False,
-        help="replace votes made by other detector versions or another k; a draw made from the old votes can then "
-        "no longer be extended",
+        help="replace votes by other detector versions or another k; draws from the old votes can then no longer be "
+        "extended",
     ),
 )
 def prelabel_action(values, progress) -> Outcome:
@@ -71,15 +70,11 @@ OF_ONE_LABEL = ("map", "column", "languages", "format")
 
 @action(
     "import_predictions",
-    "Register a file of predictions as a predictor, by which posts can then be drawn and which can be evaluated, or by "
-    "whose classes people are given records. The "
-    "file is JSONL, CSV, TSV or Parquet, plain or compressed, with the columns id, label and, if you like, "
-    "score. A TSV file may lack a header; its columns are then in this order, so the id comes first, unlike in "
-    "published gold files. It must hold each post of the corpus once; ids that the corpus has not are left out and "
-    "counted. A file is taken as a whole or not at all. The same file again changes nothing; once the corpus has "
-    "grown, import a file for all of its posts under the same version. With --ranked the file is a TREC run of one "
-    "system, plain or packed: document, Q0, label, rank, score, system, of which the score decides; it need not have a "
-    "line for each record.",
+    "Register a file of predictions as a predictor, to draw posts by it, evaluate it, or route records by its "
+    "classes. The file has the columns id, label and, optionally, score; a TSV file may lack a header, and then has "
+    "the id first. It must have every post of the corpus once; unknown ids are counted and ignored. Once the corpus "
+    "has grown, import a file for all of its posts under the same version. With --ranked the file is a TREC run of "
+    "one system (document, Q0, label, rank, score, system), sorted by score, and need not have every record.",
     CORPUS,
     FILE,
     Option("name", required=True, help="the classifier's name, for example mine"),
@@ -88,14 +83,14 @@ OF_ONE_LABEL = ("map", "column", "languages", "format")
         "ranked",
         flag,
         False,
-        help="the file ranks labels for records: a TREC run, a line for each label of each record",
+        help="the file is a TREC run that ranks labels for records",
         group=RANKED,
     ),
     Option(
         "vocabulary",
         default="",
         shown="NAME",
-        help="the vocabulary whose concepts the labels must be, in its newest version",
+        help="the vocabulary of the labels, in its newest version",
         group=RANKED,
     ),
     MAP,
@@ -144,25 +139,24 @@ def predictions_action(values, progress) -> Outcome:
 
 @action(
     "suggest",
-    "Rank labels of a vocabulary for the records of a corpus, as two predictors: label-match, by the labels whose "
-    "words stand in a record, and nearest, by the labels that came with the records most like it, never with itself. A "
-    "record's first field is taken for its title. The same again changes nothing.",
+    "Rank labels of a vocabulary for the records of a corpus, as two predictors: label-match finds labels whose "
+    "words occur in the record, and nearest takes the labels of the most similar other records. The first field "
+    "counts as the title. Repeating it changes nothing.",
     CORPUS,
     Option("vocabulary", required=True, shown="NAME", help="the vocabulary of the labels, in its newest version"),
     Option(
         "learn_from",
         default="",
         shown="FIELD=VALUE",
-        help="the records whose labels are suggested for others like them, as in split=train; by default all that have "
-        "labels",
+        help="the records to learn from, such as split=train; by default all with labels",
     ),
     Option(
         "apart",
         default="",
         shown="FIELD",
-        help="a field; records with an equal value, such as translations, do not learn from one another",
+        help="a field; records with an equal value, such as translations, do not learn from each other",
     ),
-    Option("depth", whole_number, 20, least=1, help="how many labels a record has at the most, from either system"),
+    Option("depth", whole_number, 20, least=1, help="the maximum number of labels per record and system"),
 )
 def suggest_action(values, progress) -> Outcome:
     corpus = values["corpus"]

@@ -26,50 +26,50 @@ if TYPE_CHECKING:
 COMMANDS = {
     "Set up": {
         "serve": ("", "Prepare the database and serve the pages; --demo sets up small tasks first."),
-        "work": ("", "Do what managers begin in the browser, where `serve` does not."),
+        "work": ("", "Run the jobs that managers start in the browser, where `serve` does not."),
         "add_manager": ("user_accounts", "Make an account for a manager, and print its password."),
-        "create_token": ("user_accounts", "Make a token with which somebody can use the API."),
-        "status": ("status", "Show what stands, and what to do next."),
+        "create_token": ("user_accounts", "Make a token for the API."),
+        "status": ("status", "Show the status of the installation, and what to do next."),
     },
     "Corpora": {
-        "import_corpus": ("import_corpus", "Take files of posts or records into a corpus."),
+        "import_corpus": ("import_corpus", "Import files of posts or records into a corpus."),
         "import_threads": ("message_pairs", "Make a corpus of pairs of message and reply."),
-        "import_scores": ("message_pairs", "Take in what a scorer says of a corpus's pairs."),
+        "import_scores": ("message_pairs", "Import a scorer's scores for a corpus of pairs."),
         "prelabel": ("predictors", "Have the detectors name the language of every post."),
-        "import_predictions": ("predictors", "Take in what a classifier says of a corpus's posts."),
-        "import_vocabulary": ("import_vocabulary", "Take in a thesaurus whose concepts can be labels."),
+        "import_predictions": ("predictors", "Import a classifier's predictions for a corpus."),
+        "import_vocabulary": ("import_vocabulary", "Import a thesaurus whose concepts can be labels."),
         "suggest": ("predictors", "Rank labels of a vocabulary for the records of a corpus."),
         "corpora": ("listings", "List the corpora."),
         "predictors": ("listings", "List the predictors of each corpus."),
         "vocabularies": ("listings", "List the vocabularies and their versions."),
     },
     "Tasks": {
-        "plan": ("plan", "Say how much must be drawn and read for intervals of a wished width."),
+        "plan": ("plan", "Show how much to draw and read for intervals of a given width."),
         "open_task": ("open_task", "Draw from a corpus and ask people about what was drawn."),
-        "tasks": ("listings", "List the tasks, and how far each is."),
-        "draws": ("listings", "List what was drawn, and how."),
-        "close": ("task_lifecycle", "Close a task: nobody is given its units any more."),
-        "reopen": ("task_lifecycle", "Open a closed task again."),
-        "delete": ("task_lifecycle", "Delete a task or a corpus that nothing rests on."),
+        "tasks": ("listings", "List the tasks with their progress."),
+        "draws": ("listings", "List the draws."),
+        "close": ("task_lifecycle", "Close a task: nobody receives its units any more."),
+        "reopen": ("task_lifecycle", "Reopen a closed task."),
+        "delete": ("task_lifecycle", "Delete an unused task, corpus or predictor."),
         "check_kind": (
             "annotate.management.kind_check",
             "Show what people will see of a kind of question of your own.",
         ),
-        "import_judgments": ("import_judgments", "Take in judgments that people made elsewhere."),
+        "import_judgments": ("import_judgments", "Import judgments that people made elsewhere."),
     },
     "People": {
-        "add_annotators": ("user_accounts", "Make annotators from a table, each with a link to log in by."),
-        "unlock": ("user_accounts", "Let somebody log in at once who typed too many wrong passwords."),
-        "reroute": ("task_lifecycle", "Send on units of queues that too few people read."),
-        "adjudicate": ("decision_files", "Take in an adjudicator's decisions from a file, or list what waits."),
-        "audit": ("audit", "Show what people found where the detectors agreed."),
+        "add_annotators": ("user_accounts", "Make annotators from a table, each with a login link."),
+        "unlock": ("user_accounts", "Let somebody log in again after too many wrong passwords."),
+        "reroute": ("task_lifecycle", "Send units of queues with too few readers on."),
+        "adjudicate": ("decision_files", "Import an adjudicator's decisions from a file, or list what waits."),
+        "audit": ("audit", "Show the results of audits, checks and decoys, or add more."),
         "agreement": ("annotator_agreement", "Show how far the annotators of a task agree."),
         "preferences": ("annotator_agreement", "Show which of two systems the people of a task prefer."),
     },
     "Results": {
         "export_gold": ("export_gold", "Write a task's gold set."),
         "export_pairs": ("export_pairs", "Write pairs of message and reply in splits, with a set of frequent replies."),
-        "import_gold": ("import_gold", "Take in a gold set that was published elsewhere."),
+        "import_gold": ("import_gold", "Import a gold set that was published elsewhere."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
         "verify_lots": (
             "verify_lots",
@@ -80,8 +80,8 @@ COMMANDS = {
 # They change the source.
 if IN_CHECKOUT:
     COMMANDS["For developers"] = {
-        "write_docs": ("", "Write what is generated in the documentation anew."),
-        "write_catalogs": ("", "Write the catalogs of translations anew, and compile them."),
+        "write_docs": ("", "Regenerate the generated parts of the documentation."),
+        "write_catalogs": ("", "Regenerate and compile the catalogs of translations."),
     }
 MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) in commands.items()}
 

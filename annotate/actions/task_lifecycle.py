@@ -16,14 +16,14 @@ from corpora.storage import inventory
 # --- Close and reopen
 
 LEAVE_OUT = Option(
-    "leave_out", flag, False, help="leave out what has no label yet, counted, so that the set is finished"
+    "leave_out", flag, False, help="leave out units without a label, counted, so that the set is finished"
 )
 
 
 @action(
     "close",
-    "Close a task: nobody is given its units any more. What was answered stays, it can be exported, and `reopen` has "
-    "people go on. Units that are decided by the answers that they have get their label.",
+    "Close a task: nobody receives its units any more. Answers stay and can be exported, units whose answers "
+    "already decide get their label, and `reopen` continues the work.",
     TASK,
     LEAVE_OUT,
 )
@@ -35,7 +35,7 @@ def close_action(values, progress) -> Outcome:
     return Outcome([overview_report.closed(done)], left, done)
 
 
-@action("reopen", "Open a closed task again, so that people are given its units.", TASK)
+@action("reopen", "Reopen a closed task, so that people receive its units again.", TASK)
 def reopen_action(values, progress) -> Outcome:
     task = task_named(values["task"])
     done = closure.reopen(task)
@@ -45,7 +45,7 @@ def reopen_action(values, progress) -> Outcome:
 # --- Reroute
 
 
-@action("reroute", "Send on the units of queues that have too few readers left.", TASK)
+@action("reroute", "Send units of queues with too few readers on to the next language.", TASK)
 def reroute_action(values, progress) -> Outcome:
     task = task_named(values["task"])
     counts = routing.reroute(task)
@@ -66,15 +66,15 @@ def _asks(values) -> list[str]:
 
 @action(
     "delete",
-    "Delete what nothing rests on: a task of which nobody has said anything, a corpus that nothing was drawn from, or "
-    "a predictor that no draw went by. Says what would go and asks first; all of it goes or nothing.",
-    Option("task", default="", argument=True, help="the name of the task to delete; left out with --corpus"),
-    Option("corpus", default="", shown="NAME", help="delete this corpus, its posts and all that was imported for it"),
+    "Delete a task without answers, a corpus from which nothing was drawn, or a predictor that no draw used. It "
+    "shows what would be deleted and asks first.",
+    Option("task", default="", argument=True, help="the task to delete; omit it with --corpus"),
+    Option("corpus", default="", shown="NAME", help="delete this corpus with its posts and everything imported for it"),
     Option(
         "predictor",
         default="",
         shown="NAME@VERSION",
-        help="with --corpus, delete only what this predictor says of the posts in the corpus",
+        help="with --corpus: delete only the predictions of this predictor",
     ),
     asks=_asks,
 )

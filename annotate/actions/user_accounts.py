@@ -99,16 +99,15 @@ def _send(user: User, template: str, context: dict) -> str:
 
 @action(
     "add_annotators",
-    "Make annotators from a CSV: username, name, languages (as in: de:5 en:4) and, if wanted, adjudicates (yes) and "
-    "email, to which their link is sent, and one if the password is forgotten.",
+    "Make annotators from a CSV file with username, name, languages (such as de:5 en:4) and, optionally, "
+    "adjudicates (yes) and email, to which login links and password resets are sent.",
     FILE,
-    Option("site", address, shown="URL", help="the address with which the links begin, in place of ASSAY_SITE"),
+    Option("site", address, shown="URL", help="the address that links begin with, instead of ASSAY_SITE"),
     Option(
         "again",
         flag,
         False,
-        help="print new links, too, for those of the file who have set no password yet; links that they have stop "
-        "working",
+        help="also print new links for people in the file who have set no password yet; their old links stop working",
     ),
     LANGUAGES,
 )
@@ -208,8 +207,8 @@ def _asks(values) -> list[str]:
 
 @action(
     "add_manager",
-    "Make an account for a manager, who sees to corpora, tasks and people, and print its password; or make a manager "
-    "of an account that there is already, which is asked about first.",
+    "Make an account for a manager of corpora, tasks and people, and print its password. For an existing account, "
+    "it asks first and makes that person a manager.",
     Option("name", required=True, argument=True, help="the user name to log in with"),
     asks=_asks,
 )
@@ -243,9 +242,9 @@ def add_manager_action(values, progress) -> Outcome:
 
 @action(
     "create_token",
-    "Make an API token for an account and print it; only its hash is kept. It works for 90 days, and until the "
-    "password is changed; its owner can renew it on the account's page.",
-    Option("username", required=True, argument=True, help="the user name of the account that the token is for"),
+    "Make an API token for an account and print it; only its hash is stored. It is valid for 90 days, or until the "
+    "password changes. The owner can renew it on the account page.",
+    Option("username", required=True, argument=True, help="the user name of the account"),
 )
 def create_token_action(values, progress) -> Outcome:
     name = values["username"]
@@ -261,7 +260,7 @@ def create_token_action(values, progress) -> Outcome:
 
 @action(
     "unlock",
-    "Let somebody log in at once who typed too many wrong passwords, and would have to wait for half an hour.",
+    "Let somebody log in at once who is locked out for half an hour after too many wrong passwords.",
     Option("name", required=True, argument=True, help="the user name that has to wait"),
 )
 def unlock_action(values, progress) -> Outcome:

@@ -45,7 +45,7 @@ OPTIONS = (
         several=True,
         in_a_row=True,
         shown="DIGEST",
-        help="digests that were published before: of the secret, or of the outcomes when the task was closed",
+        help="digests published earlier, of the secret or of the outcomes at the close",
     ),
 )
 
@@ -63,8 +63,8 @@ def run(values, progress) -> Outcome:
 
 ACTION = Action(
     "verify_lots",
-    "Draw again by the told secret what lots decided about people or trust in an exported set: gold answers and their "
-    "places, audits, checks, decoys, tests, sides. Ends with status 1 where something is not as the lots have it.",
+    "Repeat the random draws of a set whose secret was disclosed: gold answers and their places, audits, checks, "
+    "decoys, tests and sides. Exits with status 1 if anything differs.",
     OPTIONS,
     run,
     (GoldSetError,),

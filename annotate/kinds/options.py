@@ -24,7 +24,7 @@ _EVERY = (
         people,
         default=1,
         off=1,
-        help="how many people are asked for each unit; for language and verify also 1.1, where a second person reads a "
+        help="how many people answer each unit; language and verify also take 1.1, where a second person reads a "
         "tenth of the units",
         group=ANSWERS,
         least=1,
@@ -36,8 +36,8 @@ _EVERY = (
         flag,
         default=False,
         off=False,
-        help="not for language and verify: ask only as many people at first as can settle a unit, and the others if "
-        "these do not agree",
+        help="not for language and verify: first ask only as many people as can settle a unit, and more if they "
+        "disagree",
         group=ANSWERS,
         fixed=True,
     ),
@@ -56,7 +56,7 @@ _EVERY = (
         str,
         default="ADJUDICATION",
         off="ADJUDICATION",
-        help="where a unit goes if its answers give no label: ADJUDICATION or DISCARDED",
+        help="where a unit goes if its answers give no label",
         group=ROUTING,
         choices=("ADJUDICATION", "DISCARDED"),
     ),
@@ -85,7 +85,7 @@ _EVERY = (
         whole_number,
         default=4,
         off=0,
-        help="the least reading level, 0 to 5: people who read a language less well are not given its units",
+        help="the minimum reading level of people who receive units of a language, 0 to 5",
         group=ROUTING,
         most=5,
     ),
@@ -94,8 +94,8 @@ _EVERY = (
         share,
         default=0.15,
         off=0.0,
-        help="the share of all posts on which the detectors agree, or of documents whose class is declared, that "
-        "people check; a language with ten times as many posts gets five times as many of these audits",
+        help="the share of posts on which detectors agree, or of documents with a declared class, that people "
+        "check; a language with ten times as many posts gets five times as many audits",
         group=AUDIT,
         most=1,
         fixed=True,
@@ -105,8 +105,7 @@ _EVERY = (
         whole_number,
         default=5,
         off=0,
-        help="the least number of posts checked in each language, or of documents in each language and class, if there "
-        "are so many",
+        help="the minimum number of audits in each language, or in each language and class of documents",
         group=AUDIT,
         fixed=True,
     ),
@@ -115,7 +114,7 @@ _EVERY = (
         share,
         default=0.3,
         off=0.0,
-        help="the share of posts confirmed by the reader that an adjudicator checks",
+        help="the share of confirmed audits that an adjudicator checks",
         group=AUDIT,
         most=1,
         fixed=True,
@@ -126,7 +125,7 @@ _EVERY = (
         default=0.15,
         off=1.0,
         help="people label a whole language if more than this share of it may be wrong (upper end of the 95% "
-        "interval), where enough is audited to tell",
+        "interval) and the audit is large enough to tell",
         group=AUDIT,
         most=1,
     ),
@@ -135,8 +134,8 @@ _EVERY = (
         share,
         default=0.1,
         off=0.0,
-        help="the share of all that one person decides alone that an adjudicator decides again, blind: of what readers "
-        "decide, spread over languages as audits are, and of what adjudicators settle",
+        help="the share of decisions by a single reader or adjudicator that an adjudicator makes again, blind; "
+        "those of readers are spread over languages like audits",
         group=CHECKS,
         most=1,
         fixed=True,
@@ -146,8 +145,8 @@ _EVERY = (
         share,
         default=None,
         off=0.0,
-        help="how many decoys (posts known not to be in the language) are hidden for each post to verify; by default "
-        "as many as keep the intervals at most a tenth wider than if readers never said Yes by mistake",
+        help="hidden decoys (posts known not to be in the language) per post to verify; by default enough to keep "
+        "intervals at most a tenth wider than without false Yes",
         group=DECOYS,
         most=1,
         fixed=True,
@@ -157,7 +156,7 @@ _EVERY = (
         whole_number,
         default=10,
         off=0,
-        help="how many questions the qualification test has; 0: nobody is tested",
+        help="the number of questions in the qualification test; 0: no test",
         group=TEST,
     ),
     Option(
@@ -165,7 +164,7 @@ _EVERY = (
         share,
         default=0.8,
         off=0.0,
-        help="the share of the questions that must be answered rightly",
+        help="the share of questions to answer correctly",
         group=TEST,
         most=1,
     ),
@@ -184,7 +183,7 @@ _EVERY = (
         share,
         default=0.1,
         off=0.0,
-        help="the share of a person's units that have a known answer: one in 2, 3 … units",
+        help="the share of a person's units that are gold answers: one in 2, 3 … units",
         group=GOLD,
         most=0.5,
         fixed=True,

@@ -41,7 +41,7 @@ def run(values, progress) -> Outcome:
 
 ACTION = Action(
     "check_kind",
-    "Say in English what people will see of a kind's TOML file, and write its page with an invented record.",
+    "Describe what people will see of a kind's TOML file, and write its page with an invented record.",
     OPTIONS,
     run,
     (KindError,),

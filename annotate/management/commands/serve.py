@@ -24,33 +24,31 @@ ALL = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound by this
 
 class Command(commands.Command):
     help = (
-        "Prepare the database, or bring it up to date, and serve the pages until Ctrl-C. Set ASSAY_DATA_DIR for "
-        "another data folder than the one that is named at the start."
+        "Prepare or update the database, and serve the pages until Ctrl-C. Set ASSAY_DATA_DIR for another data folder."
     )
 
     def add_arguments(self, parser):
-        parser.add_argument("--demo", action="store_true", help="first set up small tasks with people who began them")
+        parser.add_argument("--demo", action="store_true", help="first set up small tasks that people have begun")
         parser.add_argument("--port", type=int, default=8000, metavar="N", help="the port to serve at (default 8000)")
         parser.add_argument(
             "--host",
             default="127.0.0.1",
             metavar="ADDRESS",
-            help="the address of this machine to serve at; 0.0.0.0 stands for all of its addresses, and needs "
-            "ASSAY_HOSTS (default 127.0.0.1, which nobody can reach from another machine)",
+            help="the address to serve at; 0.0.0.0 means all addresses of this machine, and needs ASSAY_HOSTS "
+            "(default 127.0.0.1, which other machines cannot reach)",
         )
         parser.add_argument(
             "--workers",
             type=int,
             metavar="N",
-            help="how many processes answer requests (default: as many as there are processors, but at most 8)",
+            help="how many processes answer requests (default: one per processor, at most 8)",
         )
         parser.add_argument(
             "--threads",
             type=int,
             default=4,
             metavar="N",
-            help="how many threads each process has; with SQLite others are added while one waits long to write "
-            "(default 4)",
+            help="threads per process; with SQLite more are added while one waits long to write (default 4)",
         )
 
     def handle(self, **options):

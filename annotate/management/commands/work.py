@@ -9,8 +9,8 @@ from annotate.actions.database import prepare
 
 class Command(commands.Command):
     help = (
-        "Do what managers begin in the browser, one job after another, until Ctrl-C. `assay serve` does that too; run "
-        "this beside another server, once or more often."
+        "Run the jobs that managers start in the browser, one after another, until Ctrl-C. `assay serve` does that "
+        "too; use this next to another server, once or several times."
     )
 
     def add_arguments(self, parser):

@@ -3,7 +3,7 @@ from annotate.management import catalogs
 
 
 class Command(Base):
-    help = "Write the catalogs of translations anew, and compile them, for whoever changes sentences that pages show."
+    help = "Regenerate and compile the catalogs of translations after a change of sentences that pages show."
 
     def handle(self, **options):
         for code in catalogs.tongues():

@@ -6,7 +6,7 @@ from annotate.manual.contents import DOCS
 
 
 class Command(Base):
-    help = "Write what is generated in the documentation anew, for whoever changes the code that it is made of."
+    help = "Regenerate the generated parts of the documentation after a change of the code."
 
     def handle(self, **options):
         changed = []
