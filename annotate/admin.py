@@ -81,7 +81,7 @@ class ByCode(admin.AllValuesFieldListFilter):
         self.lookup_choices = sorted({code for task in tasks for code in self.codes(task)})
 
     def codes(self, task):
-        return task.read_in
+        return task.languages or task.labels
 
     def has_output(self):
         return len(self.lookup_choices) > 1

@@ -30,6 +30,7 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.db import connection, transaction
 from django.test import Client, TransactionTestCase, override_settings
 
+from annotate.kinds import kind_of
 from corpora.core.languages import LANGUAGES
 from corpora.vocabulary import concept_index
 from deploy.sqlite import base as sqlite_base
@@ -280,7 +281,11 @@ def data_dir(settings):
 
 @pytest.fixture(autouse=True)
 def _no_language_stays_added(monkeypatch):
-    monkeypatch.setattr(LANGUAGES, "known", LANGUAGES.known)
+    before = LANGUAGES.known
+    monkeypatch.setattr(LANGUAGES, "known", before)
+    yield
+    if LANGUAGES.known is not before:
+        kind_of.cache_clear()
 
 
 @pytest.fixture(autouse=True)

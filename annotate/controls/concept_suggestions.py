@@ -275,9 +275,6 @@ class Concepts(QualityControl):
         except VocabularyError as error:
             raise ValueError(f"{error} Import it with import_vocabulary.") from error
 
-    def applies(self, task: Task) -> bool:
-        return task.vocabulary_id is not None
-
     def judged(self, judgment: Judgment, answer: Answer | None) -> None:
         if answer and answer.label and (rows := rows_of(judgment, answer)):
             ChosenConcept.objects.bulk_create(rows)

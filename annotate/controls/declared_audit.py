@@ -154,9 +154,7 @@ class AuditOfDeclaredLabels(SampledAudit):
 
     name = "audit of declared labels"
     manifest_key = "declared_audit"
-
-    def applies(self, task: Task) -> bool:
-        return bool(task.audit_share or task.audit_least)
+    switches = ("audit_share", "audit_least")
 
     def section(self, task: Task) -> Any:
         return report(task)

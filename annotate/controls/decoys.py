@@ -131,7 +131,7 @@ def _answer(unit: Unit, asked: str) -> str | None:
     if unit.label != UND or unit.asked:
         return answer_about(asked, unit.label)
     kind, listed = unit.task.kind, set(unit.task.labels)
-    read = {code for label in unit.task.read_in for code in (label, *kind.finer(label))}
+    read = set(unit.task.read_in)
     if asked not in read and not listed.intersection(kind.finer(asked)):
         return None
     if any(judgment.kind == Judgment.SETTLE for judgment in unit.said_und):

@@ -31,7 +31,7 @@ class GoldAnswers(QualityControl):
     """Of the units that a person is given a share has a known answer. Whoever fails too many of them is paused."""
 
     name = "gold answers"
-    switch = "gold_share"
+    switches = ("gold_share",)
     inputs = ("gold", "gold_column")
     hides = True
 

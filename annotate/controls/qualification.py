@@ -85,7 +85,7 @@ def languages_of(permit) -> list[str]:
     """
     if not permit.task.languages:
         return []
-    return [code for codes in permit.read_queues.values() for code in codes]
+    return [code for queue in permit.read_queues for code in permit.routes.labels.get(queue, ())]
 
 
 def states(permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
@@ -164,7 +164,8 @@ def begin(permit, language: str, kind: str) -> Trial:
     found = state(permit, language)
     if not task.is_open:
         raise WrongStage(_("This task is closed."))
-    permit.check_not_stopped()
+    if permit.stopped:
+        raise permit.stopped
     _check_step(found, kind)
     own = annotator.trials.filter(task=task, language=language, kind=kind)
     for trial in own.filter(finished_at=None).select_related("guidelines"):
@@ -274,7 +275,8 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
         )
     if found != next_question(trial):
         raise NotFound(_("You have not been asked this question yet. Answer the one before it first."))
-    permit.check_not_stopped()
+    if permit.stopped:
+        raise permit.stopped
     try:
         task.kind.rules.check(Answer(label, is_sure=is_sure), Unit(task=task, item=found.gold_answer.item))
     except ValueError as error:
@@ -400,7 +402,7 @@ class QualificationTest(QualityControl):
     """People begin in a language once they have passed a test of records with a known answer."""
 
     name = "test"
-    switch = "test_items"
+    switches = ("test_items",)
     tabs = (("manage-tests", "Test and gold answers"), ("manage-rule", "Pause rule"))
 
     def check_change(self, task: Task, changed: Sequence[str]) -> None:

@@ -20,7 +20,6 @@ from annotate.models import Annotator, Backlog, Change, Judgment, Task
 from annotate.work.backlog import backlogs
 from annotate.work.eligible import waiting, with_free_place
 from annotate.work.permit import Permit, day_of, midnight
-from annotate.work.routes import read_in
 from corpora.models import Item
 
 PAUSE = timedelta(minutes=5)
@@ -223,7 +222,7 @@ def not_a_reader(permit: Permit) -> str:
     """Why no language of the task is the annotator's to read, in a sentence; empty where one is."""
     if permit.reads:
         return ""
-    wanted = set(read_in(permit.task))
+    wanted = set(permit.task.read_in)
     if known := [label_name(code) for code in permit.levels if code in wanted]:
         return _(
             "This task asks for readers of level %(level)s or more, and you are down with less in %(languages)s. The "

@@ -60,27 +60,24 @@ class QualityControl:
     """The hooks of a control; each does nothing unless a control overrides it.
 
     name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs:
-    options of open_task and export_gold that only tasks with this control take. switch: the option without whose value
-    it does not apply to a task. hides: whether it hides items among what is drawn. look_at: the command that reports on
-    it. of_agreement: whether it measures what the agreement of machines on a stream of posts is worth. tabs: address
-    and name of each page of a task that it adds to the manager's pages. manifest_key: of its section. unit_columns:
-    what an export reads of each unit for it, path -> type in Arrow.
+    options of open_task and export_gold that only tasks with this control take. switches: if it names options, its
+    hooks around an answer are called only in tasks in which one of them has a value. hides: whether it hides items
+    among what is drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement
+    of machines on a stream of posts is worth. tabs: address and name of each page of a task that it adds to the
+    manager's pages. manifest_key: of its section. unit_columns: what an export reads of each unit for it, path -> type
+    in Arrow.
     """
 
     name: str = ""
     options: Sequence[Option] = ()
     inputs: Sequence[str] = ()
     hides: bool = False
-    switch: str = ""
+    switches: Sequence[str] = ()
     look_at: str = ""
     of_agreement: bool = False
     tabs: Sequence[tuple[str, str]] = ()
     manifest_key: str = ""
     unit_columns: Mapping[str, Any] = {}
-
-    def applies(self, task: Task) -> bool:
-        """Whether its hooks around an answer are called in a task of its kind; the others always are."""
-        return not self.switch or bool(task.options.get(self.switch))
 
     # --- a task is opened, changed or enlarged
 

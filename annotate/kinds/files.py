@@ -104,20 +104,16 @@ MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
+@lru_cache(maxsize=256)
 def kind_of(slug: str, text: str) -> Kind:
     """The kind that a file's text describes, without its guidelines, which a task keeps by itself.
 
     From now on, the languages that it adds have names in this process.
     """
-    kind = _parsed(slug, text)
+    kind = _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
     if unknown := {code: each for code, each in kind.languages.items() if code not in LANGUAGES}:
         add_names(unknown)
     return kind
-
-
-@lru_cache(maxsize=256)
-def _parsed(slug: str, text: str) -> Kind:
-    return _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
 
 
 def read_kind(path: Path) -> Kind:

@@ -6,6 +6,7 @@ their own functions.
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from hashlib import sha256
 from typing import Any, NamedTuple
 
@@ -353,11 +354,11 @@ class Kind:
         """Whether the key that flags a unit is Shift and F, since F alone finds concepts or gives an answer."""
         return self.thesaurus is not None or FLAG.code in {each.key for each in self.answers.values()}
 
-    @property
+    @cached_property
     def quality_controls(self) -> tuple[QualityControl, ...]:
         return tuple(CONTROLS[name] for name in (*self.controls, *self.form.controls))
 
-    @property
+    @cached_property
     def lease_minutes(self) -> int:
         """How long a unit stays reserved for the person who has it open."""
         return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
@@ -449,8 +450,11 @@ class Kind:
         """The labels that a coarse code stands for, as zh does for zh-CN and zh-TW; those that the file adds are
         included.
         """
-        listed = LANGUAGES[code].labels if code in LANGUAGES else ()
-        return (*listed, *(each.code for each in self.languages.values() if each.under == code))
+        listed = LANGUAGES.known.get(code)
+        return (
+            *(listed.labels if listed else ()),
+            *(each.code for each in self.languages.values() if each.under == code),
+        )
 
     def under(self, code: str) -> str:
         """The listed code under which the file puts a language that it adds; empty for every other code."""

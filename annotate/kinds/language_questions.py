@@ -68,8 +68,8 @@ def own_choices(permit) -> list[Choice]:
     It depends on the annotator alone, never on the unit: neither buttons nor keys hint at the votes.
     """
     codes = dict.fromkeys(permit.reads)
-    for labels in permit.queues.values():
-        codes.update(dict.fromkeys(labels))
+    for queue in permit.queues:
+        codes.update(dict.fromkeys(permit.routes.labels.get(queue, ())))
     return [Choice(code, f"Digit{n}" if n <= 9 else "") for n, code in enumerate(codes, 1)]
 
 

@@ -103,8 +103,9 @@ def read_by(language: str, task, routes) -> list[str]:
     """Records say exactly which language they are in, so each language has its own queue. Records in a coarse one go
     to the readers of what it stands for, and records in none go to the readers of posts in none.
     """
-    none = [routes.queue_of(UND)] if UND in task.read_in else []
-    return [code for code in task.read_in if language in (code, *task.kind.finer(code), *(none if code == UND else ()))]
+    codes = task.languages or task.labels
+    none = [routes.queue_of(UND)] if UND in codes else []
+    return [code for code in codes if language in (code, *task.kind.finer(code), *(none if code == UND else ()))]
 
 
 def advise(unit, blind: bool) -> dict[str, Any]:

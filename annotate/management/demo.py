@@ -141,7 +141,7 @@ def crowd(name, kind, files):
 def qualify(annotator, task, truth):
     for language in annotator.languages.filter(language__in=task.languages).values_list("language", flat=True):
         for kind in (Trial.PRACTICE, Trial.TEST):
-            with acting(annotator, task.name) as permit:
+            with acting(annotator.user, task.name) as permit:
                 trial = qualification.begin(permit, language, kind)
                 while question := qualification.next_question(trial):
                     qualification.answer(permit, question.pk, truth[question.gold_answer.item.key])

@@ -1,14 +1,14 @@
 """Tasks: one question asked of a draw, its guidelines by version, and the queues in which languages wait."""
 
 import secrets
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 from django.apps import apps
 from django.db import models
 from django.db.models import Exists, OuterRef, Subquery
 
-from annotate.core.draws.hash_order import Lots, secret_lot
+from annotate.core.draws.hash_order import Lots, by_secret
 from annotate.kinds import KINDS, Kind, kind_of
 from annotate.kinds.control import QualityControl
 from annotate.kinds.options import OPTIONS
@@ -166,12 +166,14 @@ class Task(_Options, models.Model):
     @cached_property
     def controls(self) -> tuple[QualityControl, ...]:
         """The quality controls whose hooks are called around each answer."""
-        return tuple(control for control in self.kind.quality_controls if control.applies(self))
+        has, listed = self.options.get, self.kind.quality_controls
+        return tuple(each for each in listed if not each.switches or any(map(has, each.switches)))
 
     @property
     def read_in(self) -> list[str]:
-        """The languages that people must read to work in it."""
-        return self.languages or self.labels
+        """The languages that people must read to work in it; with a coarse one, those that it stands for."""
+        finer = self.kind.finer
+        return [code for each in self.languages or self.labels for code in (each, *finer(each))]
 
     @cached_property
     def seed(self) -> str:
@@ -181,7 +183,7 @@ class Task(_Options, models.Model):
     @property
     def lots(self) -> Lots:
         """The random draws that decide about people or trust. Draws from a corpus use the seed instead."""
-        return partial(secret_lot, self.secret)
+        return by_secret(self.secret)
 
     @property
     def draw(self) -> Draw:

@@ -4,8 +4,6 @@ The database refuses what must never be; work/ explains why. Judgments and trans
 judgment that no longer counts is voided.
 """
 
-from datetime import datetime
-
 from django.conf import settings
 from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
@@ -268,9 +266,6 @@ class Lease(models.Model):
     def is_wanted(self) -> bool:
         """Whether it may still be answered, as far as the unit goes."""
         return self.again or self.work.stage == stages.QUEUED
-
-    def has_run_out(self, now: datetime) -> bool:
-        return self.closed_at is not None or self.expires_at <= now
 
 
 class Backlog(models.Model):

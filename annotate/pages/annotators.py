@@ -33,7 +33,7 @@ from annotate.work import adjudication as adjudicating
 from annotate.work import eligible, flags, judgments, notes
 from annotate.work import queue as handing_out
 from annotate.work.judgments import posted_answer
-from annotate.work.permit import Permit, acting_as, permit_of, permits
+from annotate.work.permit import Permit, acting, permit_of, permits
 
 # Steps at which there is no test to go to.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
@@ -219,7 +219,7 @@ def _next(request, permit, lease, **extra):
 
 @require_POST
 def start(request, task):
-    with acting_as(request.user, task) as permit:
+    with acting(request.user, task) as permit:
         if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
             handing_out.close_others([], permit.annotator, permit.task, "released")
         lease = handing_out.hand_out(permit)
@@ -232,19 +232,17 @@ def judge(request, task):
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
         raise InvalidAnswer(_("The form did not say what it answers. Reload the page."))
-    # A browser counts a line's end as one character and sends two.
-    comment = request.POST.get("comment", "").replace("\r\n", "\n")
     try:
-        with acting_as(request.user, task) as permit:
-            answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST, comment)
+        with acting(request.user, task) as permit:
+            answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
             closed = judgments.close(permit, lease_id, answer, active_seconds(request))
             # One transaction for the answer and what comes next.
-            lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
+            lease = handing_out.hand_out(closed.permit, closed.held)
     except InvalidAnswer as refusal:
         # Even if the lease has run out.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
         return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
-    return _next(request, permit.now(closed.paused, closed.is_new), lease, closed=closed, before=closed.lease)
+    return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
 
 
 @require_POST
@@ -255,16 +253,16 @@ def flag(request, task):
         raise InvalidAnswer(_("The form did not say what it is about. Reload the page."))
     kind, words = request.POST.get("flag", ""), request.POST.get("words", "")
     try:
-        with acting_as(request.user, task) as permit:
+        with acting(request.user, task) as permit:
             closed = flags.flag(permit, lease_id, kind, words, active_seconds(request)).closed
-            lease = handing_out.hand_out(permit.now(closed.paused, closed.is_new), closed.held) if closed else None
+            lease = handing_out.hand_out(closed.permit, closed.held) if closed else None
     except InvalidAnswer as refusal:
         if request.htmx:
             raise
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
         return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
     if closed:
-        return _next(request, permit.now(closed.paused, closed.is_new), lease, closed=closed, before=closed.lease)
+        return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
     flagged = _("The manager has it now. Go on as you like: answer, or skip.")
     if request.htmx:
         return HttpResponse(flagged)
@@ -298,11 +296,11 @@ def undo(request, task):
     judgment = whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
         raise InvalidAnswer(_("The form did not say which answer to take back. Reload the page."))
-    with acting_as(request.user, task) as permit:
+    with acting(request.user, task) as permit:
         lease = judgments.take_back(permit, judgment)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
-    return _work(request, permit.now(permit.is_paused, read=-1), [lease])
+    return _work(request, permit.after_reading(-1), [lease])
 
 
 @require_POST
@@ -335,7 +333,7 @@ def _next_sheet(request, permit, leases, **extra):
 
 @require_POST
 def start_sheet(request, task):
-    with acting_as(request.user, task) as permit:
+    with acting(request.user, task) as permit:
         _check_sheets(permit.task)
         if handing_out.open_lease(permit.annotator, permit.task, permit.queues):
             handing_out.close_others([], permit.annotator, permit.task, "released")

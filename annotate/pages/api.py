@@ -129,8 +129,8 @@ def own_progress(request, permit):
 @with_right("annotate")
 def take(request, annotator, task):
     lease = queue.take(annotator, task)
-    if lease is None and task.kind.sensitive:
-        permit_of(annotator, task).check_not_stopped()
+    if lease is None and task.kind.sensitive and (stopped := permit_of(annotator, task).stopped):
+        raise stopped
     return Response(NextSerializer(_taken(annotator, task, lease)).data)
 
 
@@ -160,11 +160,11 @@ def _close(request, lease, serializer, answer):
     sent = serializer(data=request.data)
     sent.is_valid(raise_exception=True)
     said = sent.validated_data
-    with acting(annotator, judgments.task_of(annotator, lease).name) as permit:
+    with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         closed = judgments.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
         following = None
         if said["take_next"]:
-            following = queue.hand_out(permit.now(closed.paused, closed.is_new), closed.held)
+            following = queue.hand_out(closed.permit, closed.held)
     if said["take_next"]:
         task = permit.task
         # Units that others had locked could not be handed out at once; here they are waited for.
@@ -184,11 +184,11 @@ def flag(request, lease):
     sent = FlagSerializer(data=request.data)
     sent.is_valid(raise_exception=True)
     said, following = sent.validated_data, None
-    with acting(annotator, judgments.task_of(annotator, lease).name) as permit:
+    with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         done = flags.flag(permit, lease, said["kind"], said["words"], said["active_seconds"])
         takes_next = done.closed is not None and said["take_next"]
         if takes_next:
-            following = queue.hand_out(permit.now(done.closed.paused, done.closed.is_new), done.closed.held)
+            following = queue.hand_out(done.closed.permit, done.closed.held)
     if takes_next:
         done.flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))
     return Response(FlaggedSerializer(done.flag).data)
@@ -224,7 +224,7 @@ def standing(request, permit):
 
 
 def _begin(annotator, task, language, kind):
-    with acting(annotator, task.name) as permit:
+    with acting(annotator.user, task.name) as permit:
         found = qualification.state(permit, language)
         if kind == Trial.TEST and found.step == qualification.PASSED:
             trial = found.last if found.last and found.last.passed else None
@@ -274,7 +274,7 @@ def answer_question(request, question):
     annotator = check_right(request.user, "annotate")
     said = TrialAnswerSerializer(data=request.data)
     said.is_valid(raise_exception=True)
-    with acting(annotator, qualification.task_of(annotator, question)) as permit:
+    with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
         label = judgments.read_answer(permit.task.kind, [said.validated_data["label"]]).label
         answered = qualification.answer(permit, question, label, is_sure=said.validated_data["sure"])
     return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)

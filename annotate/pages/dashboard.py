@@ -35,7 +35,6 @@ from annotate.reports.tables import Table, as_csv
 from annotate.work import flags, notes
 from annotate.work.accounts import waiting_requests
 from annotate.work.adjudication import adjudicators
-from annotate.work.routes import read_in
 
 # --- Tables, filtered and downloaded by the query of a page's address
 
@@ -350,7 +349,7 @@ DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _m
 
 
 def list_notes(request, task):
-    codes = sorted(set(read_in(task)), key=label_name)
+    codes = sorted(set(task.read_in), key=label_name)
     languages = [(code, label_name(code)) for code in codes]
     listed = [(note, label_name(note.language) if note.language else "everybody") for note in notes.notes_of(task)]
     context = {

@@ -1,7 +1,7 @@
 """Rules for every response: no cache keeps it, writes take turns, a refusal becomes a page, a language is chosen."""
 
 import sys
-from contextlib import ExitStack, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from threading import BoundedSemaphore, Lock
 
 from django.conf import settings
@@ -10,7 +10,7 @@ from django.core.exceptions import DisallowedHost, SuspiciousOperation
 from django.http import Http404, HttpResponse, JsonResponse, UnreadablePostError
 from django.shortcuts import render
 from django.urls import reverse
-from django.utils import timezone, translation
+from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 from django.utils.translation import get_language, get_language_from_request, override
 from django.utils.translation import gettext as _
@@ -95,39 +95,40 @@ class InTurnMiddleware:
 KEPT = "preferences"  # in the session
 
 
+# Addresses of pages that exist in English only: those of managers, the API and the documentation. Kinds translate their
+# texts (kinds/interface_language.py); the rest is in locale/.
+IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
+
+
 class PreferencesMiddleware:
     """Pages are as the person wants them: request.preferences for templates, times in their time zone, words in their
-    language, unless the page is one that speaks English alone. The API's replies are the same for everybody.
+    language; without a wish, in that of the cookie or of the browser. The API's replies are the same for everybody.
 
-    What they want is kept in the session, so that no request reads it but the first after the log-in. In another
-    browser a change shows after the next log-in there.
+    Preferences are kept in the session, so that only the first request after the log-in reads them from the database.
+    In another browser a change shows after the next log-in there.
     """
 
     def __init__(self, get_response):
         self.get_response = get_response
 
     def __call__(self, request):
-        request.preferences = kept = self._kept(request)
-        with ExitStack() as stack:
-            if zone := kept.get("time_zone"):
-                stack.enter_context(timezone.override(zone))
-            language = kept.get("language")
-            if not language or is_english(request.path_info):
-                return self.get_response(request)
-            stack.enter_context(translation.override(language))
-            request.LANGUAGE_CODE = language
+        kept, path = {}, request.path_info
+        # Requests without a session get none, so that browsers may keep what is for everybody.
+        if settings.SESSION_COOKIE_NAME in request.COOKIES and not path.startswith(API):
+            if request.user.is_authenticated and KEPT not in request.session:
+                request.session[KEPT] = preferences_of(request.user)
+            kept = request.session.get(KEPT, {})
+        request.preferences = kept
+        if path.startswith(IN_ENGLISH):
+            language = ENGLISH
+        else:
+            language = kept.get("language") or get_language_from_request(request)
+        with timezone.override(kept.get("time_zone") or None), override(language):
+            request.LANGUAGE_CODE = get_language()
             response = self.get_response(request)
-            response.headers.setdefault("Content-Language", language)
-            return response
-
-    @staticmethod
-    def _kept(request) -> dict:
-        # Whoever has no session is asked for none, so that what is for everybody may be kept by browsers.
-        if request.path_info.startswith(API) or settings.SESSION_COOKIE_NAME not in request.COOKIES:
-            return {}
-        if request.user.is_authenticated and KEPT not in request.session:
-            request.session[KEPT] = preferences_of(request.user)
-        return request.session.get(KEPT, {})
+        response.headers.setdefault("Content-Language", language)
+        patch_vary_headers(response, ("Accept-Language",))
+        return response
 
 
 # --- Refusals and errors: a page, or JSON under /api/
@@ -341,33 +342,5 @@ def csrf_failure(request, reason=""):
     return refused(request, NotAllowed(sentence))
 
 
-# --- The language of a page: the browser's, or the one chosen before the login. Pages of managers, the API and the
-# documentation are English. Kinds translate their texts (kinds/interface_language.py); the rest is in locale/.
-
-# Addresses of whose pages there is no other language.
-IN_ENGLISH = ("/manage/", "/admin/", "/api/", "/docs/")
-
-
-def is_english(path: str) -> bool:
-    """Whether what stands at an address speaks English alone."""
-    return path.startswith(IN_ENGLISH)
-
-
-class TongueMiddleware:
-    """Chooses by address, cookie and browser, in this order; without a statement of the database."""
-
-    def __init__(self, get_response):
-        self.get_response = get_response
-
-    def __call__(self, request):
-        spoken = ENGLISH if is_english(request.path_info) else get_language_from_request(request)
-        with override(spoken):
-            request.LANGUAGE_CODE = get_language()
-            response = self.get_response(request)
-        response.headers.setdefault("Content-Language", spoken)
-        patch_vary_headers(response, ("Accept-Language",))
-        return response
-
-
-# Keeps the language in a cookie, and leads back to where the form stood.
+# Chooses the language before the log-in: keeps it in a cookie, and leads back to the page of the form.
 choose = login_not_required(require_POST(set_language))

@@ -19,7 +19,7 @@ from annotate.pages.access import may, whole_number
 from annotate.quality.guideline_versions import current, languages, versions
 from annotate.work import interventions
 from annotate.work.judgments import read_answer
-from annotate.work.permit import acting_as, permit_of
+from annotate.work.permit import acting, permit_of
 
 
 def guidelines(request, annotator, task):
@@ -61,7 +61,7 @@ def take_test(request, task, language):
 
 
 def _begin(request, task, language, kind):
-    with acting_as(request.user, task) as permit:
+    with acting(request.user, task) as permit:
         qualifying.begin(permit, language, kind)
     return redirect("qualification", task, language)
 
@@ -71,7 +71,7 @@ def answer(request, task, language):
     question = whole_number(request.POST.get("question"))
     if question is None:
         raise InvalidAnswer(_("The form did not say which question it answers. Reload the page."))
-    with acting_as(request.user, task) as permit:
+    with acting(request.user, task) as permit:
         if not _answers(permit, language).filter(pk=question).exists():
             raise NotFound(_("You have not been asked such a question."))
         said = read_answer(permit.task.kind, request.POST.getlist("answer"))

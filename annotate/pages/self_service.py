@@ -143,9 +143,8 @@ def change(request, permit, judgment):
     """One answer, to be given otherwise. Fields: as annotators.judge."""
     own, refusal = _own(permit, judgment), None
     if request.method == "POST":
-        comment = request.POST.get("comment", "").replace("\r\n", "\n")
         try:
-            said = posted_answer(permit.task.kind, request.POST, comment)
+            said = posted_answer(permit.task.kind, request.POST)
             answer_changes.change(permit.annotator, permit.task, judgment, said)
         except InvalidAnswer as error:
             refusal = error
@@ -177,7 +176,8 @@ def _own(permit, number) -> Judgment:
 
 
 def _to_change(request, permit, own: Judgment, refusal: InvalidAnswer | None = None):
-    permit.check_not_stopped()
+    if permit.stopped:
+        raise permit.stopped
     asked = item_view.question(Lease(pk=0, unit=own.unit), permit)
     [row] = _rows(permit.annotator, [own])
     posted = request.POST if request.method == "POST" else None

@@ -102,6 +102,7 @@ def _permit(kind: Kind, language: str) -> Permit:
         task=task,
         routes=Routes({}, task),
         levels=dict.fromkeys(reads, 5),
+        reads=reads,
         is_paused=False,
         majors={},
         passed=frozenset(),

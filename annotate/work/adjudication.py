@@ -5,7 +5,7 @@ By lot a decision is made a second time by another adjudicator (controls/checks.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from typing import Any
 
 from django.db import transaction
 from django.db.models import (
@@ -197,19 +197,11 @@ def own_reasons(annotator: Annotator, task: Task) -> list[str]:
     return [reason for reason, *_ in said.order_by("-times", "-last")[:OWN_REASONS]]
 
 
-def read_decision(
-    kind: Kind,
-    sent: list[str],
-    reason: str,
-    comment: str,
-    *,
-    ways: Mapping[str, str] = MappingProxyType({}),
-    is_sure: bool = False,
-) -> Answer:
-    """The decision that a page or a client sent; without an answer it is a discard. InvalidAnswer if it is
-    unreadable.
+def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **details: Any) -> Answer:
+    """The decision that a page or a client sent; without an answer it is a discard. details: further fields of Answer.
+    InvalidAnswer if it is unreadable.
     """
-    return replace(read_answer(kind, sent, comment=comment, ways=ways, is_sure=is_sure), reason=reason)
+    return replace(read_answer(kind, sent, comment=comment, **details), reason=reason)
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:

@@ -44,8 +44,9 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
     of theirs that stands; NotAllowed if they may not work in its language any more; InvalidAnswer if the answer does
     not suit the unit, or is what they say already.
     """
-    with acting(annotator, task.name) as permit:
-        permit.check_not_stopped()
+    with acting(annotator.user, task.name) as permit:
+        if permit.stopped:
+            raise permit.stopped
         if not permit.task.is_open:
             raise WrongStage(_("This task is closed, so your answer stands."))
         if Change.objects.filter(judgment__annotator=annotator, at__gte=midnight()).count() >= CHANGES_A_DAY:

@@ -20,11 +20,9 @@ from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.quality.honeypots import Turn, to_come, turns
 from annotate.work.eligible import Seen, beyond, is_over, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
-from annotate.work.sql import sql
-from corpora.database.statements import prepared, tell
+from corpora.database.statements import prepared
 from corpora.system import Occupied, not_waiting
 
-_SAID = sql("said")
 KEPT = timedelta(minutes=10)
 OUTCOME = ("answered", "skipped", "flagged")
 
@@ -74,16 +72,6 @@ def _tells(row: Backlog | None, permit: Permit) -> bool:
 
 def _holds(row: Backlog | None, permit: Permit) -> bool:
     return _tells(row, permit) and timezone.now() - KEPT < row.counted_at <= timezone.now()
-
-
-def said(permit: Permit, judgment: Judgment, number: int = 1) -> None:
-    """After an answer, a skip or a flag, which counts as neither; -1 when it is taken back."""
-    zone = timezone.get_default_timezone()
-    today = timezone.localdate(timezone=zone)
-    of_today = number if timezone.localdate(judgment.answered_at, zone) == today else 0
-    answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
-    own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
-    tell(_SAID, [number, today, answered, today, skipped, today, *own])
 
 
 def forget(annotator: Annotator, task: Task) -> None:
@@ -197,7 +185,8 @@ def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
     replaced = Q(in_place=True, outcome__in=OUTCOME)
     leases = list(own.filter(Q(closed_at=None) | returned | replaced).select_related("unit", "instead_of"))
     found = {task: _Aside() for task in tasks}
-    on_screen = {lease.unit.task_id: lease for lease in leases if not lease.has_run_out(now) and lease.is_wanted}
+    running = [lease for lease in leases if lease.closed_at is None and lease.expires_at > now]
+    on_screen = {lease.unit.task_id: lease for lease in running if lease.is_wanted}
     for task, lease in on_screen.items():
         _add(found[task], lease, waits=lease.work.stage == stages.QUEUED)
     rest = [lease for lease in leases if lease not in on_screen.values()]

@@ -1,20 +1,15 @@
-"""Which units an annotator may be given, and which of them come first. How they are handed out is in queue.py."""
+"""Which units an annotator may be given. Which of them come first, and how they are handed out, is in queue.py."""
 
-import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from django.db import connection
 from django.db.models import BooleanField, Count, Exists, F, Func, OuterRef, Q, QuerySet, Subquery
-from django.db.models.expressions import RawSQL
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Transition, Unit
 from annotate.work.permit import Permit
-from annotate.work.sql import sql
-from corpora.database.statements import prepared
 
 # --- Texts that a person has seen before: hidden units with such a text are kept from them. Otherwise they would know a
 # decoy, a gold answer or an audited post, and could find it among their own answers.
@@ -64,19 +59,6 @@ class Seen(Func):
     def as_sql(self, compiler: Any, connection: Any, **context: Any) -> tuple[str, list[Any]]:
         (unit, _), (person, values) = map(compiler.compile, self.get_source_expressions())
         return seen_sql(unit.rpartition(".")[0], person, connection.vendor), list(values)
-
-
-# --- the order in which units are given
-
-# The first units of one queue that a person may be given; several of them are put together into one statement.
-_HEADS = {vendor: sql("heads").replace("{seen}", seen_sql("unit", "%s", vendor)) for vendor in ("sqlite", "postgresql")}
-_PUT_OFF = sql("put_off")
-# Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
-# the unit that is answered and the next.
-HEADS = 16
-# After how many other answers of theirs, at least and at most, people are given again what they gave back, and the work
-# for which a gold answer stood.
-BACK_AFTER = (10, 40)
 
 
 def waiting(permit: Permit) -> QuerySet[Unit]:
@@ -142,71 +124,6 @@ def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
     """How many of the leases are of each unit."""
     own = leases.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk")).values("number")
     return Coalesce(Subquery(own), 0)
-
-
-# Whether a unit is among the first ones of some queues, by what each database has to ask something of each of them. So
-# the index gives the order in a queue, and the cost does not grow with what waits. An array has PostgreSQL look the
-# units up by their keys, whatever it believes of the sizes of tables.
-_FIRST = f"WITH put_off AS MATERIALIZED ({_PUT_OFF}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
-_IS_HEAD = {
-    "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
-    f"CROSS JOIN annotate_unit AS head ON head.id IN ({_HEADS['sqlite']}))",
-    "postgresql": f"annotate_unit.id = ANY(ARRAY({_FIRST} jsonb_array_elements_text(%s::jsonb) AS queue(value) "
-    f"CROSS JOIN LATERAL ({_HEADS['postgresql']}) AS head))",
-}
-
-
-def _of_heads(permit: Permit, number: int, *, put_off: bool) -> list[Any]:
-    """The first units of all the annotator's queues, `number` of each.
-
-    put_off: without those that they gave back and are not to be given again yet.
-    """
-    now, own = timezone.now(), permit.annotator
-    task = [permit.task.pk, own.takes_disturbing, own.pk, own.pk, own.adjudicates]
-    aside = [own.pk, put_off, now, own.pk, BACK_AFTER[1], own.pk, put_off]
-    return [*aside, json.dumps(list(permit.queues)), *task, now, now, number]
-
-
-def lock_head(permit: Permit, *, put_off: bool) -> list[Unit]:
-    """Lock the first unit of all the annotator's queues, in the order of the draw, that nobody has locked; empty if
-    there is none. That order tells nothing of votes. put_off: as in _of_heads.
-    """
-    # As many units of each queue that one is found which nobody has locked: one where nobody else can have locked any.
-    skips = connection.features.has_select_for_update_skip_locked
-    number = -(-HEADS // len(permit.queues)) if skips else 1
-    return _locked_head(*_of_heads(permit, number, put_off=put_off))
-
-
-@prepared
-def _locked_head(*said) -> QuerySet[Unit]:
-    return _first(said).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
-
-
-@prepared
-def _first_ids(*said) -> QuerySet[Unit]:
-    return _first(said).values_list("pk")
-
-
-def _first(said: Sequence[Any]) -> QuerySet[Unit]:
-    """said: of _of_heads."""
-    is_head = RawSQL(_IS_HEAD[connection.vendor], said, BooleanField())  # noqa: S611 - made of heads.sql alone
-    return Unit.objects.filter(is_head).order_by("position")
-
-
-def head_ids(permit: Permit, number: int) -> list[int]:
-    """The first units in the order of the draw, `number` of each queue; if nothing else is left, those that were put
-    off. They are not locked.
-    """
-    for put_off in (True, False) if permit.queues else ():
-        if found := _first_ids(*_of_heads(permit, number, put_off=put_off)):
-            return [pk for (pk,) in found]
-    return []
-
-
-def in_queues(permit: Permit, unit: int) -> QuerySet[Unit]:
-    """The unit, as long as it waits in a queue of the annotator."""
-    found = Unit.objects.filter(pk=unit, language__in=list(permit.queues)).queued().select_related("item")
-    return not_left_to_others(found, takes_disturbing=permit.annotator.takes_disturbing)
 
 
 # --- Gold answers that stand for a unit of work: how long each of them waits there, and for whom.

@@ -183,7 +183,7 @@ def agree(annotator: Annotator, task: str) -> None:
     """Agree to the work of a task, named by its name; doing it twice changes nothing. NotFound if nothing of it may
     hurt.
     """
-    with acting(annotator, task) as permit:
+    with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)
         Consent.objects.get_or_create(
             annotator=annotator, task=permit.task, withdrawn_at=None, defaults={"at": timezone.now()}
@@ -192,7 +192,7 @@ def agree(annotator: Annotator, task: str) -> None:
 
 def withdraw(annotator: Annotator, task: str) -> None:
     """Take it back, and give back what is open; what was answered stands. Doing it twice changes nothing."""
-    with acting(annotator, task) as permit:
+    with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)
         running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
         # A clock that was set back has nobody withdraw before they agreed.

@@ -1,10 +1,9 @@
 """An annotator's answers: judge, skip, hand on as disturbing, and take back."""
 
-from collections.abc import Iterable, Mapping
 from copy import copy
 from dataclasses import dataclass
-from datetime import timedelta
-from types import MappingProxyType
+from datetime import datetime, timedelta
+from itertools import count
 from typing import Any
 
 from django.contrib.humanize.templatetags.humanize import intcomma
@@ -31,15 +30,17 @@ from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import translated
 from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
-from annotate.work import backlog
 from annotate.work.eligible import is_over, may_be_given
 from annotate.work.moves import NO_ROW, move, seen
 from annotate.work.permit import Permit, acting
 from annotate.work.queue import close_others, free_place, open_again
 from annotate.work.routing import after_judgment, ask_again, is_settled
+from annotate.work.sql import sql
 from corpora.database import bulk_rows
-from corpora.database.statements import insert_one, prepared, update_one
+from corpora.database.statements import insert_one, prepared, tell, update_one
 
+_COUNT = sql("said")
+_answers = count(1)  # of this process
 COMMENT = 2000  # characters
 LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
 GONE_ON = gettext_noop("This one has gone on without your answer, so it was not counted. Please take the next.")
@@ -50,19 +51,19 @@ GRACE_MINUTES = 120
 UNDO_MINUTES = 10
 
 
-def judge(annotator: Annotator, lease_id: int, answer: Answer, active_seconds: float | None = None) -> Judgment:
+def judge(annotator: Annotator, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Judgment:
     """Answer the unit of a lease. A retry with the same answer changes nothing and returns the first judgment.
 
-    active_seconds: time at work as the client measured it; cut to the time since the unit was shown.
+    answer: None to skip the unit. active_seconds: time at work as the client measured it; cut to the time since the
+    unit was shown.
     """
-    with acting(annotator, task_of(annotator, lease_id).name) as permit:
+    with acting(annotator.user, task_of(annotator, lease_id).name) as permit:
         return close(permit, lease_id, answer, active_seconds).judgment
 
 
 def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = None) -> Judgment:
     """Skip the unit of a lease; this annotator will not see it again."""
-    with acting(annotator, task_of(annotator, lease_id).name) as permit:
-        return close(permit, lease_id, None, active_seconds).judgment
+    return judge(annotator, lease_id, None, active_seconds)
 
 
 def task_of(annotator: Annotator, lease_id: int) -> Task:
@@ -91,7 +92,7 @@ def judge_sheet(
     refused = []
     for lease_id, answer in answers.items():
         try:
-            with acting(annotator, task.name) as permit:
+            with acting(annotator.user, task.name) as permit:
                 close(permit, lease_id, answer, each)
         except Refusal as refusal:
             refused.append(refusal)
@@ -102,15 +103,15 @@ def judge_sheet(
 class Closed:
     """What came of an answer, a skip or a flag.
 
-    is_new: the answer was not a retry. lease: the one that it was sent for; held: the annotator's other open leases in
-    the task. paused: whether they are paused now.
+    permit: what the annotator may do from now on, since they may have been paused. is_new: the answer was not a retry.
+    lease: the one that it was sent for; held: the annotator's other open leases in the task.
     """
 
+    permit: Permit
     judgment: Judgment
     is_new: bool
     lease: Lease
     held: list[Lease]
-    paused: bool
 
 
 # What becomes of a lease by the judgment that is made under it.
@@ -169,19 +170,21 @@ def close(
     for control in task.controls if answer else ():
         answer = control.stored(answer, shown, annotator)
     if first := getattr(lease, "judgment", None):
-        return Closed(_retried(first, kind, answer, shown), False, lease, held, permit.is_paused)
-    permit.check_not_stopped()
+        return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
+    if permit.stopped:
+        raise permit.stopped
     # The lease may have run out and been given to the same person again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (getattr(each, "judgment", None) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
-        return Closed(_retried(before, kind, answer, shown), False, lease, held, permit.is_paused)
-    _check_rights(permit, lease, unit)
+        return Closed(permit, _retried(before, kind, answer, shown), False, lease, held)
     # A clock that was set back has nobody answer before they were asked.
     now = max(timezone.now(), lease.opened_at)
+    is_late = lease.closed_at is not None or lease.expires_at <= now
+    _check_rights(permit, lease, unit, now, is_late=is_late)
     others = [each for each in leases if each.pk != lease.pk]
     # A gold answer whose time has run out may have got its answers from others, like work.
-    is_late_gold = lease.instead_of_id and lease.has_run_out(now)
+    is_late_gold = lease.instead_of_id and is_late
     is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
     if is_gone and not lease.again:
         raise WrongStage(_(GONE_ON))
@@ -190,7 +193,7 @@ def close(
         # A gold answer holds no place, and is late for everybody when the unit for which it stands is. The lease itself
         # stays as it is meanwhile, so that a late gold answer runs no statement more than late work.
         place = lease.place
-        if lease.has_run_out(now):
+        if is_late:
             free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
             place = place or free
             if place is None:
@@ -218,21 +221,37 @@ def close(
         active_seconds=active_seconds,
     )
     insert_one(judgment)
-    bulk_rows.note_answer()
+    if next(_answers) % bulk_rows.ANSWERS == 0:
+        bulk_rows.gather()
     for control in task.controls:
         control.judged(judgment, answer)
     if is_disturbing:
         _found_disturbing(shown, unit)
     # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
     # kept: so neither the statements nor the time of an answer tell a gold answer from work.
-    said = [each for each in leases if each.unit_id in (unit.pk, shown.pk)]
-    after_judgment(unit, judgment, [*_standing(said, judgment), judgment], keep=lease.instead_of_id is None)
+    of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown.pk))
+    standing = sorted((each for each in of_unit if each and each.voided_at is None), key=lambda each: each.pk)
+    after_judgment(unit, judgment, standing, keep=lease.instead_of_id is None)
     for control in task.controls:
         control.moved(unit)
-    backlog.said(permit, judgment)
+    _count(permit, judgment)
     # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
     pauses = [control.pauses(permit) for control in task.controls]
-    return Closed(judgment, True, lease, held, permit.is_paused or any(pauses))
+    if (is_paused := any(pauses)) or task.kind.sensitive:
+        permit = permit.after_reading(1, is_paused=is_paused)
+    return Closed(permit, judgment, True, lease, held)
+
+
+def _count(permit: Permit, judgment: Judgment, number: int = 1) -> None:
+    """Change what is kept in Backlog by an answer, a skip or a flag, which counts as neither; -1 for one that is taken
+    back.
+    """
+    zone = timezone.get_default_timezone()
+    today = timezone.localdate(timezone=zone)
+    of_today = number if timezone.localdate(judgment.answered_at, zone) == today else 0
+    answered, skipped = (of_today * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
+    own = [permit.annotator.pk, permit.task.pk, max(number, 0)]
+    tell(_COUNT, [number, today, answered, today, skipped, today, *own])
 
 
 def _found_disturbing(shown: Unit, work: Unit) -> None:
@@ -264,13 +283,11 @@ def _around(annotator, unit, shown) -> QuerySet[Lease]:
     return found.select_related("judgment", "unit__item", "instead_of")
 
 
-def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
+def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
     """NotAllowed or NotQualified if the annotator may not work any more in the language in which they were given a
     unit. A late answer counts only from somebody who could still be given the unit, and for a while: else WrongStage
     or LeaseExpired.
     """
-    task, now = permit.task, timezone.now()
-    is_late = lease.has_run_out(now)
     queue = unit.language if is_late else lease.queue
     if queue not in permit.queues:
         if queue != lease.queue:
@@ -289,7 +306,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
         )
     if not is_late:
         return
-    if not task.is_open:
+    if not permit.task.is_open:
         raise WrongStage(_("This task was closed before you answered, and your time had run out. It was not counted."))
     if now > lease.expires_at + timedelta(minutes=GRACE_MINUTES):
         opened = timezone.localtime(lease.opened_at)
@@ -302,16 +319,6 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit) -> None:
         )
     if permit.annotator.adjudicates and not lease.again and not may_be_given(permit, unit):
         raise WrongStage(_("As an adjudicator you could read meanwhile what others said here, so it was not counted."))
-
-
-def _standing(leases: Iterable[Lease], last: Judgment) -> list[Judgment]:
-    """The annotators' standing judgments of a unit in the order in which they were given, without the last."""
-    said = [
-        each
-        for lease in leases
-        if (each := getattr(lease, "judgment", None)) and each.voided_at is None and each != last
-    ]
-    return sorted(said, key=lambda each: each.pk)
 
 
 def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
@@ -349,16 +356,18 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     others have judged it meanwhile, what they said stays, and it is decided anew with the new answer; what an
     adjudicator or a manager decided stands. The unit that they had open goes back to its queue.
     """
-    with acting(annotator, task.name) as permit:
+    with acting(annotator.user, task.name) as permit:
         return take_back(permit, judgment_id)
 
 
 def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     """The same in the transaction in which the annotator acts."""
     annotator, task = permit.annotator, permit.task
-    # What is taken back is read again, and no more than it was.
-    permit = permit.now(permit.is_paused, read=-1)
-    permit.check_not_stopped()
+    if task.kind.sensitive:
+        # What is taken back is read again, and no more than it was.
+        permit = permit.after_reading(-1)
+    if permit.stopped:
+        raise permit.stopped
     if not task.is_open:
         raise WrongStage(_("This task is closed, so your answer stands."))
     if judgment_id is None:
@@ -400,7 +409,7 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
     reopened = open_again(unit, permit, lease)
     close_others([reopened], annotator, task, "released")
-    backlog.said(permit, judgment, -1)
+    _count(permit, judgment, -1)
     return reopened
 
 
@@ -442,11 +451,10 @@ def read_answer(
     sent: list[str],
     reason: str = "",
     comment: str = "",
-    *,
-    ways: Mapping[str, str] = MappingProxyType({}),
-    is_sure: bool = False,
+    **details: Any,
 ) -> Answer:
-    """The answer that a page or a client sent; a reason alone means the answer that has reasons.
+    """The answer that a page or a client sent; a reason alone means the answer that has reasons. details: further
+    fields of Answer.
 
     InvalidAnswer if it cannot be read or stored; `check` decides whether it suits a unit.
     """
@@ -461,11 +469,13 @@ def read_answer(
         label = kind.form.read(sent)
     except ValueError as error:
         raise InvalidAnswer(translated(error)) from error
-    return Answer(label=label, reason=reason, comment=comment, ways=ways, is_sure=is_sure)
+    return Answer(label=label, reason=reason, comment=comment, **details)
 
 
-def posted_answer(kind: Kind, posted: Any, comment: str) -> Answer:
+def posted_answer(kind: Kind, posted: Any) -> Answer:
     """What a page's form says of one unit. posted: a QueryDict. InvalidAnswer if it cannot be read."""
+    # A browser counts a line's end as one character and sends two.
+    comment = posted.get("comment", "").replace("\r\n", "\n")
     return read_answer(kind, posted.getlist("answer"), posted.get("reason", ""), comment, **kind.form.details(posted))
 
 

@@ -11,7 +11,6 @@ from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.language_labels import label_name
 from annotate.models import Annotator, Note, NoteRead, Task
 from annotate.work.permit import Permit, permit_of
-from annotate.work.routes import read_in
 
 LONGEST = 2000  # characters
 
@@ -23,7 +22,7 @@ def write(task: Task, text: str, *, by: User, language: str = "") -> Note:
         raise InvalidAnswer("The note is empty. Write what people should know.")
     if len(text) > LONGEST or "\x00" in text:
         raise InvalidAnswer(f"The note has a NUL character or more than {LONGEST:,} characters. Please mend it.")
-    if language and language not in read_in(task):
+    if language and language not in task.read_in:
         raise InvalidAnswer(f"Nobody reads {label_name(language)} for this task, so nobody would be told.")
     return Note.objects.create(task=task, language=language, text=text, by=by, at=timezone.now())
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import date, datetime
 from functools import cached_property
 
+from django.contrib.auth.models import User
 from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db import transaction
 from django.db.models import Count, OuterRef, QuerySet, Subquery, Value
@@ -31,7 +32,7 @@ from annotate.models import (
     Task,
 )
 from annotate.quality.guideline_versions import holding
-from annotate.work.routes import Routes, read_in
+from annotate.work.routes import Routes
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
 
@@ -44,7 +45,8 @@ NOT_AGREED = gettext_noop(
 
 @dataclass(frozen=True)
 class Permit:
-    """levels: language -> how well the annotator reads it, best-read first. majors: language -> the major version of
+    """levels: language -> how well the annotator reads it, best-read first; reads: those that the task needs and the
+    annotator reads well enough. majors: language -> the major version of
     the guidelines that holds there; passed: the languages in which the annotator has passed the test under it. Both
     are empty if nobody is tested. has_agreed: to work that may hurt, if this is such; read_today: how many of its units
     they have answered or skipped since midnight, with those that a manager voided.
@@ -54,6 +56,7 @@ class Permit:
     task: Task
     routes: Routes
     levels: dict[str, int]
+    reads: list[str]
     is_paused: bool
     majors: dict[str, int]
     passed: frozenset[str]
@@ -82,43 +85,29 @@ class Permit:
         return None
 
     @cached_property
-    def reads(self) -> list[str]:
-        """The languages that the task needs and the annotator reads well enough, best-read first."""
-        wanted = set(read_in(self.task))
-        return [code for code, level in self.levels.items() if level >= self.task.least_level and code in wanted]
+    def read_queues(self) -> list[str]:
+        """The queues whose languages the annotator reads; best-read first."""
+        read_by = self.task.kind.routing.read_by
+        return list(dict.fromkeys(queue for code in self.reads for queue in read_by(code, self.task, self.routes)))
 
     @cached_property
-    def read_queues(self) -> dict[str, list[str]]:
-        """The queues whose languages the annotator reads, each with the languages it stands for; best-read first."""
-        queues = dict.fromkeys(queue for code in self.reads for queue in self.routes.read_by(code))
-        return {queue: self.routes.labels.get(queue, []) for queue in queues}
-
-    @cached_property
-    def queues(self) -> dict[str, list[str]]:
+    def queues(self) -> list[str]:
         """The queues in which the annotator may work: they are qualified, if a test is required, and not stopped."""
         if self.stopped:
-            return {}
+            return []
         if not self.task.test_items:
             return self.read_queues
         able = {self.routes.queue_in(language) for language in self.passed}
-        return {queue: languages for queue, languages in self.read_queues.items() if queue in able}
+        return [queue for queue in self.read_queues if queue in able]
 
-    def now(self, is_paused: bool, read: int = 0) -> "Permit":
-        """The permit after an act that may have paused the annotator. read: how many units more they have read."""
-        read_today = self.read_today + read if self.task.kind.sensitive else 0
-        if (is_paused, read_today) == (self.is_paused, self.read_today):
-            return self
-        return replace(self, is_paused=is_paused, read_today=read_today)
-
-    def check_not_stopped(self) -> None:
-        """Paused, NotAgreed or EnoughToday if the annotator is given nothing of the task now."""
-        if self.stopped:
-            raise self.stopped
+    def after_reading(self, number: int, *, is_paused: bool = False) -> "Permit":
+        """The permit once the annotator has read so many units more, and may have been paused."""
+        return replace(self, is_paused=is_paused or self.is_paused, read_today=self.read_today + number)
 
 
 def permit_of(annotator: Annotator, task: Task) -> Permit:
     """A permit for reading; an operation takes its own from `acting`."""
-    (permit,) = permits(annotator, [task])
+    [permit] = permits(annotator, [task])
     return permit
 
 
@@ -135,26 +124,29 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     if all(hasattr(task, "is_paused") for task in listed):
         paused = {task.pk for task in listed if task.is_paused}
     else:
-        found = Pause.objects.filter(annotator=annotator, task__in=listed, lifted_at=None)
-        paused = set(found.values_list("task_id", flat=True))
+        pauses = Pause.objects.filter(annotator=annotator, task__in=listed, lifted_at=None)
+        paused = set(pauses.values_list("task_id", flat=True))
     tested = [task for task in listed if task.test_items]
     majors, passed = _tests(annotator, tested) if tested else ({}, {})
     sensitive = [task for task in listed if task.kind.sensitive]
     read = _read_today(annotator, sensitive) if sensitive else {}
-    return [
-        Permit(
+    found = []
+    for task in listed:
+        wanted, least = set(task.read_in), task.least_level
+        permit = Permit(
             annotator=annotator,
             task=task,
             routes=Routes(rows, task),
             levels=levels,
+            reads=[code for code, level in levels.items() if level >= least and code in wanted],
             is_paused=task.pk in paused,
             majors=majors.get(task.pk, {}),
             passed=frozenset(passed.get(task.pk, ())),
             has_agreed=task not in sensitive or task.pk in read,
             read_today=read.get(task.pk, 0),
         )
-        for task in listed
-    ]
+        found.append(permit)
+    return found
 
 
 def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
@@ -206,40 +198,28 @@ def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = Fals
     if not task.kind.sensitive:
         return
     permit = permit_of(annotator, task)
-    if to_read_more or not permit.has_agreed:
-        permit.check_not_stopped()
+    if permit.stopped and (to_read_more or not permit.has_agreed):
+        raise permit.stopped
 
 
 @contextmanager
-def acting(annotator: Annotator, task: str) -> Iterator[Permit]:
-    """One transaction in which an annotator acts in a task, named by its name, with the permit for it.
+def acting(user: User, task: str) -> Iterator[Permit]:
+    """One transaction in which a person acts in a task, named by its name, with the permit for it.
 
     If one person sends two requests, the second waits here: two tabs show the same unit, and no answer slips past a
-    pause or a voiding. NotFound if there is no such task.
+    pause or a voiding. NotAllowed if the user is no annotator, NotFound if there is no such task.
     """
     with transaction.atomic():
-        _locked(annotator.pk)
-        yield _permit(annotator, task)
-
-
-@contextmanager
-def acting_as(user, task: str) -> Iterator[Permit]:
-    """The same for the user who is logged in, whose Annotator row has not been read. NotAllowed if they have none."""
-    with transaction.atomic():
-        found = _locked_of(user.pk)
-        if not found:
+        rows = _locked(user.pk)
+        if not rows:
             raise NotAllowed(_(NO_ANNOTATOR))
-        [annotator] = found
+        [annotator] = rows
         annotator.user = user
-        yield _permit(annotator, task)
-
-
-def _permit(annotator: Annotator, task: str) -> Permit:
-    found = _task(annotator.pk, task)
-    if not found:
-        raise NotFound(_("There is no such task."))
-    (permit,) = permits(annotator, found)
-    return permit
+        tasks = _task(annotator.pk, task)
+        if not tasks:
+            raise NotFound(_("There is no such task."))
+        [permit] = permits(annotator, tasks)
+        yield permit
 
 
 @prepared
@@ -248,13 +228,8 @@ def _task(annotator, name) -> QuerySet[Task]:
 
 
 @prepared
-def _locked(key) -> QuerySet[Annotator]:
+def _locked(user) -> QuerySet[Annotator]:
     """no_key: otherwise an answer, which refers to the annotator and holds its unit's lock, would wait as well."""
-    return Annotator.objects.select_for_update(no_key=True).filter(pk=key).order_by()
-
-
-@prepared
-def _locked_of(user) -> QuerySet[Annotator]:
     return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
 
 

@@ -1,35 +1,36 @@
 """Handing units out: take, release, and what an annotator has open."""
 
-from collections.abc import Callable, Collection, Iterable
+import json
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import timedelta
 from typing import Any
 
-from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db import connection, transaction
+from django.db.models import BooleanField, Q, QuerySet
+from django.db.models.expressions import RawSQL
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core import stages
+from annotate.core.draws.hash_order import secret_lot
 from annotate.core.refusals import NotFound
 from annotate.kinds.control import Place
 from annotate.models import Annotator, Backlog, Lease, Task, Unit
-from annotate.work.eligible import (
-    BACK_AFTER,
-    answered_instead,
-    head_ids,
-    in_queues,
-    is_over,
-    lock_head,
-    not_left_to_others,
-    with_free_place,
-)
+from annotate.work.eligible import answered_instead, is_over, not_left_to_others, seen_sql, with_free_place
 from annotate.work.permit import Permit, acting
+from annotate.work.sql import sql
 from corpora.database.statements import insert_one, prepared, update_one
 
 # What is shown at the place of a unit, by all its leases and those of one person among them.
 PlaceOf = Callable[[list[Lease], list[Lease]], Place]
 # As many posts as a person can look over at a time.
 SHEET = 20
+# Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
+# the unit that is answered and the next.
+HEADS = 16
+# After how many other answers of theirs, at least and at most, people are given again what they gave back, and the work
+# for which a gold answer stood.
+BACK_AFTER = (10, 40)
 # Lease.is_wanted as a condition.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
@@ -74,6 +75,52 @@ def _of(lease: Lease | None, task: Task) -> Lease | None:
     return lease
 
 
+# --- the first units of a person's queues, in the order of the draw, which tells nothing of votes
+
+
+# The first units of one queue that a person may be given; several of them are put together into one statement.
+_HEADS = {vendor: sql("heads").replace("{seen}", seen_sql("unit", "%s", vendor)) for vendor in ("sqlite", "postgresql")}
+# Whether a unit is among the first ones of some queues, in the way in which each database looks up each queue. So the
+# index gives the order in a queue, and the cost does not grow with what waits. An array has PostgreSQL look the units
+# up by their keys, whatever it believes of the sizes of tables.
+_FIRST = f"WITH put_off AS MATERIALIZED ({sql('put_off')}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
+_IS_HEAD = {
+    "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
+    f"CROSS JOIN annotate_unit AS head ON head.id IN ({_HEADS['sqlite']}))",
+    "postgresql": f"annotate_unit.id = ANY(ARRAY({_FIRST} jsonb_array_elements_text(%s::jsonb) AS queue(value) "
+    f"CROSS JOIN LATERAL ({_HEADS['postgresql']}) AS head))",
+}
+
+
+def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[Any]:
+    """The first units of all the annotator's queues, `number` of each, without those that they gave back and are not
+    to be given again yet; if nothing else is left, those. find: _locked_head or _head_ids.
+    """
+    now, own = timezone.now(), permit.annotator
+    task = [permit.task.pk, own.takes_disturbing, own.pk, own.pk, own.adjudicates]
+    for put_off in (True, False) if permit.queues else ():
+        aside = [own.pk, put_off, now, own.pk, BACK_AFTER[1], own.pk, put_off]
+        if found := find(*aside, json.dumps(permit.queues), *task, now, now, number):
+            return found
+    return []
+
+
+@prepared
+def _locked_head(*values) -> QuerySet[Unit]:
+    """The first that nobody has locked."""
+    return _first(values).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
+
+
+@prepared
+def _head_ids(*values) -> QuerySet[Unit]:
+    return _first(values).values_list("pk")
+
+
+def _first(values: Sequence[Any]) -> QuerySet[Unit]:
+    is_head = RawSQL(_IS_HEAD[connection.vendor], values, BooleanField())  # noqa: S611 - made of heads.sql alone
+    return Unit.objects.filter(is_head).order_by("position")
+
+
 # --- handing out
 
 
@@ -84,19 +131,21 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
     could end up waiting for somebody who waits for them.
     """
     while True:
-        with acting(annotator, task.name) as permit:
+        with acting(annotator.user, task.name) as permit:
             lease = hand_out(permit)
             if lease:
                 return lease
-            heads = head_ids(permit, 1) if permit.task.is_open else []
+            heads = _heads(permit, 1, _head_ids) if permit.task.is_open else []
             if not heads:
                 # What is kept of how much waits for them is counted again.
                 Backlog.objects.filter(annotator=annotator, task=task).delete()
                 return None
         # All of them are being judged or handed out at this moment: wait for the first, which may have another place.
-        with acting(annotator, task.name) as permit:
-            unit = in_queues(permit, heads[0]).select_for_update(of=("self",)).first()
-            lease = open_lease(permit.annotator, permit.task, permit.queues) or (give(unit, permit) if unit else None)
+        with acting(annotator.user, task.name) as permit:
+            head = Unit.objects.filter(pk=heads[0][0], language__in=permit.queues).queued().select_related("item")
+            head = not_left_to_others(head, takes_disturbing=permit.annotator.takes_disturbing)
+            unit = head.select_for_update(of=("self",)).first()
+            lease = open_lease(permit.annotator, permit.task, permit.queues) or (unit and lease_locked(unit, permit))
             if lease:
                 return lease
 
@@ -116,7 +165,14 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
         # What they may not answer any more would be refused again and again.
         if not lease.sheet and lease.expires_at > now and lease.is_wanted and lease.queue in permit.queues:
             return _of(lease, task)
-    lease = _give_next(permit) if task.is_open and permit.queues else None
+    lease = None
+    if task.is_open and permit.queues:
+        # As many units of each queue that one is found which nobody has locked: one where nobody else can lock any.
+        skips = connection.features.has_select_for_update_skip_locked
+        for unit in _heads(permit, -(-HEADS // len(permit.queues)) if skips else 1, _locked_head):
+            # What was found may have moved on before it was locked, or been found disturbing.
+            is_theirs = unit.language in permit.queues and (annotator.takes_disturbing or not unit.disturbing)
+            lease = lease_locked(unit, permit) if is_theirs and unit.stage == stages.QUEUED else None
     if held:
         # The units that they held before have expired, or moved on without them.
         close(held, [lease] if lease else [], "expired")
@@ -129,30 +185,9 @@ def _held(annotator, task) -> QuerySet[Lease]:
     return open_.select_related("unit__item", "instead_of")
 
 
-def _give_next(permit: Permit) -> Lease | None:
-    """Lease what comes next; None if there is nothing, or others have locked all."""
-    own = permit.annotator
-    for put_off in (True, False):
-        for unit in lock_head(permit, put_off=put_off):
-            # What was found may have moved on before it was locked, or been found disturbing.
-            is_theirs = unit.language in permit.queues and (own.takes_disturbing or not unit.disturbing)
-            return give(unit, permit) if unit.stage == stages.QUEUED and is_theirs else None
-    return None
-
-
-def give(unit: Unit, permit: Permit) -> Lease | None:
-    """Lease a unit of work that the caller has locked, or what a control has put in its place; None if the last place
-    was taken meanwhile.
-
-    The statements are the same in either case, so that no timing tells what was put there from work.
-    """
-    places = [place for control in permit.task.controls if (place := control.place(unit, permit))]
-    return lease_locked(unit, permit, place=places[0] if places else None)
-
-
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
     """Lease up to `size` units that ask about one language, or return the sheet that is open already."""
-    with acting(annotator, task.name) as permit:
+    with acting(annotator.user, task.name) as permit:
         return hand_out_sheet(permit, size)
 
 
@@ -166,8 +201,9 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     if leases := open_sheet(annotator, task, permit.queues):
         return leases
     # Enough for several people who begin a sheet at the same moment.
-    heads = head_ids(permit, 8 * size) if task.is_open else []
-    found = not_left_to_others(Unit.objects.filter(pk__in=heads), takes_disturbing=annotator.takes_disturbing)
+    heads = _heads(permit, 8 * size, _head_ids) if task.is_open else []
+    found = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
+    found = not_left_to_others(found, takes_disturbing=annotator.takes_disturbing)
     units = with_free_place(found).order_by("position")
     taken: list[Lease] = []
     for asked in dict.fromkeys(units.values_list("asked", flat=True)):
@@ -179,20 +215,24 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
     return open_sheet(annotator, task, permit.queues)
 
 
-def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False, place: PlaceOf | None = None) -> Lease | None:
-    """Lease a unit whose row the caller has just locked; None if its last place was taken meanwhile.
+def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | None:
+    """Lease a unit of work whose row the caller has just locked, or what a control has put in its place; None if its
+    last place was taken meanwhile.
 
-    place: what is shown at the place of the unit, by all its leases and the annotator's own among them.
+    The statements are the same in either case, so that no timing tells what was put there from work. Nothing is put in
+    the place of a unit on a sheet.
 
     Places are counted in a separate statement: under READ COMMITTED the statement that locked the row may have counted
     before another transaction, for which it waited, took the place.
     """
     unit.task = permit.task
+    places = [] if sheet else [control.place(unit, permit) for control in permit.task.controls]
     leases = _leases(unit.pk)
     now = timezone.now()
     own = [lease for lease in leases if lease.annotator_id == permit.annotator.pk]
     for lease in own:
-        if lease.unit_id == unit.pk and lease.outcome == "answered" and _stands(lease):
+        judgment = getattr(lease, "judgment", None)
+        if lease.unit_id == unit.pk and lease.outcome == "answered" and judgment and judgment.voided_at is None:
             return None
         if lease.closed_at is None and lease.expires_at > now:
             # They hold it already in the other mode (on a sheet, or one by one); in this mode it is handed out anew.
@@ -201,6 +241,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False, place: Plac
     if number is None:
         return None
     how = {"round": unit.round, "queue": unit.language, "sheet": sheet}
+    place = next(filter(None, places), None)
     if place is None:
         return _open(unit, unit, permit, number, times=len(own), **how)
     found = place(leases, own)
@@ -221,7 +262,7 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
         control.shown(shown, permit.annotator)
     is_work = shown.pk == work.pk
     least, most = BACK_AFTER
-    lot = permit.task.lots("back after", f"{permit.annotator.pseudonym} {work.item.key} {times}")
+    lot = secret_lot(permit.task.secret, "back after", f"{permit.annotator.pseudonym} {work.item.key} {times}")
     # Read after the earlier leases were closed, so that this one does not begin before they end.
     opened = timezone.now()
     lease = Lease(
@@ -247,15 +288,15 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
     A gold answer stands for the same unit of work as before, while that waits; else for what comes next; by itself
     where nothing is left to come. The statements are the same for both.
     """
-    heads = head_ids(permit, 1)
-    found = Unit.objects.filter(Q(pk=before.instead_of_id or unit.pk) | Q(pk=next(iter(heads), unit.pk)))
+    heads = _heads(permit, 1, _head_ids)
+    found = Unit.objects.filter(Q(pk=before.instead_of_id or unit.pk) | Q(pk=heads[0][0] if heads else unit.pk))
     waiting = [each for each in found.select_related("item") if each.stage == stages.QUEUED and not each.honeypot]
     work = unit
     if unit.honeypot and waiting:
         work = min(waiting, key=lambda each: each.pk != before.instead_of_id)
     leases = _leases(unit.pk)
     if not unit.honeypot:
-        _give_back_run_out(leases)
+        free_place(unit, leases)  # which closes what has run out
     held = {lease.place for lease in leases if lease.place is not None}
     if unit.stage == stages.QUEUED and len(held) >= unit.redundancy:
         unit.redundancy = len(held) + 1
@@ -275,11 +316,6 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
     )
 
 
-def _stands(lease: Lease) -> bool:
-    judgment = getattr(lease, "judgment", None)
-    return judgment is not None and judgment.voided_at is None
-
-
 @prepared
 def _leases(unit) -> QuerySet[Lease]:
     """All leases of a unit of work, and those of gold answers that stood for it."""
@@ -292,7 +328,9 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
     leases: all leases of the unit, as they are now; the caller has locked the unit. stand_in: a gold answer that is
     to stand for the unit, whose answers then hold places too.
     """
-    _give_back_run_out(leases)
+    now = timezone.now()
+    if run_out := [lease for lease in leases if lease.closed_at is None and lease.expires_at <= now]:
+        _give_back(run_out, "expired")
     held = {lease.place for lease in leases if lease.place is not None}
     number = len(held) + sum(lease.instead_of_id == unit.pk and lease.closed_at is None for lease in leases)
     if stand_in is not None:
@@ -304,12 +342,6 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
 
 
 # --- giving back
-
-
-def _give_back_run_out(leases: Iterable[Lease]) -> None:
-    now = timezone.now()
-    if run_out := [lease for lease in leases if lease.closed_at is None and lease.expires_at <= now]:
-        _give_back(run_out, "expired")
 
 
 def _give_back(leases: list[Lease], outcome: str) -> None:
@@ -344,7 +376,7 @@ def close(leases: Iterable[Lease], kept: Iterable[Lease], outcome: str) -> None:
 
 def release_all(annotator: Annotator, task: Task) -> None:
     """Give back unjudged whatever the annotator has open in the task."""
-    with acting(annotator, task.name):
+    with acting(annotator.user, task.name):
         close_others([], annotator, task, "released")
 
 

@@ -142,15 +142,11 @@ class Routes:
         """The queue of the task in which the texts of a language wait."""
         return self.task.kind.routing.queue(language, self)
 
-    def read_by(self, language: str) -> list[str]:
-        """The queues of the task for which readers of a language are asked."""
-        return self.task.kind.routing.read_by(language, self.task, self)
-
     @cached_property
     def labels(self) -> dict[str, list[str]]:
         """Queue -> the languages that it stands for: its readers are the people who read one of them."""
         found: dict[str, list[str]] = defaultdict(list)
-        for language in self.task.read_in:
+        for language in self.task.languages or self.task.labels:
             found[self.queue_in(language)].append(language)
         return dict(found)
 
@@ -196,10 +192,10 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     found = {}
     for routes in all_routes:
         task, reads = routes.task, defaultdict(set)
-        wanted = set(read_in(task))
+        wanted, read_by = set(task.read_in), task.kind.routing.read_by
         for language, level, person in levels:
             if language in wanted and level >= task.least_level:
-                for queue in routes.read_by(language):
+                for queue in read_by(language, task, routes):
                     reads[queue].add(person)
         passed = dict(reads)
         if task.test_items:
@@ -217,11 +213,6 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
 
 def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:
     """Language, level and id of every active annotator who reads a language of the tasks."""
-    languages = {code for task in tasks for code in read_in(task)}
+    languages = {code for task in tasks for code in task.read_in}
     rows = AnnotatorLanguage.objects.filter(annotator__user__is_active=True, language__in=languages)
     return list(rows.order_by().values_list("language", "level", "annotator_id"))
-
-
-def read_in(task: Task) -> list[str]:
-    """The languages whose readers a task needs, and what a coarse one stands for."""
-    return [code for each in task.read_in for code in (each, *task.kind.finer(each))]

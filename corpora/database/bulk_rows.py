@@ -3,13 +3,10 @@
 Django's bulk_create prepares every value of every row by itself, and that takes most of its time.
 """
 
-import itertools
 import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
-from functools import partial
 from itertools import chain, islice
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -20,31 +17,14 @@ from django.db.models import Field, Model, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 
+from corpora.database.statements import how_to_send
+
 Row = TypeVar("Row")  # a model, or plain
 MANY = 1_000  # rows after which PostgreSQL's statistics may mislead it
 # Rows of a statement on SQLite: one by one, a row takes half as long again.
 _TOGETHER = 500
 # SQLite's own 2 MB are too few for the indexes of many new rows: it writes the same pages of them again and again.
 _CACHE_KIB = 32 << 10
-
-# What the drivers take as it stands. Anything else is prepared by its field.
-_PLAIN = {
-    "BigAutoField",
-    "BooleanField",
-    "CharField",
-    "FloatField",
-    "ForeignKey",
-    "OneToOneField",
-    "PositiveBigIntegerField",
-    "PositiveIntegerField",
-    "PositiveSmallIntegerField",
-    "SlugField",
-    "TextField",
-}
-
-
-class Json(str):
-    """A value of a JSON field that is written already."""
 
 
 def plain(model: type[Model]) -> type[Any]:
@@ -133,32 +113,6 @@ def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[
         yield made
 
 
-def how_to_send(field: Field) -> Callable[[Any], Any] | None:
-    """What makes a value of the field one that the driver takes; None where it takes it as it stands."""
-    kind = field.get_internal_type()
-    if kind in _PLAIN:
-        return None
-    if kind == "JSONField":
-        # What is saved here is never circular, and to make sure of that takes as long as all the rest.
-        encode = (field.encoder or json.JSONEncoder)(check_circular=False).encode
-        return partial(_as_json, encode)
-    if kind == "DateTimeField":
-        return _as_text if connection.vendor == "sqlite" else connection.ops.adapt_datetimefield_value
-    return lambda value: field.get_db_prep_save(value, connection)
-
-
-def _as_text(moment: datetime) -> str:
-    # As Django writes it, which takes ten times as long to find out the time zone of the connection: it is always UTC.
-    return str(moment if moment.tzinfo is UTC else moment.astimezone(UTC))[: -len("+00:00")]
-
-
-def _as_json(encode: Callable[[Any], str], value: Any) -> str:
-    # Most lists and objects are empty.
-    if type(value) is Json:
-        return value
-    return "[]" if value == [] else "{}" if value == {} else encode(value)
-
-
 def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
     named = ", ".join(f'"{column}"' for column in columns)
     into = f'"{table}" ({named})'  # the names are those of the model
@@ -218,15 +172,6 @@ def _gather() -> None:
     except Error:
         # What was committed stands, and plans are slower until autovacuum comes.
         logger.warning("The statistics of grown tables could not be gathered.", exc_info=True)
-
-
-_answers = itertools.count(1)
-
-
-def note_answer() -> None:
-    """Have the statistics gathered after every so many answers of this process."""
-    if next(_answers) % ANSWERS == 0:
-        gather()
 
 
 # --- Many rows at once out of the database, column by column and without objects.

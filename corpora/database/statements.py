@@ -4,20 +4,41 @@ Django builds the SQL of a query anew whenever it is asked. Of the twenty statem
 several times as long as the database did.
 """
 
+import json
 import threading
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from functools import lru_cache, partial, wraps
+from operator import attrgetter
 from typing import Any
 
 from django.db import DEFAULT_DB_ALIAS, connection, connections
 from django.db.models import Expression, Field, Model, QuerySet
 from django.db.models.query import ModelIterable, get_related_populators
 
-from corpora.database.bulk_rows import how_to_send
-
 LARGEST = 2**63 - 1
-Values = Callable[[Model], list[Any]]  # of a row: those of some fields, as the driver takes them
+
+# What the drivers take as it stands. Anything else is prepared by its field.
+_PLAIN = {
+    "BigAutoField",
+    "BooleanField",
+    "CharField",
+    "FloatField",
+    "ForeignKey",
+    "OneToOneField",
+    "PositiveBigIntegerField",
+    "PositiveIntegerField",
+    "PositiveSmallIntegerField",
+    "SlugField",
+    "TextField",
+}
+
+
+class Json(str):
+    """A value of a JSON field that is written already."""
+
+
+Columns = list[Callable[[Model], Any]]  # what of a row goes into each column, as the driver takes it
 
 
 class Given(Expression):
@@ -71,19 +92,14 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
         built = _own.built.get(which)
         if built is None:
             built = _own.built[which] = _Built(build(*map(Given, range(len(values)))))
-        given = [as_sent(value) for value in values]
+        adapt = connection.ops.adapt_datetimefield_value
+        given = [adapt(each) if isinstance(each, datetime) else each for each in values]
+        # A number may come from an address; no key is as large as the largest that there is room for.
+        given = [min(max(each, -LARGEST), LARGEST) if type(each) is int else each for each in given]
         said = [given[each.place] if isinstance(each, Given) else each for each in built.parameters]
         return list(map(built.instance if built.model else tuple, built.read(ask(built.sql, said))))
 
     return run
-
-
-def as_sent(value: Any) -> Any:
-    """A value in the form that the database's driver takes."""
-    if isinstance(value, datetime):
-        return connection.ops.adapt_datetimefield_value(value)
-    # A number may come from an address; no key is as large as the largest that there is room for.
-    return min(max(value, -LARGEST), LARGEST) if type(value) is int else value
 
 
 def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
@@ -157,33 +173,33 @@ def _numbered(sql: str) -> str:
 
 def insert_one(row: Model, *, keep: bool = True) -> None:
     """Save a new row and give it its key. keep: else the same statement inserts nothing. No signal is sent."""
-    sql, values = _insertion(type(row), connection.vendor)
-    if found := ask(sql, [*values(row), keep]):
+    sql, columns = _insertion(type(row), connection.vendor)
+    if found := ask(sql, [*(read(row) for read in columns), keep]):
         [(row.pk,)] = found
         row._state.adding, row._state.db = False, connection.alias
 
 
 def update_one(row: Model, *names: str, keep: bool = True) -> None:
     """Write these fields of a row. keep: else the same statement changes no row. No signal is sent."""
-    sql, values = _change(type(row), names, connection.vendor)
-    tell(sql, [*values(row), row.pk, keep])
+    sql, columns = _change(type(row), names, connection.vendor)
+    tell(sql, [*(read(row) for read in columns), row.pk, keep])
 
 
 @lru_cache
-def _insertion(model: type[Model], vendor: str) -> tuple[str, Values]:
+def _insertion(model: type[Model], vendor: str) -> tuple[str, Columns]:
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{field.column}"' for field in fields)
     # The names are those of the model.
     sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_places(fields)} WHERE %s'
-    return f'{sql} RETURNING "{model._meta.pk.column}"', _values(fields)
+    return f'{sql} RETURNING "{model._meta.pk.column}"', list(map(_column, fields))
 
 
 @lru_cache
-def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[str, Values]:
+def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[str, Columns]:
     fields = [model._meta.get_field(name) for name in names]
     columns = ", ".join(f'"{field.column}" = %s' for field in fields)
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE "{model._meta.pk.column}" = %s AND %s'  # noqa: S608
-    return sql, _values(fields)
+    return sql, list(map(_column, fields))
 
 
 def _places(fields: Iterable[Field]) -> str:
@@ -193,11 +209,32 @@ def _places(fields: Iterable[Field]) -> str:
     return ", ".join(f"%s::{each}" if connection.vendor == "postgresql" else "%s" for each in types)
 
 
-def _values(fields: Iterable[Field]) -> Values:
-    how = [(field.attname, how_to_send(field)) for field in fields]
+def _column(field: Field) -> Callable[[Model], Any]:
+    read, send = attrgetter(field.attname), how_to_send(field)
+    return read if send is None else lambda row: None if (value := read(row)) is None else send(value)
 
-    def values(row: Model) -> list[Any]:
-        read = ((getattr(row, name), send) for name, send in how)
-        return [value if value is None or send is None else send(value) for value, send in read]
 
-    return values
+def how_to_send(field: Field) -> Callable[[Any], Any] | None:
+    """What makes a value of the field one that the driver takes; None where it takes it as it stands."""
+    kind = field.get_internal_type()
+    if kind in _PLAIN:
+        return None
+    if kind == "JSONField":
+        # What is saved here is never circular, and to make sure of that takes as long as all the rest.
+        encode = (field.encoder or json.JSONEncoder)(check_circular=False).encode
+        return partial(_as_json, encode)
+    if kind == "DateTimeField":
+        return _as_text if connection.vendor == "sqlite" else connection.ops.adapt_datetimefield_value
+    return lambda value: field.get_db_prep_save(value, connection)
+
+
+def _as_text(moment: datetime) -> str:
+    # As Django writes it, which takes ten times as long to find out the time zone of the connection: it is always UTC.
+    return str(moment if moment.tzinfo is UTC else moment.astimezone(UTC))[: -len("+00:00")]
+
+
+def _as_json(encode: Callable[[Any], str], value: Any) -> str:
+    # Most lists and objects are empty.
+    if type(value) is Json:
+        return value
+    return "[]" if value == [] else "{}" if value == {} else encode(value)

@@ -11,7 +11,8 @@ from typing import Any
 from django.db import transaction
 
 from corpora.core import CorpusError
-from corpora.database.bulk_rows import Json, insert, listed, plain
+from corpora.database.bulk_rows import insert, listed, plain
+from corpora.database.statements import Json
 from corpora.draws.language_draws import rows_of
 from corpora.draws.samples import Sample
 from corpora.engines import asking, full_disk_explained

@@ -18,16 +18,15 @@ from django.db.backends.sqlite3 import base
 from corpora.system import Occupied, check_not_away
 
 
-@lru_cache(maxsize=256)
-def _converted(query):
-    return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
-
-
 class Cursor(base.SQLiteCursorWrapper):
-    """Django's, which turns the marks of a statement's parameters into SQLite's once and not each time."""
+    """Django's, which turns the marks of a statement's parameters into SQLite's once and not each time. They have no
+    names here.
+    """
 
-    def convert_query(self, query, *, param_names=None):
-        return _converted(query) if param_names is None else super().convert_query(query, param_names=param_names)
+    @staticmethod
+    @lru_cache(maxsize=256)
+    def convert_query(query, *, param_names=None):
+        return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
 # Whether a file that is missing is made; None: only where nothing else of an installation is there. Never by a server:

@@ -13,12 +13,12 @@ NO_CHECKS = {"check_share": 0.0}
 
 
 def begin(annotator, task, language, kind):
-    with acting(annotator, task.name) as permit:
+    with acting(annotator.user, task.name) as permit:
         return qualification.begin(permit, language, kind)
 
 
 def answer(annotator, question, label):
-    with acting(annotator, qualification.task_of(annotator, question)) as permit:
+    with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
         return qualification.answer(permit, question, label)
 
 

@@ -85,7 +85,7 @@ def test_what_a_manager_left_out_stays_out_whatever_its_reader_would_answer_now(
     bea = person("bea", "de")
     first = answer(ann, task)
     lease = take(bea, task)
-    with acting(bea, task.name) as permit:
+    with acting(bea.user, task.name) as permit:
         flagged = flags.flag(permit, lease.pk, "personal").flag
     flags.discard(flagged.pk, by=manager)
     long_ago()

@@ -38,7 +38,7 @@ def desk(client, manager):
 
 def flag(annotator, task, kind="question", words="Is this German?"):
     lease = take(annotator, task)
-    with acting(annotator, task.name) as permit:
+    with acting(annotator.user, task.name) as permit:
         return flags.flag(permit, lease.pk, kind, words).flag
 
 

@@ -28,7 +28,7 @@ HTMX = {"HX-Request": "true"}
 
 
 def flag(annotator, lease, kind="disturbing", words=""):
-    with acting(annotator, lease.unit.task.name) as permit:
+    with acting(annotator.user, lease.unit.task.name) as permit:
         return flags.flag(permit, lease.pk, kind, words)
 
 

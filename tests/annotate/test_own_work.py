@@ -245,7 +245,7 @@ def test_what_one_found_disturbing_is_listed_without_its_text_and_tells_nobody_e
     others = Client()
     others.force_login(bea.user)
     before = re.search(r"<tbody>.*?</tbody>", others.get("/history/").text, re.S)[0].split("</td>")[1]
-    with acting(ann, task.name) as permit:
+    with acting(ann.user, task.name) as permit:
         flags.flag(permit, take(ann, task).pk, "disturbing")
     page = as_ann.get("/history/").text
     assert "hidden, since you found it disturbing" in page

@@ -179,10 +179,10 @@ def test_a_form_that_says_neither_is_refused(hurting, person, client):
 def test_questions_of_practice_and_test_are_such_work_too(hurting, person):
     gold = {GoldAnswer.PRACTICE: ["toxic"], GoldAnswer.TEST: ["toxic", "not-toxic"]}
     task, ann = hurting(gold=gold, test_items=2), person("ann", "en")
-    with pytest.raises(NotAgreed), acting(ann, task.name) as permit:
+    with pytest.raises(NotAgreed), acting(ann.user, task.name) as permit:
         qualification.begin(permit, "en", Trial.PRACTICE)
     interventions.agree(ann, task.name)
-    with acting(ann, task.name) as permit:
+    with acting(ann.user, task.name) as permit:
         assert qualification.begin(permit, "en", Trial.PRACTICE)
 
 

@@ -6,7 +6,8 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 from django.forms.models import model_to_dict
 
-from corpora.database.bulk_rows import Json, insert
+from corpora.database.bulk_rows import insert
+from corpora.database.statements import Json
 from corpora.models import Concept, Corpus, Item, Scheme, Vocabulary
 
 pytestmark = pytest.mark.django_db

@@ -49,7 +49,7 @@ class World:
         judge(bea, take(bea, task).pk, Answer("en", comment="a comment of Bea's"))
         AuthToken.objects.create(ann.user)
         lease = take(ann, task)
-        with acting(ann, task.name) as permit:
+        with acting(ann.user, task.name) as permit:
             asked = flags.flag(permit, lease.pk, "question", "A question of Ann's?").flag
         flags.reply(asked.pk, "A reply to Ann.", by=manager)
         note = notes.write(task, "A note to those who read German.", by=manager, language="de")

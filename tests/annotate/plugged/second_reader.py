@@ -27,11 +27,9 @@ class SecondReader(QualityControl):
 
     name = "second reader"
     options = (EVERY,)
+    switches = (EVERY.name,)
     look_at = "audit"
     manifest_key = "second_reader"
-
-    def applies(self, task: Task) -> bool:
-        return bool(task.options.get(EVERY.name))
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
         every = task.options[EVERY.name]
