@@ -75,8 +75,8 @@ OF_ALL = (
         "judge",
         default="",
         shown="PREDICTIONS",
-        help="instead of predictions: a file or predictor with a machine judge's labels (such as an LLM's) for "
-        "every item of the corpus; the report certifies how far it can replace people",
+        help="instead of predictions: a file or predictor with the judge's labels for every item of the corpus; the "
+        "report certifies how far it can replace people",
         group=JUDGE,
     ),
     Option(

@@ -64,13 +64,13 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         Option(
             "languages",
             codes,
-            help="codes of the languages to draw for; or `all`, which is those that records declare, or those of "
-            "the label list or with readers that a predictor names",
+            help="codes of the languages to draw for, or `all`: those that records declare, or those of the label list "
+            "or with readers that a predictor names",
             group=DRAW,
         ),
         Option("predictor", help=f"{', '.join(VOTERS)}, majority, or an imported NAME@VERSION", group=DRAW),
-        Option("of", shown="TASK", help="the uniform task of whose posts those nobody has read are drawn", group=DRAW),
-        Option("history", days, HISTORY, help="the days by whose posts authors are chosen", group=DRAW),
+        Option("of", shown="TASK", help="the uniform task whose unread posts are drawn", group=DRAW),
+        Option("history", days, HISTORY, help="the days whose posts select the authors", group=DRAW),
         Option(
             "window",
             days,
@@ -80,18 +80,17 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         Option(
             "sets",
             sets,
-            help='balanced: documents of the sets in each language, as in "test 4000 dev 1000 train 1000 2000", each '
-            "train set within the next; `joint 200` makes a joint train and dev set of 200 from each language; with "
-            "`fill` train takes what there is where a class has too few documents; `apart` is followed by fields of "
-            "which equal values stay in one of test, dev and train. filtered: how many pairs that a "
-            f'filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
+            help='balanced: documents per language, such as "test 4000 dev 1000 train 1000 2000", each train set in '
+            "the next; `joint 200` adds a joint train and dev set of 200 per language; `fill` lets train take what "
+            "there is of a class with too few documents; after `apart` come fields whose equal values stay in one set. "
+            f'filtered: pairs that a filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
             group=DRAW,
         ),
         Option(
             "from_indices",
             Path,
             shown="FOLDER",
-            help="make the sets of published lists of ids, such as german.train.1000, and tell their faults",
+            help="make the sets from published lists of ids, such as german.train.1000, and report their faults",
             group=DRAW,
         ),
         Option(
@@ -101,9 +100,8 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             in_a_row=True,
             shown="SYSTEM",
             help="for the design compare, two predictors of the corpus, such as mine@1 cld2; for the design "
-            "systems, what two or more suggest for the messages, [NAME=]FILE: a file each, or a folder with files "
-            "such as en_model_responses.txt; a message, the reference reply and up to three suggested replies a line, "
-            "separated by tabs",
+            "systems, [NAME=]FILE with the suggestions of each: a file, or a folder of files such as "
+            "en_model_responses.txt, with tab-separated lines of message, reference reply and up to three replies",
             group=DRAW,
         ),
     )

@@ -60,18 +60,18 @@ class TypedSerializer(serializers.Serializer):
 
 
 class ConceptSerializer(serializers.Serializer):
-    id = serializers.CharField(source="key", help_text="what is sent as the answer, with those of other concepts")
-    label = serializers.CharField(source="name", help_text="what the pages call it")
+    id = serializers.CharField(source="key", help_text="send it as the answer, with those of other concepts")
+    label = serializers.CharField(source="name", help_text="its name on the pages")
     path = serializers.ListField(
-        child=serializers.CharField(), help_text="its scheme, and the labels of broader concepts, from the broadest on"
+        child=serializers.CharField(), help_text="its scheme and the labels of broader concepts, broadest first"
     )
 
 
 @extend_schema(
     parameters=[TypedSerializer],
     responses={200: ConceptSerializer(many=True), **REFUSED},
-    summary="Concepts that may be answered in a task, by what was typed",
-    description="Ten at the most, the best first; nothing if nothing was typed.",
+    summary="Search the concepts of a task",
+    description="At most ten, best first; none if nothing was typed.",
 )
 @api_view(["GET"])
 @with_permit
@@ -88,7 +88,7 @@ def concepts(request, permit):
     return Response(ConceptSerializer(rows, many=True).data)
 
 
-@extend_schema(responses={200: TaskSerializer(many=True), **REFUSED}, summary="Tasks that are open, with your progress")
+@extend_schema(responses={200: TaskSerializer(many=True), **REFUSED}, summary="List open tasks with your progress")
 @api_view(["GET"])
 def tasks(request):
     annotator = check_right(request.user, "annotate")
@@ -102,8 +102,8 @@ def tasks(request):
 
 @extend_schema(
     responses={200: TaskInFullSerializer, **REFUSED},
-    summary="A task, with all that may be answered in it",
-    description="Ask for it once, before the first unit: units do not repeat the answers.",
+    summary="Get a task with all its possible answers",
+    description="Request it once, before the first unit; units do not repeat the answers.",
 )
 @api_view(["GET"])
 @with_permit
@@ -112,7 +112,7 @@ def task_in_full(request, permit):
     return Response(TaskInFullSerializer(row).data)
 
 
-@extend_schema(responses={200: ProgressSerializer, **REFUSED}, summary="Your progress in a task")
+@extend_schema(responses={200: ProgressSerializer, **REFUSED}, summary="Get your progress in a task")
 @api_view(["GET"])
 @with_permit
 def own_progress(request, permit):
@@ -123,7 +123,8 @@ def own_progress(request, permit):
     request=None,
     responses={200: NextSerializer, **REFUSED},
     summary="Take the next unit",
-    description="Gives the unit you hold already, if you do. `lease` is null when there is none, and `why` says why.",
+    description="Returns the unit that you already hold, if any. `lease` is null if there is none, and `why` gives "
+    "the reason.",
 )
 @api_view(["POST"])
 @with_right("annotate")
@@ -175,8 +176,8 @@ def _close(request, lease, serializer, answer):
 @extend_schema(
     request=FlagSerializer,
     responses={200: FlaggedSerializer, **REFUSED},
-    summary="Tell the manager of a unit",
-    description="What is disturbing goes on to another person, counted as no skip; any other unit stays with you.",
+    summary="Flag a unit for the manager",
+    description="A disturbing unit goes to another person and does not count as a skip; any other stays with you.",
 )
 @api_view(["POST"])
 def flag(request, lease):
@@ -194,7 +195,7 @@ def flag(request, lease):
     return Response(FlaggedSerializer(done.flag).data)
 
 
-@extend_schema(request=None, responses={204: None, **REFUSED}, summary="Give a unit back unjudged")
+@extend_schema(request=None, responses={204: None, **REFUSED}, summary="Give a unit back without an answer")
 @api_view(["POST"])
 def release(request, lease):
     queue.release(check_right(request.user, "annotate"), lease)
@@ -204,8 +205,8 @@ def release(request, lease):
 @extend_schema(
     request=None,
     responses={200: NextSerializer, **REFUSED},
-    summary="Take your last answer or skip back",
-    description="Its unit is open again and is returned.",
+    summary="Undo your last answer or skip",
+    description="Returns its unit, which is open again.",
 )
 @api_view(["POST"])
 @with_right("annotate")
@@ -215,7 +216,7 @@ def undo(request, annotator, task):
 
 @extend_schema(
     responses={200: StandingSerializer(many=True), **REFUSED},
-    summary="Whether you may work in a task, for each of its languages that you read",
+    summary="Get your qualification for each language of a task that you read",
 )
 @api_view(["GET"])
 @with_permit
@@ -242,8 +243,8 @@ def _begin(annotator, task, language, kind):
 @extend_schema(
     request=None,
     responses={200: TrialSerializer, **REFUSED},
-    summary="Begin practice, or go on with it",
-    description="Practice comes before the first test, and must be completed.",
+    summary="Begin or continue practice",
+    description="Practice comes before the first test and must be completed.",
 )
 @api_view(["POST"])
 @with_right("annotate")
@@ -254,8 +255,8 @@ def practise(request, annotator, task, language):
 @extend_schema(
     request=None,
     responses={200: TrialSerializer, **REFUSED},
-    summary="Take the test, or go on with it",
-    description="Begins another test where the last one was not passed and tries are left; once it is passed, says so.",
+    summary="Begin or continue the test",
+    description="Begins another test if you failed and have tries left; once you have passed, reports that.",
 )
 @api_view(["POST"])
 @with_right("annotate")
@@ -266,8 +267,8 @@ def take_test(request, annotator, task, language):
 @extend_schema(
     request=TrialAnswerSerializer,
     responses={200: AnsweredSerializer, **REFUSED},
-    summary="Answer a question of the practice or the test",
-    description="The right answer is told at once in practice, and after the end of a test with the result.",
+    summary="Answer a question of practice or test",
+    description="Practice returns the right answer at once, a test at its end with the result.",
 )
 @api_view(["POST"])
 def answer_question(request, question):

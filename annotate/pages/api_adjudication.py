@@ -68,14 +68,14 @@ class SettleSerializer(SureSerializer, DiscardSerializer):
 
 
 class DisputedSerializer(serializers.Serializer):
-    unit = serializers.IntegerField(help_text="name it when you decide")
+    unit = serializers.IntegerField(help_text="use it to decide")
     item = serializers.CharField(help_text="the id of the post or record in its source")
-    text = serializers.CharField(help_text="of a record its fields, one after another")
-    language = serializers.CharField(allow_blank=True, help_text="that a record is in")
-    fields = serializers.DictField(child=serializers.CharField(), help_text="of a record, each under its name")
+    text = serializers.CharField(help_text="for a record, its fields one after another")
+    language = serializers.CharField(allow_blank=True, help_text="the language of a record")
+    fields = serializers.DictField(child=serializers.CharField(), help_text="the fields of a record by name")
     asked = serializers.CharField(
         allow_blank=True,
-        help_text="the language that is asked about, if it is one; what may be answered to it is said by the task",
+        help_text="the language asked about, if any; the task lists the answers to it",
     )
 
     @staticmethod
@@ -92,28 +92,28 @@ class DisputedSerializer(serializers.Serializer):
 
 
 class WaitingSerializer(DisputedSerializer):
-    blind = serializers.BooleanField(help_text="checked blind: nothing is told of votes, judgments or history")
+    blind = serializers.BooleanField(help_text="checked blind: votes, judgments and history are hidden")
     told = serializers.DictField(
         child=serializers.CharField(),
-        help_text="what the list of the page says, such as the candidates or the answers so far; empty where blind",
+        help_text="what the page lists, such as candidates or answers so far; empty if blind",
     )
 
 
 class WaitingListSerializer(serializers.Serializer):
     waiting = serializers.IntegerField(help_text="units that you may decide, in all languages")
     for_others = serializers.IntegerField(
-        help_text="units that another adjudicator must decide, since you have judged them; 0 while the task is open"
+        help_text="units that another adjudicator must decide, because you have judged them; 0 while the task is open"
     )
     pages = serializers.IntegerField()
-    units = WaitingSerializer(many=True, help_text="of this page: first those checked blind, then what waits longest")
+    units = WaitingSerializer(
+        many=True, help_text="the units of this page: first those checked blind, then those that wait longest"
+    )
 
 
 class SaidSerializer(serializers.ModelSerializer):
     annotator = serializers.StringRelatedField()
     label = serializers.CharField(source="seen", allow_blank=True)
-    queue = serializers.CharField(
-        source="lease.queue", default="", help_text="in which the unit was; of decisions none"
-    )
+    queue = serializers.CharField(source="lease.queue", default="", help_text="the unit's queue; empty for decisions")
 
     class Meta:
         model = Judgment
@@ -153,15 +153,13 @@ class DossierSerializer(DisputedSerializer):
     sets = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), help_text=SETS)
     blind = serializers.BooleanField()
     open = serializers.BooleanField(help_text="whether it waits for an adjudicator")
-    own = JudgmentSerializer(allow_null=True, help_text="your answer, skip or decision, if one of yours stands")
-    outcome = serializers.CharField(
-        allow_null=True, help_text="the label that it has by now; empty if it was discarded"
-    )
-    votes = serializers.DictField(help_text="detector -> its languages, the best first, each with its score")
+    own = JudgmentSerializer(allow_null=True, help_text="your own valid answer, skip or decision, if any")
+    outcome = serializers.CharField(allow_null=True, help_text="its current label; empty if it was discarded")
+    votes = serializers.DictField(help_text="each detector's languages with scores, best first")
     judgments = SaidSerializer(many=True)
     history = MoveSerializer(many=True)
     posts = OtherPostSerializer(many=True, help_text="other posts of the author")
-    searches = serializers.DictField(child=serializers.CharField(), help_text="where to look it up: name -> address")
+    searches = serializers.DictField(child=serializers.CharField(), help_text="addresses to look it up, by name")
 
     @staticmethod
     def row(unit, annotator):
@@ -187,8 +185,8 @@ class DossierSerializer(DisputedSerializer):
     operation_id="tasks_adjudication_list",
     parameters=[WantedSerializer],
     responses={200: WaitingListSerializer, **REFUSED},
-    summary="What waits for you as an adjudicator",
-    description="Units that you have judged as an annotator are not among them.",
+    summary="List what waits for you as an adjudicator",
+    description="Units that you have judged as an annotator are left out.",
 )
 @api_view(["GET"])
 @with_right("adjudicate")
@@ -218,8 +216,8 @@ def waiting(request, annotator, task):
 
 @extend_schema(
     responses={200: DossierSerializer, **REFUSED},
-    summary="One unit, with all that an adjudicator may know of it",
-    description="It waits for an adjudicator, or one has decided it.",
+    summary="Get a unit with everything an adjudicator may know about it",
+    description="It waits for an adjudicator, or is decided by one.",
 )
 @api_view(["GET"])
 @with_right("adjudicate")
@@ -231,9 +229,9 @@ def dossier(request, annotator, task, unit):
 @extend_schema(
     request=SettleSerializer,
     responses={200: JudgmentSerializer, **REFUSED},
-    summary="Give a unit its label",
-    description="By lot another adjudicator decides it too before it has one. The same decision again returns the "
-    "first; another one is refused until you have taken that back.",
+    summary="Settle a unit's label",
+    description="Some units, chosen at random, then go to a second adjudicator. Repeating a decision returns the "
+    "first; a different one is refused until you take that back.",
 )
 @api_view(["POST"])
 @with_right("adjudicate")
@@ -247,8 +245,8 @@ def settle(request, annotator, task, unit):
 @extend_schema(
     request=DiscardSerializer,
     responses={200: JudgmentSerializer, **REFUSED},
-    summary="Leave a unit out of the gold set, since it cannot be told",
-    description="The same decision again returns the first; another one is refused until you have taken that back.",
+    summary="Leave an undecidable unit out of the gold set",
+    description="Repeating a decision returns the first; a different one is refused until you take that back.",
 )
 @api_view(["POST"])
 @with_right("adjudicate")
@@ -268,7 +266,7 @@ def _decided(request, annotator, task, unit, serializer):
 @extend_schema(
     request=None,
     responses={204: None, **REFUSED},
-    summary="Take your decision back",
+    summary="Undo your decision",
     description="The unit waits for an adjudicator again.",
 )
 @api_view(["POST"])

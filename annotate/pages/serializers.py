@@ -17,15 +17,15 @@ from annotate.work.flags import MOST_WORDS
 from annotate.work.moves import seen
 from corpora.core.languages import LANGUAGES
 
-SETS = "the two sets of replies that are compared, the first and the second, as they stand for you; else none"
-SEVERAL = "where these are concepts, the ids of all that you choose, separated by spaces"
+SETS = "the two compared sets of replies, in the order you see; else empty"
+SEVERAL = "for concepts, all chosen ids separated by spaces"
 
 
 class ProgressSerializer(serializers.Serializer):
     answered_today = serializers.IntegerField()
     skipped_today = serializers.IntegerField()
     waiting = serializers.IntegerField(
-        help_text="units in your languages that you have not judged; what others did shows after ten minutes"
+        help_text="units in your languages that you have not judged; work of others appears after ten minutes"
     )
 
 
@@ -35,12 +35,14 @@ class TaskSerializer(serializers.Serializer):
     type = serializers.CharField()
     labels = serializers.ListField(
         child=serializers.CharField(),
-        help_text="the languages it is about, or a record's labels; the resource of a task has all its answers",
+        help_text="the languages it asks about, or the labels of records; the task's own resource has all answers",
     )
     languages = serializers.ListField(
-        child=serializers.CharField(), help_text="the languages of its records; none if the task asks about languages"
+        child=serializers.CharField(), help_text="the languages of its records; empty if the task asks about languages"
     )
-    guidelines = serializers.CharField(help_text="Markdown; for records in English (see qualification for others)")
+    guidelines = serializers.CharField(
+        help_text="Markdown; for records in English (see qualification for other languages)"
+    )
     version = serializers.CharField(allow_blank=True, help_text="version of the guidelines: MAJOR.MINOR")
     progress = ProgressSerializer()
 
@@ -60,33 +62,30 @@ class TaskSerializer(serializers.Serializer):
 
 
 class OfferedSerializer(serializers.Serializer):
-    label = serializers.CharField(help_text="what is sent as the answer, such as de, not-de, und or 1")
-    asked = serializers.CharField(
-        allow_blank=True, help_text="it answers the units whose `asked` is the same, and no others"
-    )
-    name = serializers.CharField(help_text="what the pages call it, in English")
-    names = serializers.DictField(
-        child=serializers.CharField(), help_text="what they call it beside a record: its language -> name"
-    )
-    autonym = serializers.CharField(allow_blank=True, help_text="of a language, what it calls itself")
+    label = serializers.CharField(help_text="send this as the answer, such as de, not-de, und or 1")
+    asked = serializers.CharField(allow_blank=True, help_text="it answers only units with the same `asked`")
+    name = serializers.CharField(help_text="its name on the pages, in English")
+    names = serializers.DictField(child=serializers.CharField(), help_text="its name for a record, by language")
+    autonym = serializers.CharField(allow_blank=True, help_text="for a language, its own name for itself")
 
 
 class VocabularySerializer(serializers.Serializer):
     name = serializers.CharField()
     version = serializers.IntegerField()
-    least = serializers.IntegerField(help_text="how many concepts an answer has at least")
-    most = serializers.IntegerField(allow_null=True, help_text="how many it has at most; null for any number")
+    least = serializers.IntegerField(help_text="the minimum number of concepts in an answer")
+    most = serializers.IntegerField(allow_null=True, help_text="the maximum number; null for any")
     beside_broader = serializers.ChoiceField(
-        list(BESIDE_BROADER), help_text="what is done about a concept beside one that is broader; asked, send `sure`"
+        list(BESIDE_BROADER),
+        help_text="the rule for choosing a concept together with a broader one; if ask, send `sure`",
     )
 
 
 class TaskInFullSerializer(TaskSerializer):
     answers = OfferedSerializer(
-        many=True, help_text="all that may be answered; a unit does not repeat them; none where these are concepts"
+        many=True, help_text="all possible answers, which units do not repeat; empty for concepts"
     )
     vocabulary = VocabularySerializer(
-        allow_null=True, help_text="whose concepts are the answers; null where the answers are listed"
+        allow_null=True, help_text="the vocabulary whose concepts are the answers; null if the answers are listed"
     )
 
     @staticmethod
@@ -131,10 +130,10 @@ class LeaseSerializer(serializers.Serializer):
     gold-17 would tell a hidden answer from work. Adjudicators are told it.
     """
 
-    id = serializers.IntegerField(source="pk", help_text="name it when you judge, skip or release")
-    text = serializers.SerializerMethodField(help_text="for a record its fields, one after another")
+    id = serializers.IntegerField(source="pk", help_text="use it to judge, skip or release")
+    text = serializers.SerializerMethodField(help_text="for a record, its fields one after another")
     language = serializers.CharField(source="unit.item.language", allow_blank=True, help_text="a record's language")
-    fields = serializers.SerializerMethodField("get_record", help_text="of a record, each by its name")
+    fields = serializers.SerializerMethodField("get_record", help_text="the fields of a record by name")
     asked = serializers.CharField(
         source="unit.asked",
         allow_blank=True,
@@ -142,7 +141,7 @@ class LeaseSerializer(serializers.Serializer):
         "answers to it are those of the task with the same `asked`",
     )
     sets = serializers.SerializerMethodField(help_text=SETS)
-    expires_at = serializers.DateTimeField(help_text="after this time others may be given the unit")
+    expires_at = serializers.DateTimeField(help_text="others may receive the unit after this time")
 
     suggestions = serializers.SerializerMethodField(
         help_text="the ids of concepts that the pages would suggest, the best first; none by your lot, and where "
@@ -164,27 +163,30 @@ class LeaseSerializer(serializers.Serializer):
 
 class NextSerializer(serializers.Serializer):
     lease = LeaseSerializer(allow_null=True)
-    why = serializers.CharField(allow_blank=True, help_text="why there is none")
+    why = serializers.CharField(allow_blank=True, help_text="why there is no lease")
 
 
 class SkipSerializer(serializers.Serializer):
     take_next = serializers.BooleanField(
-        required=False, default=False, help_text="also take the next unit, which saves a request"
+        required=False, default=False, help_text="also take the next unit, to save a request"
     )
     active_seconds = serializers.FloatField(
         required=False,
         allow_null=True,
         default=None,
         min_value=0,
-        help_text="time at work without idle time, as you measured it; what is longer than the time since the unit was "
-        "given to you is cut to that time",
+        help_text="working time without idle time, as you measured it; cut to the time since you received the unit",
     )
 
 
 class FlagSerializer(SkipSerializer):
-    kind = serializers.ChoiceField(list(Flag.KINDS), help_text="what there is to tell of the unit")
+    kind = serializers.ChoiceField(list(Flag.KINDS), help_text="what you report about the unit")
     words = serializers.CharField(
-        max_length=MOST_WORDS, required=False, allow_blank=True, default="", help_text="your own; a question needs some"
+        max_length=MOST_WORDS,
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="your words; required for a question",
     )
 
 
@@ -192,7 +194,7 @@ class SureSerializer(serializers.Serializer):
     sure = serializers.BooleanField(
         required=False,
         default=False,
-        help_text="of concepts: that you mean one beside one that is broader, where a task asks about it",
+        help_text="for concepts: you mean both a concept and a broader one, if the task asks",
     )
 
 
@@ -205,7 +207,7 @@ class AnswerSerializer(SureSerializer, SkipSerializer):
         required=False,
         allow_blank=True,
         default="",
-        help_text="with und: several, mixed, gibberish or, where the question is which language, unlisted",
+        help_text="with und: several, mixed, gibberish or, if the question is which language, unlisted",
     )
     comment = serializers.CharField(
         max_length=2000, required=False, allow_blank=True, default="", help_text="required with unlisted"
@@ -213,9 +215,7 @@ class AnswerSerializer(SureSerializer, SkipSerializer):
 
 
 class JudgmentSerializer(serializers.ModelSerializer):
-    label = serializers.SerializerMethodField(
-        help_text="as it was sent, in its canonical form; empty for a skip or a flag"
-    )
+    label = serializers.SerializerMethodField(help_text="as sent, in canonical form; empty for a skip or a flag")
 
     class Meta:
         model = Judgment
@@ -229,7 +229,7 @@ class JudgmentSerializer(serializers.ModelSerializer):
 class ClosedSerializer(JudgmentSerializer):
     """What an annotator said of a unit, and what comes next."""
 
-    next = NextSerializer(allow_null=True, default=None, help_text="the next unit, if you sent `take_next`; else null")
+    next = NextSerializer(allow_null=True, default=None, help_text="the next unit if you sent `take_next`; else null")
 
     class Meta(JudgmentSerializer.Meta):
         fields = [*JudgmentSerializer.Meta.fields, "next"]
@@ -256,10 +256,10 @@ class StandingSerializer(serializers.Serializer):
 
 
 class QuestionSerializer(serializers.Serializer):
-    id = serializers.IntegerField(source="pk", help_text="name it when you answer")
+    id = serializers.IntegerField(source="pk", help_text="use it to answer")
     number = serializers.IntegerField(source="position")
     of = serializers.SerializerMethodField()
-    fields = serializers.SerializerMethodField("get_record", help_text="of the record, each by its name")
+    fields = serializers.SerializerMethodField("get_record", help_text="the record's fields by name")
     sets = serializers.SerializerMethodField(help_text=SETS)
 
     def get_of(self, question) -> int:
@@ -287,7 +287,7 @@ class ResultSerializer(serializers.Serializer):
     passed = serializers.BooleanField()
     right = serializers.IntegerField()
     asked = serializers.IntegerField()
-    needed = serializers.IntegerField(help_text="how many right answers pass")
+    needed = serializers.IntegerField(help_text="the number of right answers needed to pass")
     missed = MissedSerializer(many=True)
 
     @staticmethod
@@ -314,8 +314,8 @@ class ResultSerializer(serializers.Serializer):
 
 
 class TrialSerializer(serializers.Serializer):
-    question = QuestionSerializer(allow_null=True, help_text="the next one; null if it is over")
-    result = ResultSerializer(allow_null=True, help_text="null until it is over, and if a manager let you in")
+    question = QuestionSerializer(allow_null=True, help_text="the next question; null at the end")
+    result = ResultSerializer(allow_null=True, help_text="null before the end, and if a manager let you in")
 
 
 class TrialAnswerSerializer(SureSerializer):
