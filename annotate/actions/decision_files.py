@@ -13,10 +13,8 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-from django.conf import settings
-
 from annotate.actions.action import FORMAT, TASK, ActionError, Outcome, action, column, task_named
-from annotate.actions.judgment_files import list_rejects
+from annotate.actions.judgment_files import list_rejects, rejects_file, rows_in
 from annotate.core.option import Option, flag
 from annotate.core.refusals import Paused, Refusal
 from annotate.kinds.kind import Unsure
@@ -29,12 +27,10 @@ from corpora.core.language_codes import code_of
 from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
 from corpora.core.voters import VOTERS
-from corpora.sources.compression import check_file, format_of
-from corpora.sources.headers import Columns, named_columns
-from corpora.sources.readers import read_rows
+from corpora.sources.compression import check_file
+from corpora.sources.headers import named_columns
 from corpora.sources.rejects import REJECTED
-from corpora.sources.text import Fault
-from corpora.storage.layout import digest_of, write_whole
+from corpora.storage.layout import write_whole
 
 # --- Files
 
@@ -64,22 +60,20 @@ def read_decisions(
 ) -> Iterator[Decision]:
     """The rows of a file; those that cannot be read are put with the rejects. known: the task's labels. CorpusError
     where the file cannot be read."""
+
+    def decision(line: int, raw: Mapping[str, Any]) -> Decision:
+        said = {column: read_text(column, raw.get(column), known) for column in ("asked", "label")}
+        said |= {column: _words(raw, column) for column in ("reason", "comment")}
+        key = read_id(raw.get("id"))
+        # What a spreadsheet would run as a formula has a mark before it.
+        key = key[1:] if key.startswith(tuple(f"{AS_TEXT}{mark}" for mark in FORMULA)) else key
+        sure = "" if is_missing(raw.get("sure")) else str(raw["sure"]).strip().casefold()
+        if sure not in _YES_OR_NO:
+            raise RecordError(f"The column sure is {sure[:20]!r}; write yes or no.")
+        return Decision(line, key, **said, is_sure=_YES_OR_NO[sure])
+
     check_file(path, format)
-    wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
-    for line, raw in read_rows(path, format or format_of(path) or "", wanted):
-        if isinstance(raw, Fault):
-            rejects[line] = raw.reason
-            continue
-        try:
-            said = {column: read_text(column, raw.get(column), known) for column in ("asked", "label")}
-            said |= {column: _words(raw, column) for column in ("reason", "comment")}
-            yield Decision(line, _unmarked(read_id(raw.get("id"))), **said, is_sure=_yes(raw, "sure"))
-        except RecordError as error:
-            rejects[line] = str(error)
-
-
-def _unmarked(key: str) -> str:
-    return key[1:] if key.startswith(tuple(f"{AS_TEXT}{mark}" for mark in FORMULA)) else key
+    return rows_in(path, format, columns, (COLUMNS, NEEDED), decision, rejects)
 
 
 def _words(raw: Mapping[str, object], column: str) -> str:
@@ -89,16 +83,6 @@ def _words(raw: Mapping[str, object], column: str) -> str:
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise RecordError(f"The {column} is neither a string nor a whole number.")
     return str(value).strip()
-
-
-def _yes(raw: Mapping[str, object], column: str) -> bool:
-    value = raw.get(column)
-    if is_missing(value):
-        return False
-    word = str(value).strip().casefold()
-    if word not in _YES_OR_NO:
-        raise RecordError(f"The column {column} is {word[:20]!r}; write yes or no.")
-    return _YES_OR_NO[word]
 
 
 Rows = Sequence[Mapping[str, str]]
@@ -119,10 +103,6 @@ def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
 
 
-def _jsonl(rows: Rows, heads: Sequence[str]) -> str:
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
 def _csv(rows: Rows, heads: Sequence[str]) -> str:
     written = io.StringIO()
     table = csv.writer(written, lineterminator="\n")
@@ -131,17 +111,17 @@ def _csv(rows: Rows, heads: Sequence[str]) -> str:
     return written.getvalue()
 
 
-def _tsv(rows: Rows, heads: Sequence[str]) -> str:
-    return "".join("\t".join(cells) + "\n" for cells in (heads, *map(_in_lines, rows)))
-
-
 def _in_lines(row: Mapping[str, str]) -> list[str]:
     """The cells of a row, each in one line and without a tab, and none that a spreadsheet would run as a formula."""
     cells = (" ".join(cell.split()) for cell in row.values())
     return [f"{AS_TEXT}{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
 
 
-WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {".csv": _csv, ".tsv": _tsv, ".jsonl": _jsonl}
+WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {
+    ".csv": _csv,
+    ".tsv": lambda rows, heads: "".join("\t".join(cells) + "\n" for cells in (heads, *map(_in_lines, rows))),
+    ".jsonl": lambda rows, heads: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+}
 
 # What stands in place of a label for a unit that is to be left out of the gold set.
 DISCARD = "discard"
@@ -283,10 +263,16 @@ def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
 def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
     """Refusal where the task has none, or several of which one is to be named."""
     there = units.get(row.key, {})
-    unit = there.get(row.asked) or (next(iter(there.values())) if len(there) == 1 and not row.asked else None)
-    if unit is None:
-        raise Refusal(_not_there(task, row, there))
-    return unit
+    if row.asked in there:
+        return there[row.asked]
+    if len(there) == 1 and not row.asked:
+        return next(iter(there.values()))
+    if not there:
+        raise Refusal(f"The task has no {task.kind.noun} with the id {row.key}.")
+    asked = ", ".join(sorted(filter(None, there)))
+    if not asked:
+        raise Refusal(f"{row.key} is not asked about one language; leave the column asked empty.")
+    raise Refusal(f"{row.key} is asked about with: {asked}. Say in the column asked which of them is meant.")
 
 
 def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judgment:
@@ -299,19 +285,10 @@ def _decide(task: Task, annotator: Annotator, row: Decision, unit: Unit) -> Judg
     return adjudication.settle(annotator, unit.pk, answer)
 
 
-def _not_there(task: Task, row: Decision, there: Iterable[str]) -> str:
-    if not there:
-        return f"The task has no {task.kind.noun} with the id {row.key}."
-    asked = ", ".join(sorted(filter(None, there)))
-    if not asked:
-        return f"{row.key} is not asked about one language; leave the column asked empty."
-    return f"{row.key} is asked about with: {asked}. Say in the column asked which of them is meant."
-
-
 def _told(
     task: Task, annotator: Annotator, file: Path, decided: list[Judgment], before: set[int], rejects: Rejects, left: int
 ) -> Outcome:
-    listed = settings.DATA_DIR / "decisions" / task.name / f"{digest_of(file)[:16]}.rejects.jsonl"
+    listed = rejects_file("decisions", task.name, file)
     list_rejects(rejects, file, listed)
     rows = [{"line": line, "reason": reason} for line, reason in sorted(rejects.items())]
     refused = [f"Line {row['line']:,}: {row['reason']}" for row in rows[:SHOWN]]

@@ -1,18 +1,33 @@
-"""Files of judgments and of true labels: which rows can be taken, and where those that cannot are listed.
+"""import_judgments: judgments that were made elsewhere, from a file into a task, which is taken as a whole or not at
+all; and files of true labels.
 
-import_judgments.py and quality/agreement.py decide what becomes of the rows.
+work/judgment_import.py stores the judgments, and routing decides what follows from them.
 """
 
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, TypeVar
 
+from django.conf import settings
+from django.core.validators import slug_re
+from django.db import transaction
+
+from annotate.actions.action import FILE, FORMAT, LANGUAGES, MAX_REJECTS, Outcome, action, column, import_arguments
 from annotate.controls.gold_answers import text_of
+from annotate.core import stages
+from annotate.core.option import Option, flag, words
 from annotate.kinds.forms.pair import TIE
 from annotate.kinds.preference_kind import between
-from annotate.work.judgment_import import Rejects, Row, systems_of
-from corpora.core.languages import LANGUAGES
+from annotate.models import Task
+from annotate.quality.agreement import values_of
+from annotate.quality.agreement_report import alike, spelled_alike
+from annotate.reports.tables import are, many
+from annotate.work.judgment_import import Imported, Rejects, Row, add_judgments, imported_task, systems_of
+from annotate.work.routes import learn_languages
+from annotate.work.task_creation import TaskError
+from corpora.core.languages import LANGUAGES as KNOWN
 from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing
 from corpora.sources.compression import check_file, format_of
@@ -20,6 +35,7 @@ from corpora.sources.headers import Columns
 from corpora.sources.readers import read_rows
 from corpora.sources.rejects import Rejected, RejectLog
 from corpora.sources.text import MAX_LINE, Fault
+from corpora.storage.layout import digest_of
 
 COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]
@@ -30,71 +46,65 @@ FIRST, SECOND = "A", "B"
 LONGEST_SET = 10_000  # characters of several true labels
 
 Progress = Callable[[int], object]
+Made = TypeVar("Made")
 
 
 class JudgmentFileError(Exception):
     """A file cannot be used; the sentence says why and what to do. Nothing was changed."""
 
 
-def read_judgments(
-    path: Path,
-    columns: Mapping[str, str],
-    format: str,
-    rejects: Rejects,
-    progress: Progress,
-    known: Collection[str] = (),
-    respelled: Respelled | None = None,
-) -> Iterator[Row]:
-    """The rows that are judgments; the others are added to the rejects.
+# --- which rows of a file can be taken
 
-    known: the task's labels, if there are any yet. respelled: collects the labels that are not taken as they stand.
+
+def rows_in(
+    path: Path,
+    format: str | None,
+    columns: Mapping[str, str],
+    fields: tuple[Sequence[str], Sequence[str]],
+    make: Callable[[int, Mapping[str, Any]], Made],
+    rejects: Rejects,
+    progress: Progress | None = None,
+) -> Iterator[Made]:
+    """What `make` returns for the line and the values of each row; rows for which it raises a RecordError are put with
+    the rejects. columns: field -> column of the file; fields: those that there may be, and those that are needed.
     """
-    wanted = Columns({column: column for column in COLUMNS} | dict(columns), NEEDED)
-    for line, raw in read_rows(path, format, wanted, MAX_LINE, progress):
-        if isinstance(raw, Fault):
-            rejects[line] = raw.reason
-            continue
+    known, needed = fields
+    wanted = Columns({field: field for field in known} | dict(columns), needed)
+    for line, raw in read_rows(path, format or format_of(path) or "", wanted, MAX_LINE, progress):
         try:
-            label = _value(raw, "label", known=known)
-            values = {"task": read_id(raw.get("task"), "task"), "worker": _value(raw, "worker"), "label": label}
-            language = "" if _is_none(raw.get("language")) else read_language(raw["language"])
+            if isinstance(raw, Fault):
+                raise RecordError(raw.reason)
+            made = make(line, raw)
         except RecordError as error:
             rejects[line] = str(error)
         else:
-            if respelled is not None:
-                respelled.note(raw["label"], label)
-            yield Row(line, **values, language=language)
-
-
-def _is_none(language: object) -> bool:
-    """`nan` is a language where a file has added it."""
-    return is_missing(language) and language not in LANGUAGES
+            yield made
 
 
 def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
     """Item -> true label, from a file with the columns task and label; of several labels their ids, in a list or
     separated by spaces. known: the task's labels. JudgmentFileError or CorpusError.
     """
+
+    def pair(line: int, raw: Mapping[str, Any]) -> tuple[int, str, str]:
+        label = text_of(raw["label"]) if isinstance(raw.get("label"), list) else raw.get("label")
+        return line, read_id(raw.get("task"), "task"), _value(label, "label", LONGEST_SET, known)
+
     check_file(path, None)
-    wanted = Columns({column: column for column in GOLD_COLUMNS} | dict(columns), GOLD_COLUMNS)
     gold: dict[str, str] = {}
-    for line, raw in read_rows(path, format_of(path) or "", wanted):
-        if isinstance(raw, Fault):
-            raise JudgmentFileError(f"{path}, line {line:,}: {raw.reason}")
-        try:
-            key = read_id(raw.get("task"), "task")
-            several = isinstance(raw.get("label"), list)
-            label = _value({"label": text_of(raw["label"])} if several else raw, "label", LONGEST_SET, known)
-        except RecordError as error:
-            raise JudgmentFileError(f"{path}, line {line:,}: {error}") from error
-        if gold.setdefault(key, label) != label:
-            raise JudgmentFileError(f"{path}, line {line:,}: {key} is {label} here and {gold[key]} before; keep one.")
+    rejects: Rejects = {}
+    for line, key, label in rows_in(path, None, columns, (GOLD_COLUMNS, GOLD_COLUMNS), pair, rejects):
+        if not rejects and gold.setdefault(key, label) != label:
+            rejects[line] = f"{key} is {label} here and {gold[key]} before; keep one."
+        if rejects:
+            break
+    for line, reason in rejects.items():
+        raise JudgmentFileError(f"{path}, line {line:,}: {reason}")
     return gold
 
 
-def _value(raw: Mapping[str, object], column: str, most: int = 0, known: Collection[str] = ()) -> str:
-    """most: the characters that it may have, if not those of LONGEST. known: what is right as it stands."""
-    value = raw.get(column)
+def _value(value: object, column: str, most: int, known: Collection[str] = ()) -> str:
+    """most: the characters that it may have. known: what is right as it stands."""
     if value is None:
         raise RecordError(f"The {column} is missing.")
     text = read_text(column, value, known)
@@ -102,7 +112,6 @@ def _value(raw: Mapping[str, object], column: str, most: int = 0, known: Collect
         written = value.strip() if isinstance(value, str) else str(value)
         is_what = f"is {written}, which another program writes where there is none" if written else "is empty"
         raise RecordError(f"The {column} {is_what}.")
-    most = most or LONGEST[column]
     if len(text) > most:
         raise RecordError(f"The {column} has {len(text):,} characters; {most:,} are the most.")
     if not text.isprintable():
@@ -110,10 +119,9 @@ def _value(raw: Mapping[str, object], column: str, most: int = 0, known: Collect
     return text
 
 
-def of_pairs(rows: Iterable[Row], rejects: Rejects) -> list[Row]:
+def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
     """The rows of MESSAGE|SYSTEM|SYSTEM with the label A, B or tie, labelled by the name of the system instead, and
     with the systems by the alphabet, whichever the file names first; the others are added to the rejects."""
-    found = []
     for row in rows:
         try:
             a, b = systems_of(row.task)
@@ -123,24 +131,7 @@ def of_pairs(rows: Iterable[Row], rejects: Rejects) -> list[Row]:
             rejects[row.line] = str(error)
         else:
             task = row.task.removesuffix(between(a, b)) + between(*sorted((a, b)))
-            found.append(replace(row, task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE)))
-    return found
-
-
-def in_order(labels: Iterable[str]) -> list[str]:
-    """Sorts numbers by their size, and words after them."""
-    return sorted(labels, key=lambda label: (0, int(label), label) if label.isdecimal() else (1, 0, label))
-
-
-def of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> list[Row]:
-    """The rows whose label is one of these; the others are added to the rejects."""
-    known = set(labels)
-    rejects |= {
-        row.line: f"The label {row.label!r} is not one of the task's: {' '.join(labels)}."
-        for row in rows
-        if row.label not in known
-    }
-    return [row for row in rows if row.label in known]
+            yield replace(row, task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE))
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
@@ -157,7 +148,218 @@ def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
     os.replace(draft, listed)
 
 
-def nothing_accepted(path: Path, format: str, rejects: Rejects, listed: Path) -> Exception:
-    if not rejects:
-        return JudgmentFileError(f"{path} holds no rows.")
-    return Rejected(path, format, listed, len(rejects), len(rejects), min(rejects.items())).nothing_accepted()
+# --- a file of judgments
+
+
+def import_judgments(
+    name: str,
+    path: Path,
+    *,
+    labels: Sequence[str] = (),
+    pairs: bool = False,
+    columns: Mapping[str, str] | None = None,
+    keep_repeats: bool = False,
+    format: str | None = None,
+    max_rejects: float = 1.0,
+    progress: Progress = lambda count: None,
+) -> Imported:
+    """Attach the judgments of a file to the units of a task; if there is none, make a closed task of them.
+
+    labels: of a new task, grades best first; those in the file where none are given. pairs: whether each item compares
+    two systems; a task that exists says so itself. keep_repeats: keep a worker's further answers on an item, for
+    analysis only; otherwise they are rejected. max_rejects: the share of the rows that may be rejected, not counting
+    such further answers. progress is told of bytes read. JudgmentFileError or TaskError, or CorpusError if a file
+    cannot be read, or too many of its rows are rejected.
+    """
+    check_file(path, format)
+    learn_languages()
+    task = Task.objects.filter(name=name).first()
+    pairs = pairs or bool(task and task.kind.form.imports == "pairs")
+    _check(name, task, labels, pairs)
+    rejects: Rejects = {}
+    respelled = Respelled()
+    known = [] if pairs else list(labels) or (values_of(task) if task else [])
+    rows = list(_judgments(path, columns or {}, format, rejects, progress, known, respelled))
+    file = Rejected(
+        path, format or format_of(path) or "", rejects_file("judgments", name, path), 0, len(rows) + len(rejects)
+    )
+    if pairs:
+        rows = list(_of_pairs(rows, rejects))
+    known = known or (values_of(task) if task else _labels(rows, pairs))
+    for row in rows:
+        if row.label not in known:
+            rejects[row.line] = f"The label {row.label!r} is not one of the task's: {' '.join(known)}."
+    rows = [row for row in rows if row.line not in rejects]
+    with transaction.atomic():
+        made = task or (rows and _new_task(name, path, rows, known, rejects, in_order=bool(labels), pairs=pairs))
+        imported = Imported(made or None, is_new=task is None, rejects=rejects)
+        _attach(imported, rows, file, keep_repeats, max_rejects, progress)
+    imported.rejects_file = listed if rejects else None
+    imported.notes = respelled.sentences("labels")
+    return imported
+
+
+def _judgments(
+    path: Path,
+    columns: Mapping[str, str],
+    format: str | None,
+    rejects: Rejects,
+    progress: Progress,
+    known: Collection[str],
+    respelled: Respelled,
+) -> Iterator[Row]:
+    """known: the task's labels, if there are any yet. respelled: collects labels that are not taken as they stand."""
+
+    def judgment(line: int, raw: Mapping[str, Any]) -> Row:
+        label = _value(raw.get("label"), "label", LONGEST["label"], known)
+        key, worker = read_id(raw.get("task"), "task"), _value(raw.get("worker"), "worker", LONGEST["worker"])
+        language = raw.get("language")
+        # `nan` is a language where a file has added it.
+        is_none = is_missing(language) and language not in KNOWN
+        row = Row(line, key, worker, label, "" if is_none else read_language(raw["language"]))
+        respelled.note(raw["label"], label)
+        return row
+
+    return rows_in(path, format, columns, (COLUMNS, NEEDED), judgment, rejects, progress)
+
+
+def rejects_file(folder: str, task: str, path: Path) -> Path:
+    return settings.DATA_DIR / folder / task / f"{digest_of(path)[:16]}.rejects.jsonl"
+
+
+def _labels(rows: list[Row], pairs: bool) -> list[str]:
+    """Of a new task: those in the file, numbers by their size before words; or the systems compared, and tie."""
+    if pairs:
+        return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
+    found = {row.label for row in rows}
+    return sorted(found, key=lambda label: (0, int(label), label) if label.isdecimal() else (1, 0, label))
+
+
+def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
+    """JudgmentFileError for options that do not fit each other or the task."""
+    if not slug_re.fullmatch(name):
+        raise JudgmentFileError(f"{name!r} cannot be a task's name; use letters, digits, hyphens and underscores.")
+    if task and task.kind.rules.refuses_imports:
+        raise JudgmentFileError(f"{task.name} {task.kind.rules.refuses_imports}")
+    if pairs and task and task.kind.form.imports != "pairs":
+        raise JudgmentFileError(
+            f"Nobody compares systems in the task {task.name}; leave --pairs out, or choose another name."
+        )
+    if pairs and labels:
+        raise JudgmentFileError("With --pairs the labels are A, B and tie; leave --labels out.")
+    if task and labels and list(labels) != values_of(task):
+        raise JudgmentFileError(
+            f"{task.name} has the labels {' '.join(values_of(task))}; leave --labels out, or choose another name."
+        )
+    if len(set(labels)) < len(labels):
+        raise JudgmentFileError("--labels names a label twice; name each once.")
+    if long := [label for label in labels if len(label) > LONGEST["label"]]:
+        raise JudgmentFileError(f"The label {long[0][:20]}… has more than {LONGEST['label']} characters; shorten it.")
+
+
+def _new_task(
+    name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects, *, in_order: bool, pairs: bool
+) -> Task:
+    """Of the items in the file; rows that say another language of one than the first did are put with the rejects."""
+    items: dict[str, str] = {}
+    for row in rows:
+        if items.setdefault(row.task, row.language) != row.language:
+            rejects[row.line] = f"{row.task} was in {items[row.task] or 'no language'} in an earlier row."
+    said = {"source": path.name, "digest": digest_of(path), "pairs": pairs}
+    return imported_task(name, items, labels, in_order=in_order, **said)
+
+
+def _attach(
+    imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Progress
+) -> None:
+    """Add the judgments and list the rejects. An error where none could be added, or too many rows were rejected."""
+    rejects = imported.rejects
+    if rows:
+        left = [row for row in rows if row.line not in rejects]
+        # All bytes have been reported; from here on it can only be cancelled.
+        add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
+    list_rejects(rejects, file.path, file.listed)
+    if not (imported.judgments or imported.repeats or imported.already):
+        if not rejects:
+            raise JudgmentFileError(f"{file.path} holds no rows.")
+        every = replace(file, count=len(rejects), rows=len(rejects), first=min(rejects.items()))
+        raise every.nothing_accepted()
+    if faults := {line: why for line, why in rejects.items() if line not in imported.further}:
+        file.count, file.first = len(faults), min(faults.items())
+        file.check(max_rejects)
+
+
+# --- the action
+
+JUDGMENTS = "What becomes of the judgments"
+
+
+@action(
+    "import_judgments",
+    "Import judgments from elsewhere: JSONL, CSV, TSV (without quoting) or Parquet with the columns task (the "
+    "item's id), worker, label and, optionally, language. They are added to the items of an existing task; "
+    "otherwise a closed task is made of the file's items. A worker's second answer on an item is rejected, or kept "
+    "for analysis only. The file is imported as a whole or not at all; repeating it adds nothing.",
+    Option("task", required=True, argument=True, help="the name of a task that exists, or of a new one"),
+    FILE,
+    Option(
+        "labels",
+        words,
+        default=(),
+        help='the labels of a new task, best grade first, such as "0 1"; by default those in the file',
+        group=JUDGMENTS,
+    ),
+    Option(
+        "pairs",
+        flag,
+        False,
+        help="the judgments compare two systems: a task is MESSAGE|SYSTEM|SYSTEM, and a label is A (the first), B "
+        "(the second) or tie",
+        group=JUDGMENTS,
+    ),
+    column(COLUMNS, "task=item"),
+    Option(
+        "keep_repeats",
+        flag,
+        False,
+        help="keep a worker's further answers on an item, for analysis only",
+        group=JUDGMENTS,
+    ),
+    LANGUAGES,
+    FORMAT,
+    MAX_REJECTS,
+    refuses=(JudgmentFileError, TaskError),
+)
+def import_action(values, progress) -> Outcome:
+    own = ("labels", "pairs", "keep_repeats", "max_rejects", "format")
+    imported = import_judgments(
+        values["task"], values["file"], **import_arguments(values, progress, *own, fields=COLUMNS)
+    )
+    counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
+    data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
+    # Labels that differ in capital letters only may be meant for one.
+    warned = [*imported.notes, *map(alike, spelled_alike(values_of(imported.task)))]
+    return Outcome([_told(imported)], warned, data | {"rejects_file": imported.rejects_file})
+
+
+def _told(imported: Imported) -> str:
+    rejected = (
+        f"{many(imported.already, 'row')} {'was' if imported.already == 1 else 'were'} there already, "
+        f"{are(len(imported.rejects), 'was', 'were')} rejected"
+    )
+    listed = f", listed in {imported.rejects_file}" if imported.rejects_file else ""
+    kept = f"{many(imported.repeats, 'repeat')} kept for analysis"
+    if not imported.judgments:
+        return f"Task {imported.task.name}: no new judgment, {kept}; {rejected}{listed}."
+    went = {
+        "labelled": imported.stages[stages.LABELLED],
+        "left out": imported.stages[stages.DISCARDED],
+        "to be adjudicated": imported.stages[stages.ADJUDICATION],
+    }
+    decided = ", ".join(f"{count:,} {what}" for what, count in went.items() if count) or "none of them decided"
+    new = " is new" if imported.is_new else ""
+    people = many(imported.annotators, "annotator")
+    return (
+        f"Task {imported.task.name}{new}: {many(imported.judgments, 'judgment')} of {people} on "
+        f"{many(imported.units, 'unit')} imported ({decided}), {kept}; {rejected}{listed}."
+    )

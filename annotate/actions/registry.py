@@ -55,7 +55,7 @@ COMMANDS = {
             "annotate.management.kind_check",
             "Show what people will see of a kind of question of your own.",
         ),
-        "import_judgments": ("import_judgments", "Import judgments that people made elsewhere."),
+        "import_judgments": ("judgment_files", "Import judgments that people made elsewhere."),
     },
     "People": {
         "add_annotators": ("user_accounts", "Make annotators from a table, each with a login link."),

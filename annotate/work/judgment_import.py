@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from django.contrib.auth.hashers import make_password
 from django.contrib.auth.models import User
@@ -74,39 +73,21 @@ def imported_task(
         )
     corpus = Corpus(name=name)
     save_new(task, corpus)
+    # The record of a draw that took everything.
     parameters = {"imported": source, "labels_in_order": in_order}
-    task.draws.add(_draw(corpus, len(items), parameters, digest))
+    taken = {"asked": len(items), "size": len(items), "frame_size": len(items), "parts": 0, "frame_digest": digest}
+    draw = Draw.objects.create(corpus=corpus, design="records", parameters=parameters, seed="imported", **taken)
+    task.draws.add(draw)
     made = [
         Item(corpus=corpus, key=key, text=key, language=code or UND, votes={}, letters=0) for key, code in items.items()
     ]
     add_units(task, insert(made))
     if pairs:
-        _compare(task)
+        # What the systems suggested is not in the file.
+        units = task.units.select_related("item").order_by("pk")
+        systems = ((unit, *systems_of(unit.item.key)) for unit in units)
+        insert(Comparison(unit=unit, system_a=a, system_b=b) for unit, a, b in systems)
     return task
-
-
-def _compare(task: Task) -> None:
-    """What the systems suggested is not in the file."""
-    insert(
-        Comparison(unit=unit, system_a=a, system_b=b)
-        for unit in task.units.select_related("item").order_by("pk")
-        for a, b in [systems_of(unit.item.key)]
-    )
-
-
-def _draw(corpus: Corpus, size: int, parameters: Mapping[str, Any], digest: str) -> Draw:
-    """The record of a draw that took everything."""
-    return Draw.objects.create(
-        corpus=corpus,
-        design="records",
-        parameters=parameters,
-        seed="imported",
-        asked=size,
-        size=size,
-        parts=0,
-        frame_size=size,
-        frame_digest=digest,
-    )
 
 
 # A query has a few thousand keys at most, since databases limit their number.
@@ -173,13 +154,18 @@ def add_judgments(
 
     keep_repeats: keep a worker's further answers on an item, for analysis only; otherwise they are rejected.
     """
-    units = _units(imported.task, (row.task for row in rows))
-    rows = _of_units(imported, rows, units)
-    annotators = _annotators(imported.task, dict.fromkeys(row.worker for row in rows))
+    task, rejects = imported.task, imported.rejects
+    units = _units(task, (row.task for row in rows))
+    for row in rows:
+        if row.task not in units:
+            rejects[row.line] = f"{row.task} is not an item of the task {task.name}."
+        elif units[row.task].honeypot:
+            rejects[row.line] = f"{row.task} is a gold answer of the task {task.name}, and gets no label."
+    rows = [row for row in rows if row.line not in rejects]
+    annotators = _annotators(task, dict.fromkeys(row.worker for row in rows))
     said = [_Said(row, units[row.task], annotators[row.worker]) for row in rows]
     answers, repeats = _new(imported, said, keep_repeats)
-    _store_answers(answers, progress)
-    _store(Judgment.REPEAT, repeats, [None] * len(repeats))
+    _store(answers, repeats, progress)
     imported.judgments, imported.repeats = len(answers), len(repeats)
     imported.annotators = len({each.annotator.pk for each in [*answers, *repeats]})
     touched = {each.unit.pk: each.unit for each in answers}
@@ -200,17 +186,6 @@ def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
         units = task.units.filter(item__key__in=some).select_related("item", "task")
         found |= {unit.item.key: unit for unit in units.order_by("pk").select_for_update(of=("self",), no_key=True)}
     return found
-
-
-def _of_units(imported: Imported, rows: list[Row], units: Mapping[str, Unit]) -> list[Row]:
-    """The rows whose units may take judgments; the others are added to the rejects."""
-    name, rejects = imported.task.name, imported.rejects
-    for row in rows:
-        if row.task not in units:
-            rejects[row.line] = f"{row.task} is not an item of the task {name}."
-        elif units[row.task].honeypot:
-            rejects[row.line] = f"{row.task} is a gold answer of the task {name}, and gets no label."
-    return [row for row in rows if row.line not in rejects]
 
 
 def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
@@ -266,44 +241,30 @@ def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
     return found
 
 
-def _store_answers(answers: list[_Said], progress: Progress) -> None:
-    """Store each answer with a closed lease on the next free place of its unit."""
+def _store(answers: list[_Said], repeats: list[_Said], progress: Progress) -> None:
+    """Store each answer with a closed lease on the next free place of its unit, and the repeats without one."""
     places: Counter[int] = Counter()
     for some in _batches(each.unit.pk for each in answers):
         held = Lease.objects.filter(unit__in=some, place__isnull=False).order_by()
         places.update(dict(held.values_list("unit_id").annotate(Max("place"))))
+    now = timezone.now()
+    at = {"opened_at": now, "expires_at": now, "closed_at": now, "outcome": "answered"}
     for start in range(0, len(answers), BATCH):
         batch, leases = answers[start : start + BATCH], []
-        for each in batch:
-            places[each.unit.pk] += 1
-            leases.append(_closed_lease(each, places[each.unit.pk]))
-        _store(Judgment.ANSWER, batch, insert(leases))
+        for said in batch:
+            unit, annotator = said.unit, said.annotator
+            places[unit.pk] += 1
+            how = {"place": places[unit.pk], "round": unit.round, "queue": unit.language}
+            leases.append(Lease(unit=unit, annotator=annotator, **how, **at))
+        insert(map(_judgment, batch, insert(leases)))
         progress(len(batch))
+    insert(_judgment(said, None) for said in repeats)
 
 
-def _closed_lease(said: _Said, place: int) -> Lease:
-    now = timezone.now()
-    return Lease(
-        unit=said.unit,
-        annotator=said.annotator,
-        place=place,
-        round=said.unit.round,
-        queue=said.unit.language,
-        opened_at=now,
-        expires_at=now,
-        closed_at=now,
-        outcome="answered",
-    )
-
-
-def _store(kind: str, said: list[_Said], leases: Sequence[Lease | None]) -> None:
-    now = timezone.now()
-    insert(
-        Judgment(
-            unit=each.unit, annotator=each.annotator, lease=lease, kind=kind, label=each.row.label, answered_at=now
-        )
-        for each, lease in zip(said, leases, strict=True)
-    )
+def _judgment(said: _Said, lease: Lease | None) -> Judgment:
+    kind = Judgment.ANSWER if lease else Judgment.REPEAT
+    whose = {"unit": said.unit, "annotator": said.annotator, "lease": lease}
+    return Judgment(**whose, kind=kind, label=said.row.label, answered_at=timezone.now())
 
 
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:

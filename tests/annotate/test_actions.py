@@ -8,7 +8,7 @@ import shlex
 import pytest
 from django.core import management
 
-from annotate.actions import import_corpus, import_judgments, open_task
+from annotate.actions import import_corpus, judgment_files, open_task
 from annotate.actions.action import Action, ActionError, Cancelled, Outcome, Progress
 from annotate.actions.commands import ActionCommand, call_command, command_named
 from annotate.actions.registry import action_named, by_name
@@ -102,11 +102,11 @@ def test_cancelled_while_judgments_are_stored_none_is(tmp_path, monkeypatch):
     file.write_text("task\tworker\tlabel\na\tann\tx\na\tbob\tx\n", encoding="utf-8")
     progress = OnceStored()
     with pytest.raises(Cancelled):
-        import_judgments.ACTION.perform({"task": "crowd", "file": str(file)}, progress)
+        judgment_files.import_action.perform({"task": "crowd", "file": str(file)}, progress)
     assert (progress.total, progress.unit, sum(progress.done)) == (file.stat().st_size, "B", file.stat().st_size)
     assert everything() == dict.fromkeys(everything(), 0)
     assert not Annotator.objects.exists()
-    assert import_judgments.ACTION.perform({"task": "crowd", "file": str(file)}).data["judgments"] == 2
+    assert judgment_files.import_action.perform({"task": "crowd", "file": str(file)}).data["judgments"] == 2
 
 
 @pytest.mark.django_db

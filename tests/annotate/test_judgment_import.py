@@ -8,8 +8,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
-from annotate.actions.import_judgments import import_judgments
-from annotate.actions.judgment_files import COLUMNS, JudgmentFileError
+from annotate.actions.judgment_files import COLUMNS, JudgmentFileError, import_judgments
 from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Task, Transition
 from annotate.work import judgment_import

@@ -8,8 +8,7 @@ from django.core.management import CommandError
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
-from annotate.actions.import_judgments import import_judgments
-from annotate.actions.judgment_files import JudgmentFileError
+from annotate.actions.judgment_files import JudgmentFileError, import_judgments
 from annotate.controls.pair_order import keep_side
 from annotate.core import stages
 from annotate.kinds import Answer

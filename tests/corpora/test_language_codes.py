@@ -5,7 +5,7 @@ import json
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.actions.import_judgments import import_judgments
+from annotate.actions.judgment_files import import_judgments
 from annotate.work.people_file import read_table
 from annotate.work.routes import unknown_code
 from corpora.core.language_codes import code_of, hint

@@ -10,7 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from annotate.actions.import_judgments import import_judgments
+from annotate.actions.judgment_files import import_judgments
 from annotate.figures.annotator_statistics import at_work_now, everybody, timesheet
 from annotate.figures.finish_forecast import forecast_of
 from annotate.figures.task_statistics import overview
