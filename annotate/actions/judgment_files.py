@@ -134,6 +134,16 @@ def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
             yield replace(row, task=task, label={FIRST: a, SECOND: b}.get(row.label, TIE))
 
 
+def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iterator[Row]:
+    """The rows whose label is one of these; the others are added to the rejects."""
+    known = set(labels)
+    for row in rows:
+        if row.label in known:
+            yield row
+        else:
+            rejects[row.line] = f"The label {row.label!r} is not one of the task's: {' '.join(labels)}."
+
+
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
     """Write the list of rejects, or remove that of an earlier run."""
     if not rejects:
@@ -176,26 +186,20 @@ def import_judgments(
     task = Task.objects.filter(name=name).first()
     pairs = pairs or bool(task and task.kind.form.imports == "pairs")
     _check(name, task, labels, pairs)
-    rejects: Rejects = {}
-    respelled = Respelled()
+    rejects, respelled = dict[int, str](), Respelled()
     known = [] if pairs else list(labels) or (values_of(task) if task else [])
     rows = list(_judgments(path, columns or {}, format, rejects, progress, known, respelled))
-    file = Rejected(
-        path, format or format_of(path) or "", rejects_file("judgments", name, path), 0, len(rows) + len(rejects)
-    )
+    listed, total = rejects_file("judgments", name, path), len(rows) + len(rejects)
     if pairs:
         rows = list(_of_pairs(rows, rejects))
     known = known or (values_of(task) if task else _labels(rows, pairs))
-    for row in rows:
-        if row.label not in known:
-            rejects[row.line] = f"The label {row.label!r} is not one of the task's: {' '.join(known)}."
-    rows = [row for row in rows if row.line not in rejects]
+    rows = list(_of_labels(rows, known, rejects))
     with transaction.atomic():
         made = task or (rows and _new_task(name, path, rows, known, rejects, in_order=bool(labels), pairs=pairs))
-        imported = Imported(made or None, is_new=task is None, rejects=rejects)
+        notes = respelled.sentences("labels")
+        imported = Imported(made or None, task is None, rejects=rejects, notes=notes)
+        file = Rejected(path, format or format_of(path) or "", listed, rows=total)
         _attach(imported, rows, file, keep_repeats, max_rejects, progress)
-    imported.rejects_file = listed if rejects else None
-    imported.notes = respelled.sentences("labels")
     return imported
 
 
@@ -279,6 +283,7 @@ def _attach(
         # All bytes have been reported; from here on it can only be cancelled.
         add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
     list_rejects(rejects, file.path, file.listed)
+    imported.rejects_file = file.listed if rejects else None
     if not (imported.judgments or imported.repeats or imported.already):
         if not rejects:
             raise JudgmentFileError(f"{file.path} holds no rows.")

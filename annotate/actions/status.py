@@ -1,6 +1,9 @@
-"""status: what stands, from the data folder to what waits for whom, and what to do next."""
+"""status: what stands, from the data folder to what waits for whom, and what to do next; and the lists of corpora,
+vocabularies, predictors, draws and tasks.
+"""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,20 +13,22 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q
 
-from annotate.actions import listings
-from annotate.actions.action import Action, Outcome, assumed
+from annotate.actions.action import Action, ActionError, Outcome, assumed
 from annotate.actions.database import harmful_settings
 from annotate.controls import replenishment
 from annotate.controls.checks import NO_SECOND
 from annotate.controls.replenishment import standing_table
+from annotate.core.option import Option
 from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
-from annotate.figures.task_overview import Standing, standing
-from annotate.models import Annotator
+from annotate.figures.task_overview import Standing, draws_there, standing
+from annotate.models import Annotator, Task
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, underlined
 from annotate.work.accounts import managers
-from corpora.storage.inventory import corpora_there
+from corpora.models import Corpus
+from corpora.storage.inventory import POSTS, corpora_there, predictors_there
+from corpora.vocabulary.concept_index import vocabularies_there
 
 SHOWN = 20  # rows of what waits; --json has all
 UNITS = ("B", "kB", "MB", "GB", "TB")
@@ -144,7 +149,7 @@ def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int])
     said = []
     if not people["managers"]:
         said.append("Make an account for the manager: `assay add_manager NAME`.")
-    said += listings.todo(found) if found else [listings.NO_CORPORA]
+    said += todo(found) if found else [NO_CORPORA]
     if not people["annotators"]:
         said.append("Nobody is there to annotate: `assay add_annotators FILE`.")
     unseconded = [row["name"] for row in stands.tasks if row["unseconded"]]
@@ -161,4 +166,99 @@ ACTION = Action(
     "pauses that nobody has looked at, and what to do next.",
     (),
     run,
+)
+
+
+# --- lists
+
+NO_CORPORA = "There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME FILE --licence LICENCE`."
+NO_VOCABULARIES = "There is no vocabulary yet. Take one in: `assay import_vocabulary NAME FILE`."
+NO_PREDICTORS = (
+    "There is no predictor: no posts have votes, and no predictions were imported. See `assay prelabel CORPUS` and "
+    "`assay import_predictions CORPUS FILE --name NAME --version VERSION`."
+)
+NO_DRAWS = (
+    "Nothing was drawn yet. A draw is made when a task is opened: `assay open_task NAME --corpus CORPUS --seed 1 …`."
+)
+NO_TASKS = "There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS --size 1000 --seed 1`."
+
+
+def _listing(
+    name: str,
+    does: str,
+    rows: Callable[[dict[str, Any]], list[dict]],
+    as_table: Callable[[list[dict]], Table],
+    nothing: str,
+    *options: Option,
+    todo: Callable[[list[dict]], list[str]] = lambda rows: [],
+) -> Action:
+    """An action that shows a table. nothing: the sentence where it has no rows; todo: sentences below it."""
+
+    def run(values, progress) -> Outcome:
+        found = rows(values)
+        after = todo(found)
+        said = [as_lines(as_table(found)), *(["", *after] if after else [])] if found else [nothing]
+        return Outcome(said, data={name: found})
+
+    return Action(name, does, options, run)
+
+
+def todo(rows: list[dict[str, Any]]) -> list[str]:
+    """What is to be done next with corpora that nothing was drawn from."""
+    said = []
+    for row in rows:
+        name = row["corpus"]
+        if row["holds"] == POSTS and row["voted"] < row["rows"]:
+            said.append(f"Corpus {name} has posts without votes: `assay prelabel {name}`.")
+        elif not (row["draws"] or row["fault"]):
+            said.append(f"Nothing was drawn from corpus {name} yet: `assay open_task TASK --corpus {name} --seed 1 …`.")
+    return said
+
+
+def _draws(name: str) -> list[dict]:
+    """A corpus's draws are all that a task of the same name has, and more."""
+    if not name or Corpus.objects.filter(name=name).exists():
+        return draws_there(corpus=name)
+    if Task.objects.filter(name=name).exists():
+        return draws_there(task=name)
+    raise ActionError(f"There is no task and no corpus {name!r}; `assay tasks` and `assay corpora` list what there is.")
+
+
+CORPORA = _listing(
+    "corpora",
+    "List the corpora: what each holds, its votes, licence and draws.",
+    lambda values: corpora_there(),
+    overview_report.corpora_table,
+    NO_CORPORA,
+    todo=todo,
+)
+VOCABULARIES = _listing(
+    "vocabularies",
+    "List the vocabularies, each with its versions.",
+    lambda values: vocabularies_there(),
+    overview_report.vocabularies_table,
+    NO_VOCABULARIES,
+)
+PREDICTORS = _listing(
+    "predictors",
+    "List the predictors of a corpus: detectors, their majority, and imported ones.",
+    lambda values: predictors_there(values["corpus"]),
+    overview_report.predictors_table,
+    NO_PREDICTORS,
+    Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),
+)
+DRAWS = _listing(
+    "draws",
+    "List the draws: design, seed, size and chance, and the task that asks about each.",
+    lambda values: _draws(values["of"]),
+    overview_report.draws_table,
+    NO_DRAWS,
+    Option("of", default="", argument=True, shown="NAME", help="a task or a corpus; without it, all draws"),
+)
+TASKS = _listing(
+    "tasks",
+    "List the tasks, with their progress and next step.",
+    lambda values: standing().tasks,
+    overview_report.tasks_table,
+    NO_TASKS,
 )

@@ -19,7 +19,7 @@ from annotate.evaluation.joined_sets import Joined, join
 from annotate.evaluation.measures import POSTS, WITH_UND, bounded
 from annotate.evaluation.subjects import Subject
 from annotate.evaluation.uniform import Uniform, bounds_of, counted, share, within, worth
-from annotate.goldsets.reading import GoldRow, GoldSet
+from annotate.goldsets.gold_set import GoldRow, GoldSet
 from annotate.kinds.designs import TRIGGERS
 from corpora.core.languages import UND
 

@@ -13,7 +13,7 @@ from annotate.core.estimation.annotator_error import false_among
 from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell
 from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_together
 from annotate.evaluation.uniform import Uniform
-from annotate.goldsets.reading import UNCONFIRMED, GoldRow, GoldSet
+from annotate.goldsets.gold_set import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import AUTHORS, STREAM, TRIGGERS
 from annotate.kinds.language_labels import is_negative, negative
 from annotate.reports.numbers import in_points

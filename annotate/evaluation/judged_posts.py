@@ -16,7 +16,7 @@ from annotate.evaluation.judge import Judged, check_complete, corpus_drawn_from,
 from annotate.evaluation.metrics import und_last
 from annotate.evaluation.subjects import EvaluationError, Subject
 from annotate.evaluation.units import answers_of
-from annotate.goldsets.reading import GoldSet, objects_in
+from annotate.goldsets.gold_set import GoldSet, objects_in
 from annotate.kinds.designs import STREAM
 from corpora.predictions.prediction_rows import EVERY_LABEL
 

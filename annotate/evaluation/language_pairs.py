@@ -31,7 +31,7 @@ from annotate.evaluation.prediction_files import (
     unfinished_ones,
 )
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.formats import mldoc
+from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.balanced_draw import JOINT
 from annotate.reports.evaluation_report import section
@@ -255,8 +255,8 @@ def _right(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     """Language -> its test set. EvaluationError where there is none, GoldSetError where the rows lack a document."""
     languages = _languages(gold)
-    names = {code: mldoc.named(code, languages)[0] for code in languages}
-    files = {code: f"{mldoc.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
+    names = {code: benchmarks.named(code, languages)[0] for code in languages}
+    files = {code: f"{benchmarks.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
     rows = _rows(gold.folder / f"gold{gold.mark}.jsonl")
     ids_of: dict[str, list[str]] = {}
     for language, file in files.items():

@@ -32,7 +32,7 @@ from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.uniform import Measured, bounds_of, lone_triggers
 from annotate.evaluation.unread_triggers import Left
-from annotate.goldsets.reading import objects_in
+from annotate.goldsets.gold_set import objects_in
 from annotate.reports.numbers import percent
 from annotate.reports.tables import many
 from corpora.core.languages import UND

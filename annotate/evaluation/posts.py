@@ -22,7 +22,7 @@ from annotate.evaluation.judged_posts import frame_of_posts, judged_posts
 from annotate.evaluation.metrics import und_last
 from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, subject_of
 from annotate.evaluation.unread_triggers import Left
-from annotate.goldsets.reading import GoldSet, read_ids
+from annotate.goldsets.gold_set import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
 from annotate.kinds.language_labels import label_name
 from annotate.reports.evaluation_report import section

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from annotate.goldsets.reading import GoldSet, read_gold_set
+from annotate.goldsets.gold_set import GoldSet, read_gold_set
 from annotate.kinds.designs import STREAM
 from annotate.kinds.language_labels import NOT
 from corpora.core.languages import LANGUAGES

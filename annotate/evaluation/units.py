@@ -15,7 +15,7 @@ from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.evaluation.prediction_files import RecordSet, check_set
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS
-from annotate.goldsets.reading import UNCONFIRMED
+from annotate.goldsets.gold_set import UNCONFIRMED
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get, manifest_of
 
 # Values of a field by which units are sliced: more are no slices, but texts or names.

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation.joined_sets import Joined
 from annotate.evaluation.subjects import Subject, of_corpus
-from annotate.goldsets.reading import GoldRow, GoldSet
+from annotate.goldsets.gold_set import GoldRow, GoldSet
 from annotate.kinds.designs import STREAM
 from corpora.core import CorpusError
 from corpora.predictions.predictor_labels import find_predictor, labels_where, triggers

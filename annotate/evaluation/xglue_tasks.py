@@ -35,7 +35,7 @@ from annotate.evaluation.prediction_files import (
     unfinished_ones,
 )
 from annotate.evaluation.subjects import EvaluationError
-from annotate.goldsets.formats import xglue
+from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.forms import choice
 from annotate.reports.tables import many
@@ -217,12 +217,12 @@ def _mean(sums: Floats) -> Floats:
 
 
 def _file(gold: PublishedSet, task: str, language: str, *, part: str = "", labels: bool = False) -> Path:
-    return gold.folder / xglue.file_name(task, language, TEST, part=part, mark=gold.mark, labels=labels)
+    return gold.folder / benchmarks.xglue_file(task, language, TEST, part=part, mark=gold.mark, labels=labels)
 
 
 def _languages(gold: PublishedSet, task: str) -> list[str]:
     """The languages in which a task has a test file."""
-    start, end = _file(gold, task, "*", part=".src" if xglue.FORMS[task].target else "").name.split("*")
+    start, end = _file(gold, task, "*", part=".src" if benchmarks.FORMS[task].target else "").name.split("*")
     return sorted(name[len(start) : -len(end)] for name in gold.files if name.startswith(start) and name.endswith(end))
 
 
@@ -272,7 +272,7 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
     # zh-CN.prediction is taken for zh, unless there is zh.prediction.
     there = {published_code(code, [code]): path for code, path in named.items()} | named
     if missing := [language for language in languages if language not in there]:
-        rows = gold.files[_file(gold, task, missing[0], part=".src" if xglue.FORMS[task].target else "").name]
+        rows = gold.files[_file(gold, task, missing[0], part=".src" if benchmarks.FORMS[task].target else "").name]
         raise EvaluationError(
             f"{folder} has no {missing[0]}{SUFFIX}, and the set {gold.name} has {rows:,} test rows in "
             f"{missing[0]}; predict every language of {', '.join(languages)}."
@@ -283,17 +283,17 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
 
 
 def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measured:
-    form, groups = xglue.FORMS[task], []
+    form, groups = benchmarks.FORMS[task], []
     try:
         if form.target:
             tested = _file(gold, task, language, part=".tgt")
-            truth = [cells[0] for cells in xglue.read(tested, 1)]
+            truth = [cells[0] for cells in benchmarks.read_xglue(tested, 1)]
         else:
             tested = _file(gold, task, language)
-            rows = xglue.read(tested, len(form.inputs))
-            truth = [cells[0] for cells in xglue.read(_file(gold, task, language, labels=True), 1)]
+            rows = benchmarks.read_xglue(tested, len(form.inputs))
+            truth = [cells[0] for cells in benchmarks.read_xglue(_file(gold, task, language, labels=True), 1)]
             groups = [row[form.inputs.index(form.together)] for row in rows] if form.together else []
-    except xglue.XglueError as error:
+    except benchmarks.XglueError as error:
         raise GoldSetError(str(error)) from error
     said = read_lines(path, wanted=len(truth), tested=tested.name)
     if form.together:

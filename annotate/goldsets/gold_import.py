@@ -18,7 +18,7 @@ from django.template.loader import render_to_string
 
 from annotate.goldsets import set_folder
 from annotate.goldsets.card import head_of
-from annotate.goldsets.formats import twitter2015
+from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import FORMAT, GoldSetError, digests_of, write_digests, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
 from annotate.kinds.language_labels import NOT, is_negative, negative
@@ -92,10 +92,13 @@ def import_gold(
         raise GoldSetError(
             f"{name!r} cannot be a gold set's name; use 1 to 64 letters, digits, hyphens or underscores."
         )
-    how = _design(design)
+    if design not in IMPORTED:
+        raise GoldSetError(
+            f"Sets of the design {design!r} have no such files; the design must be one of {', '.join(IMPORTED)}."
+        )
     try:
         check_file(path, "tsv")
-        sifted = sift(_lines(path), how)
+        sifted = sift(_lines(path), DESIGNS[design])
         sha256 = digest_of(path)
     except CorpusError as error:
         raise GoldSetError(str(error)) from error
@@ -103,57 +106,46 @@ def import_gold(
         if getattr(error, "errno", None) is not None:  # the system's own, e.g. no right to read
             raise GoldSetError(f"{path} cannot be read: {error.strerror}.") from error
         raise GoldSetError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
-    negatives = sum(reason == NEGATIVE for reason, _ in sifted.refused.values())
-    if negatives > MOST_NEGATIVE * sifted.rows:
-        raise GoldSetError(
-            f"{path} has labels such as not-de in {negatives:,} of {sifted.rows:,} rows, which only a precision set "
-            "has; import it with --design precision. Nothing was written."
-        )
-    if not sifted.labels:
-        raise GoldSetError(
-            f"{path} has no row that can be used; {_first(sifted)} {encoding_hint(path, 'tsv')}Nothing was written."
-        )
-    _check_rejects(path, sifted, max_rejects)
+    _check(path, sifted, max_rejects)
     imported = {"name": name, "file": path.name, "source": source, "licence": licence, "sha256": sha256}
     try:
         with set_folder.replacing(out.resolve(), "import", name) as folder:
-            return _write(folder, sifted, how, imported)
+            return _write(folder, sifted, DESIGNS[design], imported)
     except set_folder.ExportError as error:
         raise GoldSetError(str(error)) from error
 
 
-def _design(name: str) -> Design:
-    if name not in IMPORTED:
+def _check(path: Path, sifted: Sifted, most: float) -> None:
+    """GoldSetError for a file without a sound row, or of another design; TooManyRejected for one that has lost too
+    many.
+    """
+    reasons = Counter(reason for reason, _ in sifted.refused.values())
+    if reasons[NEGATIVE] > MOST_NEGATIVE * sifted.rows:
         raise GoldSetError(
-            f"Sets of the design {name!r} have no such files; the design must be one of {', '.join(IMPORTED)}."
+            f"{path} has labels such as not-de in {reasons[NEGATIVE]:,} of {sifted.rows:,} rows, which only a "
+            "precision set has; import it with --design precision. Nothing was written."
         )
-    return DESIGNS[name]
-
-
-def _check_rejects(path: Path, sifted: Sifted, most: float) -> None:
-    reasons = Counter(reason for reason, _ in sifted.refused.values() if reason != REPEATED)
+    first = {reason: line for line, (reason, _) in sorted(sifted.refused.items(), reverse=True)}
+    words = {reason: "bytes that are not UTF-8" if reason == NOT_UTF8 else reason for reason in reasons}
+    if not sifted.labels:
+        why = "it is empty."
+        if sifted.refused:
+            line, (reason, _) = min(sifted.refused.items())
+            why = f"line {line:,}, for one, has {words[reason]}. Its rows must be label<TAB>id, without a header."
+        raise GoldSetError(
+            f"{path} has no row that can be used; {why} {encoding_hint(path, 'tsv')}Nothing was written."
+        )
+    del reasons[REPEATED]
     if not too_many(reasons.total(), sifted.rows, most):
         return
-    first = {reason: line for line, (reason, _) in sorted(sifted.refused.items(), reverse=True)}
     named = "; ".join(
-        f"{rows:,} with {_after_has(reason)} (line {first[reason]:,})" for reason, rows in reasons.most_common()
+        f"{rows:,} with {words[reason]} (line {first[reason]:,})" for reason, rows in reasons.most_common()
     )
     raise TooManyRejected(
         f"Nothing was written: of the {sifted.rows:,} rows of {path}, {reasons.total():,} would be refused, more than "
         f"--max-rejects {most:.4g} allows: {named}. {encoding_hint(path, 'tsv')}Mend the file, or take the other rows "
         "alone with a higher --max-rejects, which lists those that are refused."
     )
-
-
-def _first(sifted: Sifted) -> str:
-    if not sifted.refused:
-        return "it is empty."
-    line, (reason, _) = min(sifted.refused.items())
-    return f"line {line:,}, for one, has {_after_has(reason)}. Its rows must be label<TAB>id, without a header."
-
-
-def _after_has(reason: str) -> str:
-    return "bytes that are not UTF-8" if reason == NOT_UTF8 else reason
 
 
 # --- which rows are sound
@@ -190,7 +182,8 @@ def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
 def _fault(line: bytes, text: str, written: str, key: str, label: str, design: Design) -> str:
     """The first rule that a row breaks by itself; "" if it is sound."""
     rules = (
-        (NOT_UTF8, not _is_utf8(line)),
+        # What is not UTF-8 was read with another character in its place.
+        (NOT_UTF8, text.encode() != line.rstrip(b"\r\n")),
         (COLUMNS, text.count("\t") != 1),
         (EMPTY_LABEL, not written),
         (EMPTY_ID, not key),
@@ -202,14 +195,6 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
         (NEGATIVE, is_negative(label) and not design.sets.has_negatives),
     )
     return next((reason for reason, broken in rules if broken), "")
-
-
-def _is_utf8(line: bytes) -> bool:
-    try:
-        line.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def canonical(written: str) -> str:
@@ -248,72 +233,42 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str]) -> dict:
-    tsv = twitter2015.file_name(design)
-    pairs = pa.record_batch(
-        {
-            name: pa.array(values, pa.string())
-            for name, values in (("label", sifted.labels.values()), ("id", sifted.labels))
-        }
+    tsv, labels, refused = benchmarks.pairs_file(design), sifted.labels, sifted.refused
+    columns = [pa.array(values, pa.string()) for values in (labels.values(), labels)]
+    benchmarks.write_pairs(folder / tsv, [pa.record_batch(columns, ["label", "id"])])
+    unknown = {"stratum": None, "agreed": None, "chance": None, "audit_chance": 1}
+    rows = ({"id": key, "label": label, "asked": asked(label, design)} | unknown for key, label in labels.items())
+    rejects = (
+        {"file": imported["file"], "line": line, "reason": reason, "row": row}
+        for line, (reason, row) in sorted(refused.items())
     )
-    twitter2015.write_pairs(folder / tsv, [pairs])
-    _write_lines(folder / "gold.jsonl", (_json(_row(key, label, design)) for key, label in sifted.labels.items()))
-    _write_lines(
-        folder / REJECTS,
-        (
-            _json({"file": imported["file"], "line": line, "reason": reason, "row": row})
-            for line, (reason, row) in sorted(sifted.refused.items())
-        ),
-    )
+    for name, listed in (("gold.jsonl", rows), (REJECTS, rejects)):
+        with (folder / name).open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in listed)
     with (folder / "gold.jsonl").open("rb") as lines:
         write_digests(digests_of(lines), folder / DIGESTS)
-    refused = sifted.refused.values()
-    by_label = dict(sorted(Counter(sifted.labels.values()).items()))
+    counts = {
+        "rows": sifted.rows,
+        "labelled": len(labels),
+        "ids_with_two_labels": len({row.partition("\t")[2] for why, row in refused.values() if why == TWO_LABELS}),
+        "refused": dict(Counter(reason for reason, _ in refused.values()).most_common()),
+        "rewritten": {f"{written} -> {label}": posts for (written, label), posts in sorted(sifted.rewritten.items())},
+        "by_label": dict(sorted(Counter(labels.values()).items())),
+    }
     manifest = {
-        "format": FORMAT,
-        "design": design.name,
-        "finished": True,
-        "imported": imported,
-        "draws": [],
-        "corpus": None,
-        "detectors": [],
-        "audit": None,
-        "decoys": None,
-        "counts": {
-            "rows": sifted.rows,
-            "labelled": len(sifted.labels),
-            "ids_with_two_labels": len({row.partition("\t")[2] for why, row in refused if why == TWO_LABELS}),
-            "refused": dict(Counter(reason for reason, _ in refused).most_common()),
-            "rewritten": {
-                f"{written} -> {label}": posts for (written, label), posts in sorted(sifted.rewritten.items())
-            },
-            "by_label": by_label,
-        },
-        "versions": {"assay": VERSION},
-        "files": {},
+        **{"format": FORMAT, "design": design.name, "finished": True, "imported": imported, "draws": []},
+        **{"corpus": None, "detectors": [], "audit": None, "decoys": None, "counts": counts},
+        **{"versions": {"assay": VERSION}, "files": {}},
     }
-    write_with_card(folder, manifest, lambda: render_to_string("annotate/imported.md", _card(manifest, tsv)))
+
+    def card() -> str:
+        digests = [manifest["files"]["gold.jsonl"]]
+        head = head_of(imported["name"], imported["licence"], (), len(labels), digests)
+        names = {"tsv": tsv, "rejects": REJECTS, "digests": DIGESTS, "refused": sifted.rows - len(labels)}
+        return render_to_string("annotate/imported.md", {**head, **names, "manifest": manifest})
+
+    write_with_card(folder, manifest, card)
     return manifest
-
-
-def _row(key: str, label: str, design: Design) -> dict:
-    return {
-        "id": key,
-        "label": label,
-        "asked": asked(label, design),
-        "stratum": None,
-        "agreed": None,
-        "chance": None,
-        "audit_chance": 1,
-    }
-
-
-def _write_lines(path: Path, lines: Iterable[str]) -> None:
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(f"{line}\n" for line in lines)
-
-
-def _json(value) -> str:
-    return json.dumps(value, ensure_ascii=False)
 
 
 def unlisted(by_label: dict[str, int]) -> dict[str, int]:
@@ -322,17 +277,4 @@ def unlisted(by_label: dict[str, int]) -> dict[str, int]:
         label: posts
         for label, posts in by_label.items()
         if (code := label.removeprefix(NOT)) not in LANGUAGES and code != UND
-    }
-
-
-def _card(manifest: dict, tsv: str) -> dict:
-    imported = manifest["imported"]
-    digests, labelled = [manifest["files"]["gold.jsonl"]], manifest["counts"]["labelled"]
-    return {
-        **head_of(imported["name"], imported["licence"], (), labelled, digests),
-        "manifest": manifest,
-        "tsv": tsv,
-        "rejects": REJECTS,
-        "digests": DIGESTS,
-        "refused": manifest["counts"]["rows"] - manifest["counts"]["labelled"],
     }

@@ -26,7 +26,7 @@ from annotate.work.task_creation import TaskError, check_task, save_new, with_de
 from annotate.work.unit_entry import add_units
 from corpora.core.languages import UND
 from corpora.database.bulk_rows import insert
-from corpora.models import Corpus, Draw, Item
+from corpora.models import Corpus, Item
 from corpora.storage.layout import read_manifest
 
 # --- The closed task of items whose judgments come in a file. Only their ids are known, so these also serve as texts.
@@ -62,9 +62,8 @@ def imported_task(
     TaskError if the name is taken or invalid.
     """
     kind = IMPORTED_PAIRS if pairs else IMPORTED
-    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=kind.title, is_open=False)
-    task.labels, task.languages = list(labels), sorted(set(items.values()) - {""})
-    task.options = with_defaults(kind, {})
+    own = {"labels": list(labels), "languages": sorted(set(items.values()) - {""}), "options": with_defaults(kind, {})}
+    task = Task(name=name, kind_slug=kind.slug, kind_file=kind.source, title=kind.title, is_open=False, **own)
     check_task(task)
     if Corpus.objects.filter(name=name).exists() or read_manifest(name):
         raise TaskError(
@@ -76,12 +75,9 @@ def imported_task(
     # The record of a draw that took everything.
     parameters = {"imported": source, "labels_in_order": in_order}
     taken = {"asked": len(items), "size": len(items), "frame_size": len(items), "parts": 0, "frame_digest": digest}
-    draw = Draw.objects.create(corpus=corpus, design="records", parameters=parameters, seed="imported", **taken)
-    task.draws.add(draw)
-    made = [
-        Item(corpus=corpus, key=key, text=key, language=code or UND, votes={}, letters=0) for key, code in items.items()
-    ]
-    add_units(task, insert(made))
+    task.draws.create(corpus=corpus, design="records", parameters=parameters, seed="imported", **taken)
+    own = {"corpus": corpus, "votes": {}, "letters": 0}
+    add_units(task, insert(Item(key=key, text=key, language=code or UND, **own) for key, code in items.items()))
     if pairs:
         # What the systems suggested is not in the file.
         units = task.units.select_related("item").order_by("pk")

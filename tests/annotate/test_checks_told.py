@@ -10,7 +10,7 @@ from annotate.actions.commands import call_command
 from annotate.controls import checks
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
-from annotate.goldsets.reading import GoldRow, read_gold_set
+from annotate.goldsets.gold_set import GoldRow, read_gold_set
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds import Answer
 from annotate.models import Task

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.goldsets.reading import GoldRow, read_gold_set, read_ids
+from annotate.goldsets.gold_set import GoldRow, read_gold_set, read_ids
 from annotate.goldsets.set_folder import (
     GoldSetError,
     digests_of,

@@ -12,7 +12,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.goldsets.gold_import import canonical, import_gold
-from annotate.goldsets.reading import GoldRow, read_gold_set
+from annotate.goldsets.gold_set import GoldRow, read_gold_set
 from annotate.goldsets.set_folder import GoldSetError, line_digest
 from corpora.storage.layout import digest_of
 from corpora.system import VERSION

@@ -13,7 +13,7 @@ from annotate.figures.personal_progress import why_empty
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.kind import Named
 from annotate.kinds.language_labels import label_name
-from annotate.management import catalogs
+from annotate.management.commands import write_catalogs as catalogs
 from annotate.models import Task
 from annotate.work.judgments import judge
 from annotate.work.permit import permit_of
@@ -33,7 +33,7 @@ def frame(page: str) -> tuple[str, str]:
 
 @pytest.fixture(scope="module")
 def catalog():
-    return {code: polib.pofile(str(catalogs.folder(code) / "django.po")) for code in catalogs.tongues()}
+    return {code: polib.pofile(str(catalogs.folder(code) / "django.po")) for code in catalogs.languages()}
 
 
 @pytest.fixture(scope="module")
@@ -46,14 +46,14 @@ def test_there_is_a_catalog_of_every_language_but_english(catalog):
     assert sorted(path.name for path in catalogs.LOCALE.iterdir()) == sorted(catalog)
 
 
-@pytest.mark.parametrize("code", catalogs.tongues())
+@pytest.mark.parametrize("code", catalogs.languages())
 def test_a_catalog_has_every_sentence_and_no_other_each_with_its_translation(catalog, sentences, code):
     there = {catalogs.Message(each.msgctxt or "", each.msgid, each.msgid_plural): each for each in catalog[code]}
     assert there.keys() == sentences
     assert [each.msgid for each in catalog[code] if not each.translated() or each.fuzzy] == []
 
 
-@pytest.mark.parametrize("code", catalogs.tongues())
+@pytest.mark.parametrize("code", catalogs.languages())
 def test_what_is_compiled_is_what_people_edit(catalog, code):
     assert (catalogs.folder(code) / "django.mo").read_bytes() == catalog[code].to_binary()
 
@@ -63,7 +63,7 @@ def gaps(text: str) -> set[str]:
     return set(re.findall(r"%\(\w+\)s|\{\w+\}|<[^>]*>", text))
 
 
-@pytest.mark.parametrize("code", catalogs.tongues())
+@pytest.mark.parametrize("code", catalogs.languages())
 def test_translations_have_the_gaps_of_the_sentence_and_cannot_break_out_of_an_attribute(catalog, code):
     for entry in catalog[code]:
         if entry.msgid_plural:
@@ -76,7 +76,7 @@ def test_translations_have_the_gaps_of_the_sentence_and_cannot_break_out_of_an_a
             assert not re.search(r'["<>&]', re.sub(r"<[^>]*>", "", said)), said
 
 
-@pytest.mark.parametrize("code", catalogs.tongues())
+@pytest.mark.parametrize("code", catalogs.languages())
 def test_no_two_languages_have_one_name(code):
     with override(code):
         names = [label_name(each) for each in LANGUAGES]

@@ -10,7 +10,7 @@ from django.conf.locale import LANG_INFO
 from knox.models import AuthToken
 
 from annotate.kinds.language_questions import SEARCHES
-from annotate.management import catalogs
+from annotate.management.commands import write_catalogs as catalogs
 from annotate.models import Flag, Guidelines, Judgment, Note, Task
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item

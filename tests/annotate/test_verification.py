@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.goldsets.exporter import export
-from annotate.goldsets.reading import read_gold_set
+from annotate.goldsets.gold_set import read_gold_set
 from annotate.kinds import Answer
 from annotate.models import LanguageRoute, Task
 from annotate.work.judgments import judge, skip

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotate.goldsets.formats import xglue
+from annotate.goldsets.formats import benchmarks
 
 BREAKS = "\t\r\n\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029"
 HARD = [
@@ -54,15 +54,15 @@ def as_written(value):
 
 
 def test_hard_fields_are_read_back_row_for_row(tmp_path):
-    xglue.write_files(tmp_path, "qadsm", rows_of(HARD))
+    benchmarks.write_xglue_files(tmp_path, "qadsm", rows_of(HARD))
     expected = [[as_written(value), "NA", as_written(value), "Good"] for value in HARD]
     assert published_reader(tmp_path / "xglue.qadsm.en.train") == expected
-    assert xglue.read(tmp_path / "xglue.qadsm.en.train", 4) == expected
+    assert benchmarks.read_xglue(tmp_path / "xglue.qadsm.en.train", 4) == expected
 
 
 @pytest.mark.parametrize("value", HARD)
 def test_whatever_stands_first_in_a_file_survives(tmp_path, value):
-    xglue.write_files(tmp_path, "qadsm", rows_of([value]))
+    benchmarks.write_xglue_files(tmp_path, "qadsm", rows_of([value]))
     assert published_reader(tmp_path / "xglue.qadsm.en.train")[0][0] == as_written(value)
 
 
@@ -83,16 +83,16 @@ def test_any_fields_are_read_back_row_for_row(tmp_path_factory, table):
         {"language": "en", "split": "dev", "label": "Bad", "query": query, "title": title, "description": description}
         for query, title, description in table
     ]
-    assert xglue.write_files(folder, "qadsm", rows) == {"xglue.qadsm.en.dev": len(rows)}
+    assert benchmarks.write_xglue_files(folder, "qadsm", rows) == {"xglue.qadsm.en.dev": len(rows)}
     expected = [[*map(as_written, cells), "Bad"] for cells in table]
     assert published_reader(folder / "xglue.qadsm.en.dev") == expected
-    assert xglue.read(folder / "xglue.qadsm.en.dev", 4) == expected
+    assert benchmarks.read_xglue(folder / "xglue.qadsm.en.dev", 4) == expected
     # Nor does a reader who splits lines as Python does see more rows than there are.
     assert len((folder / "xglue.qadsm.en.dev").read_text(encoding="utf-8-sig").splitlines()) == len(rows)
 
 
 def test_no_byte_order_mark_is_written_where_no_field_begins_with_one(tmp_path):
-    xglue.write_files(tmp_path, "qadsm", rows_of(["plain", "\ufeffmarked"]))
+    benchmarks.write_xglue_files(tmp_path, "qadsm", rows_of(["plain", "\ufeffmarked"]))
     assert (tmp_path / "xglue.qadsm.en.train").read_bytes().startswith(b"plain\t")
 
 
@@ -104,7 +104,7 @@ def test_files_are_named_as_published_with_the_labels_of_test_beside_it(tmp_path
         *rows_of(["e"], "de", "dev"),
         *rows_of(["f"], "fr", "test"),
     ]
-    assert xglue.write_files(tmp_path, "qadsm", rows) == {
+    assert benchmarks.write_xglue_files(tmp_path, "qadsm", rows) == {
         "xglue.qadsm.en.train": 2,
         "xglue.qadsm.en.dev": 1,
         "xglue.qadsm.en.test": 1,
@@ -113,7 +113,9 @@ def test_files_are_named_as_published_with_the_labels_of_test_beside_it(tmp_path
         "xglue.qadsm.fr.test": 1,
         "xglue.qadsm.fr.test.labels": 1,
     }
-    assert sorted(path.name for path in tmp_path.glob("xglue.*")) == sorted(xglue.write_files(tmp_path, "qadsm", rows))
+    assert sorted(path.name for path in tmp_path.glob("xglue.*")) == sorted(
+        benchmarks.write_xglue_files(tmp_path, "qadsm", rows)
+    )
     assert (tmp_path / "xglue.qadsm.en.test").read_text() == "d\td\td\n"
     assert (tmp_path / "xglue.qadsm.en.test.labels").read_text() == "Bad\n"
     assert (tmp_path / "xglue.qadsm.de.dev").read_text() == "e\te\te\tGood\n"
@@ -133,11 +135,11 @@ def test_files_are_named_as_published_with_the_labels_of_test_beside_it(tmp_path
 def test_a_language_is_named_without_its_region_where_the_set_has_no_other_region_of_it(tmp_path, languages, named):
     rows = [row for language in languages for row in rows_of(["f"], language, "test")]
     files = {f"xglue.qadsm.{code}.test{part}" for code in named for part in ("", ".labels")}
-    assert set(xglue.write_files(tmp_path, "qadsm", rows)) == files
+    assert set(benchmarks.write_xglue_files(tmp_path, "qadsm", rows)) == files
 
 
 def test_files_of_what_is_not_finished_are_named_so(tmp_path):
-    assert set(xglue.write_files(tmp_path, "qam", [QA | {"split": "test"}], mark=".unfinished")) == {
+    assert set(benchmarks.write_xglue_files(tmp_path, "qam", [QA | {"split": "test"}], mark=".unfinished")) == {
         "xglue.qam.en.unfinished.test",
         "xglue.qam.en.unfinished.test.labels",
         "xglue.qg.en.unfinished.src.test",
@@ -156,7 +158,7 @@ def test_questions_to_be_generated_are_those_that_people_confirmed(tmp_path):
         QA | {"split": "dev", "language": "de", "question": "wer?"},
         QA | {"split": "test", "language": "de", "question": "was?"},
     ]
-    assert xglue.write_files(tmp_path, "qam", rows) == {
+    assert benchmarks.write_xglue_files(tmp_path, "qam", rows) == {
         "xglue.qam.en.train": 3,
         "xglue.qam.de.dev": 1,
         "xglue.qam.de.test": 1,
@@ -168,8 +170,8 @@ def test_questions_to_be_generated_are_those_that_people_confirmed(tmp_path):
         "xglue.qg.de.src.test": 1,
         "xglue.qg.de.tgt.test": 1,
     }
-    assert xglue.read(tmp_path / "xglue.qg.en.src.train", 1) == [["She did."], ["To Rome."]]
-    assert xglue.read(tmp_path / "xglue.qg.en.tgt.train", 1) == [["who?"], ["where to?"]]
+    assert benchmarks.read_xglue(tmp_path / "xglue.qg.en.src.train", 1) == [["She did."], ["To Rome."]]
+    assert benchmarks.read_xglue(tmp_path / "xglue.qg.en.tgt.train", 1) == [["who?"], ["where to?"]]
 
 
 def test_the_pages_of_one_query_stand_together_where_its_first_one_stands(tmp_path):
@@ -177,17 +179,19 @@ def test_the_pages_of_one_query_stand_together_where_its_first_one_stands(tmp_pa
         return {"language": "en", "split": split, "label": "4", "query": query, "title": title, "snippet": "s"}
 
     rows = [page("b", "1"), page("a", "2"), page("b", "3"), page("c\td", "4"), page("a", "5"), page("c d", "6")]
-    xglue.write_files(tmp_path, "wpr", rows)
-    assert [cells[:2] for cells in xglue.read(tmp_path / "xglue.wpr.en.train", 4)] == [
+    benchmarks.write_xglue_files(tmp_path, "wpr", rows)
+    assert [cells[:2] for cells in benchmarks.read_xglue(tmp_path / "xglue.wpr.en.train", 4)] == [
         ["b", "1"], ["b", "3"], ["a", "2"], ["a", "5"], ["c d", "4"], ["c d", "6"],
     ]  # fmt: skip
 
 
 def test_a_cell_too_long_for_the_published_readers_is_refused_before_anything_is_written(tmp_path):
-    xglue.write_files(tmp_path, "qam", [QA | {"passage": "x" * xglue.LONGEST}])
+    benchmarks.write_xglue_files(tmp_path, "qam", [QA | {"passage": "x" * benchmarks.LONGEST_CELL}])
     assert len(published_reader(tmp_path / "xglue.qam.en.train")) == 1
-    with pytest.raises(xglue.XglueError) as refused:
-        xglue.write_files(tmp_path / "none", "qam", [QA, QA | {"passage": "x" * (xglue.LONGEST + 1)}])
+    with pytest.raises(benchmarks.XglueError) as refused:
+        benchmarks.write_xglue_files(
+            tmp_path / "none", "qam", [QA, QA | {"passage": "x" * (benchmarks.LONGEST_CELL + 1)}]
+        )
     assert str(refused.value) == (
         "xglue.qam.en.train, line 2 would have a cell of 131,073 characters; the readers of these files take 131,072 "
         "at most."
@@ -205,11 +209,11 @@ def test_a_cell_too_long_for_the_published_readers_is_refused_before_anything_is
 def test_a_file_that_is_not_of_the_format_is_refused_with_its_line(tmp_path, content, sentence):
     path = tmp_path / "xglue.qam.en.train"
     path.write_bytes(content)
-    with pytest.raises(xglue.XglueError) as refused:
-        xglue.read(path, 3)
+    with pytest.raises(benchmarks.XglueError) as refused:
+        benchmarks.read_xglue(path, 3)
     assert str(refused.value) == sentence.format(path=path)
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(xglue.XglueError, match="cannot be read: No such file"):
-        xglue.read(tmp_path / "none", 3)
+    with pytest.raises(benchmarks.XglueError, match="cannot be read: No such file"):
+        benchmarks.read_xglue(tmp_path / "none", 3)

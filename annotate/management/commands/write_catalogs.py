@@ -1,13 +1,164 @@
+"""The catalogs of annotate/locale/: which sentences there are, and how the translations of a language are written anew.
+
+For whoever changes the source. Sentences are found by Django's own reader of templates and Python's of modules, and
+catalogs are written by polib, so that nobody needs the programs of GNU gettext. What was compiled (.mo) stands beside
+what people edit (.po), since neither a checkout nor a package is built before it runs.
+"""
+
+import ast
+from collections.abc import Iterator
+from itertools import chain
+from pathlib import Path
+from typing import NamedTuple
+
+from django.conf import settings
+from django.template.base import Template
+from django.template.engine import Engine
+from django.templatetags.i18n import BlockTranslateNode, TranslateNode
+from django.utils.translation import trim_whitespace
+
 from annotate.actions.commands import Command as Base
-from annotate.management import catalogs
+from annotate.core import stages
+from annotate.kinds import KINDS
+from annotate.kinds.kind import NOUGHT, SPACE
+from annotate.pages.concept_picker import VIEWS
+from corpora.core.languages import LANGUAGES, LISTED
+
+HOME = Path(__file__).resolve().parents[2]
+LOCALE = HOME / "locale"
+# Name of what marks a sentence in a module -> the places of context, sentence and plural among its arguments.
+MARKS = {
+    **dict.fromkeys(("_", "_lazy", "gettext", "gettext_lazy", "gettext_noop"), (None, 0, None)),
+    "ngettext": (None, 0, 1),
+    "Wrong": (None, 0, 1),
+    "pgettext": (0, 1, None),
+}
+
+
+class Message(NamedTuple):
+    """A sentence by which translations are found: in English, with its plural, or empty; context: what tells it apart
+    from the same words elsewhere.
+    """
+
+    context: str
+    words: str
+    plural: str = ""
+
+
+def messages() -> dict[Message, list[str]]:
+    """Every sentence -> where it stands, paths from annotate/."""
+    found: dict[Message, list[str]] = {}
+    for place, message in chain(_of_tables(), _of_templates(), _of_modules()):
+        places = found.setdefault(message, [])
+        if place not in places:
+            places.append(place)
+    return found
+
+
+def _of_tables() -> Iterator[tuple[str, Message]]:
+    """Words that stand in tables of modules without Django, or serve as keys too; a page translates what it shows of
+    them.
+    """
+    kinds = [kind for kind in KINDS.values() if not kind.source]
+    tables = {
+        "core/stages.py": [*stages.STAGES.values(), *(said for *_, said in stages.MOVES if said != "likewise")],
+        "kinds/language_questions.py": [
+            words for kind in kinds for words in (*kind.undefined.reasons.values(), kind.title)
+        ],
+        "kinds/": [head for kind in KINDS.values() for head in kind.pages.list_heads],
+        "kinds/kind.py": [SPACE.cap, NOUGHT.cap],
+        "pages/concept_picker.py": [*VIEWS, "broader", "related"],
+        "the list of languages": [LANGUAGES[code].name for code in sorted(LISTED)],
+    }
+    for place, listed in tables.items():
+        yield from ((place, Message("", words)) for words in listed)
+
+
+def _of_templates() -> Iterator[tuple[str, Message]]:
+    for path in sorted((HOME / "templates").rglob("*")):
+        if path.suffix in (".html", ".txt"):
+            read = Template(path.read_text(encoding="utf-8"), engine=Engine.get_default())
+            for node in read.nodelist.get_nodes_by_type((TranslateNode, BlockTranslateNode)):
+                if found := _of_node(node):
+                    yield path.relative_to(HOME).as_posix(), found
+
+
+def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
+    """None for words that a variable holds."""
+    context = node.message_context.var if node.message_context else ""
+    if isinstance(node, TranslateNode):
+        words = node.filter_expression.var.literal
+        return Message(context, words) if isinstance(words, str) else None
+    words, plural = (node.render_token_list(tokens)[0] if tokens else "" for tokens in (node.singular, node.plural))
+    # As Django looks them up.
+    trim = trim_whitespace if node.trimmed else str
+    return Message(context, trim(words), trim(plural))
+
+
+def _of_modules() -> Iterator[tuple[str, Message]]:
+    """Of all modules but the admin's, which is in English, and counts by Django's own means."""
+    for path in sorted(HOME.rglob("*.py")):
+        if "admin" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_bytes())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in MARKS:
+                context, words, plural = (_argument(node, place) for place in MARKS[node.func.id])
+                if words:
+                    yield path.relative_to(HOME).as_posix(), Message(context, words, plural)
+
+
+def _argument(call: ast.Call, place: int | None) -> str:
+    if place is None or place >= len(call.args):
+        return ""
+    value = call.args[place]
+    return value.value if isinstance(value, ast.Constant) and isinstance(value.value, str) else ""
+
+
+def languages() -> list[str]:
+    """The languages that have a catalog: all but English, in which sentences are written."""
+    return [code for code, _name in settings.LANGUAGES if code != "en"]
+
+
+def folder(code: str) -> Path:
+    return LOCALE / code / "LC_MESSAGES"
+
+
+def write(code: str) -> list[str]:
+    """Write the catalogs of a language anew: sentences that are new come without a translation, those that are gone go.
+    Returns the sentences that lack a translation.
+    """
+    import polib  # of the developers' requirements
+
+    path = folder(code) / "django.po"
+    old = polib.pofile(str(path))
+    known = {Message(entry.msgctxt or "", entry.msgid, entry.msgid_plural): entry for entry in old}
+    forms = int(old.metadata["Plural-Forms"].split("nplurals=")[1].split(";")[0])
+    new = polib.POFile(wrapwidth=118)
+    new.header, new.metadata = old.header, old.metadata
+    lacking = []
+    for message, places in messages().items():
+        entry = known.get(message) or polib.POEntry(
+            msgctxt=message.context or None,
+            msgid=message.words,
+            msgid_plural=message.plural,
+            msgstr_plural=dict.fromkeys(range(forms), "") if message.plural else {},
+        )
+        entry.occurrences = [(place, "") for place in places]
+        entry.flags = ["python-format"] if "%(" in message.words else []
+        new.append(entry)
+        if not entry.translated():
+            lacking.append(message.words)
+    new.save(str(path))
+    new.save_as_mofile(str(path.with_suffix(".mo")))
+    return lacking
 
 
 class Command(Base):
     help = "Regenerate and compile the catalogs of translations after a change of sentences that pages show."
 
     def handle(self, **options):
-        for code in catalogs.tongues():
-            lacking = catalogs.write(code)
+        for code in languages():
+            lacking = write(code)
             self.stdout.write(f"{code}: {len(lacking)} sentences lack a translation." if lacking else f"{code}: whole.")
             for words in lacking:
                 self.stdout.write(f"  {words}")

@@ -13,14 +13,14 @@ from annotate.core.estimation.comparisons import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures.bleu import corpus_bleu
 from annotate.core.measures.ndcg import ndcg
-from annotate.goldsets.formats import xglue
+from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.evaluation.figures import figures, refusal
 
 FORM = {"form": "choice", "together": ""}
 LABELS = {"qadsm": ["Good", "Bad"], "qam": ["1", "0"], "wpr": ["4", "3", "2", "1", "0"]}
-FIELDS = {name: xglue.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
+FIELDS = {name: benchmarks.FORMS[name].inputs for name in LABELS} | {"qam": ("question", "passage")}
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def exported(tmp_path):
             for number in range(size)
         ]
         mark = "" if finished else ".unfinished"
-        files = {} if refused else xglue.write_files(folder, kind, rows, mark=mark)
+        files = {} if refused else benchmarks.write_xglue_files(folder, kind, rows, mark=mark)
         lines = (json.dumps({"id": f"{number}", **row}) for number, row in enumerate(rows))
         (folder / f"gold{mark}.jsonl").write_text("".join(f"{line}\n" for line in lines))
         manifest = {
@@ -48,7 +48,7 @@ def exported(tmp_path):
             "design": "records",
             "finished": finished,
             "task": {"name": name or kind, "type": "a_type", "labels": labels} | FORM,
-            "published": {"format": "XGLUE", "tasks": list(xglue.forms_of(kind)), "files": files}
+            "published": {"format": "XGLUE", "tasks": list(benchmarks.forms_of(kind)), "files": files}
             | {"refused": refused},
             "counts": {"labelled": len(rows)},
             "files": {path.name: digest_of(path) for path in folder.iterdir()},
@@ -74,7 +74,7 @@ def predict(tmp_path):
 
 
 def truth_of(folder, published, language):
-    return [row[0] for row in xglue.read(folder / f"xglue.{published}.{language}.test.labels", 1)]
+    return [row[0] for row in benchmarks.read_xglue(folder / f"xglue.{published}.{language}.test.labels", 1)]
 
 
 def of_languages(report, task, measure):
@@ -154,7 +154,7 @@ def test_what_no_page_can_be_ranked_by_is_told_with_its_line(exported, predict, 
 
 def test_pairs_are_measured_as_labels_and_their_questions_by_bleu(exported, predict, run):
     gold = exported("qam", {"en": 60})
-    confirmed = [row[0] for row in xglue.read(gold / "xglue.qg.en.tgt.test", 1)]
+    confirmed = [row[0] for row in benchmarks.read_xglue(gold / "xglue.qg.en.tgt.test", 1)]
     said = [question if number % 2 else f"the {question}" for number, question in enumerate(confirmed)]
     mine = predict("QAM", en=truth_of(gold, "qam", "en"))
     only_labels = run("--gold", gold, mine)
@@ -186,7 +186,9 @@ def test_blanks_and_carriage_returns_around_a_label_do_not_matter(exported, pred
 
 def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported, predict, tmp_path, capsys):
     gold, pages = exported("qam", {"en": 60, "de": 10}), exported("wpr", {"en": 105})
-    confirmed = {code: [row[0] for row in xglue.read(gold / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")}
+    confirmed = {
+        code: [row[0] for row in benchmarks.read_xglue(gold / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")
+    }
     predict("QAM", en=["1"] * 60, de=["1"] * 10)
     predict("QG", **confirmed)
     mine = predict("WPR", en=["2"] * 105)
@@ -216,7 +218,9 @@ def test_the_report_says_the_same_on_a_terminal_in_markdown_and_in_html(exported
 
 def test_two_systems_are_compared_row_by_row_query_by_query_and_text_by_text(exported, predict, tmp_path, run):
     pairs, pages = exported("qam", {"en": 60, "de": 40}), exported("wpr", {"en": 150})
-    confirmed = {code: [row[0] for row in xglue.read(pairs / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")}
+    confirmed = {
+        code: [row[0] for row in benchmarks.read_xglue(pairs / f"xglue.qg.{code}.tgt.test", 1)] for code in ("en", "de")
+    }
     truth = {code: truth_of(pairs, "qam", code) for code in ("en", "de")}
     predict("QAM", **truth)
     predict("WPR", en=truth_of(pages, "wpr", "en"))

@@ -13,7 +13,7 @@ import assay
 from annotate.actions.commands import call_command
 from annotate.core.estimation.comparisons import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
-from annotate.goldsets.formats import mldoc
+from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.balancing.acts import ROOT, SENTENCES
@@ -67,7 +67,7 @@ def labels(gold, language):
     """The classes of a language's test documents, in their order."""
     rows = map(json.loads, next(gold.glob("gold*.jsonl")).read_text(encoding="utf-8").splitlines())
     by_id = {row["id"]: row["label"] for row in rows}
-    [path] = gold.glob(f"mldoc-indices/{mldoc.named(language, SOURCES)[0]}*.test")
+    [path] = gold.glob(f"mldoc-indices/{benchmarks.named(language, SOURCES)[0]}*.test")
     return {key: by_id[key] for key in path.read_text().split()}
 
 
