@@ -119,7 +119,7 @@ class Item(models.Model):
 
 
 def votes_of(item: Any) -> Votes:
-    """The votes on an item, also where it is a plain row (draws/items.py), which has them as they are written."""
+    """The votes on an item, also where it is a plain row (draws/samples.py), which has them as they are written."""
     votes: Votes = json.loads(item.votes) if isinstance(item.votes, str) else item.votes
     return votes
 

@@ -23,7 +23,7 @@ from annotate.work.queue import PlaceOf, free_place
 from annotate.work.task_creation import Entry
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.database.statements import prepared
-from corpora.draws.items import items_of
+from corpora.draws.samples import items_of
 from corpora.models import as_read, same
 
 

@@ -13,14 +13,14 @@ from django.db import transaction
 from django.db.models import Count, QuerySet
 
 from annotate.core import stages
+from annotate.kinds.balanced_draw import NEEDED
 from annotate.kinds.control import QualityControl, register
-from annotate.kinds.predicted_draw import NEEDED
 from annotate.models import Task, Unit
 from annotate.reports.numbers import count
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, table
 from annotate.work.moves import locked
 from annotate.work.unit_entry import add_units, shuffled
-from corpora.draws.items import items_of
+from corpora.draws.samples import items_of
 
 # More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would
 # otherwise see after each answer whether it was what the predictor had said. Nobody is left without work for that.

@@ -20,7 +20,7 @@ from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
 from corpora.core import CorpusError
 from corpora.core.languages import UND
-from corpora.draws.samples import within_reach
+from corpora.draws.language_draws import within_reach
 from corpora.predictions.prediction_rows import folding
 
 # For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or

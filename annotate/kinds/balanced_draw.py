@@ -1,45 +1,57 @@
 """The balanced draw: of each class as many documents, in each set of each language; see core/draws/balanced_sets.py.
 
-The classes are those that came with the documents. Or the sets are those of lists that were published, as they are.
-Where people label what a predictor finds: predicted_draw.py.
+The classes are those that came with the documents, or what a predictor says of them, so that people label what is
+drawn. Or the sets are those of lists that were published, as they are.
 """
 
 import hashlib
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from annotate.core.draws import balanced_sets as balancing
+from annotate.core.draws import balanced_sets
 from annotate.core.draws.balanced_sets import (
     BalanceError,
     Document,
+    Merged,
     Sizes,
     balanced,
+    check_enough,
     check_sizes,
     faults,
     one_of_each,
     place_of,
 )
+from annotate.core.draws.hash_order import by_seed, drawn
 from annotate.core.draws.splits import DEV, TEST, TRAIN, equal_key
 from corpora.core import CorpusError, listed
-from corpora.core.languages import LANGUAGES
+from corpora.core.languages import LANGUAGES, UND
 from corpora.draws.samples import Sample, sample_chosen
 from corpora.models import Corpus
+from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.storage.inventory import check_declared, declared_records
 
 # What a draw's parameters call the ids of its sets.
 IDS = "ids"
 CHANCES = "chances"  # class -> the chance that a document of it had; of published lists nobody knows it
 JOINT = "joint"  # part -> the ids of a language in the joint sets of all
+# Where people label what a predictor finds: the sizes of the sets (test, dev, train), how many documents of each class
+# they need in all, how many the predictor finds (class -> documents), and all that it finds in the order of their lots
+# (class -> ids), which is not kept with the draw.
+SIZES, NEEDED, FRAME, ORDER = "sizes", "needed", "frame", "order"
 MANY = 20  # labels that a refusal names
 Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
 
 
-class Frame(NamedTuple):
-    """What a corpus has. documents: of exactly one of the classes; none, several: how many others, by language; labels:
-    how many documents have each label."""
+@dataclass(frozen=True)
+class _Frame:
+    """The documents of a corpus that have exactly one of the classes. none, several: how many others have none or
+    several, by language; labels: how many documents have each label.
+    """
 
     documents: list[Document]
     none: Counter[str]
@@ -47,12 +59,54 @@ class Frame(NamedTuple):
     labels: Counter[str]
 
 
-class Chosen(NamedTuple):
-    """told: language -> what the draw's record says of its sets; of: of how many documents they were chosen."""
+class _Chosen(NamedTuple):
+    """ids: language -> those of its documents; of_each: language -> what the draw's record says of its sets; of: of how
+    many documents they were chosen.
+    """
 
-    sets: Sets
-    told: dict[str, dict[str, Any]]
+    ids: Mapping[str, list[str]]
+    of_each: Mapping[str, dict[str, Any]]
+    frame: _Frame
     of: Counter[str]
+    predictor: str = ""
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """fields: what makes two documents equal; classes: the labels that count, of which a document has exactly one;
+    apart: fields whose equal values stay in one of test, dev and train; joint: how many of each language are in joint
+    sets of all of them. fill: whether a class may stay short.
+    """
+
+    corpus: str
+    languages: Collection[str] | None
+    seed: str
+    sizes: Sizes
+    fill: bool
+    fields: Sequence[str]
+    classes: Sequence[str]
+    apart: Sequence[str] = ()
+    joint: int = 0
+    leave_out: Collection[str] = frozenset()
+
+    def frame(self, languages: Collection[str] | None, predicted: Mapping[str, str] | None = None) -> _Frame:
+        """Of a text a digest is kept, so that a corpus need not fit into memory. predicted: id -> label, if that is the
+        class and not what is declared."""
+        frame = _Frame([], Counter(), Counter(), Counter())
+        for row in declared_records(self.corpus, languages, (*self.fields, *self.apart)):
+            if row["id"] in self.leave_out:
+                continue
+            labels = row["declared"] if predicted is None else [predicted[row["id"]]]
+            frame.labels.update(labels)
+            own = [label for label in labels if label in self.classes]
+            if len(own) != 1:
+                (frame.several if own else frame.none)[row["language"]] += 1
+                continue
+            text = equal_key("\n".join(row["fields"][field] for field in self.fields))
+            digest = hashlib.sha256(text.encode()).hexdigest()
+            values = tuple(row["fields"][field] for field in self.apart)
+            frame.documents.append(Document(row["id"], row["language"], own[0], digest, values))
+        return frame
 
 
 def sample_balanced(
@@ -60,131 +114,105 @@ def sample_balanced(
     languages: Collection[str] | None,
     *,
     seed: str,
-    fields: Sequence[str],
-    classes: Sequence[str],
     test: int = 0,
     dev: int = 0,
     train: Sequence[int] = (),
-    apart: Sequence[str] = (),
     short: str = "refuse",
-    joint: int = 0,
     from_indices: Path | None = None,
-    leave_out: Collection[str] = frozenset(),
+    predictor: str = "",
+    **given: Any,
 ) -> list[Sample]:
     """One sample for each language, or CorpusError. It only reads files.
 
-    fields: what makes two documents equal; classes: the declared labels that count, of which a document has exactly
-    one; apart: fields whose equal values stay in one of test, dev and train; joint: how many of each language are in
-    joint sets of all of them. from_indices: a folder of published lists of ids, whose sets are made in place of new
-    ones. The parameters of a sample say what was left out of the frame (no class, several, equal, differing), what is
-    short of the sizes, what is wrong with published lists, and by IDS which ids are in which set.
+    short: `fill` where train, or any set that people label, takes what there is. from_indices: a folder of published
+    lists of ids, whose sets are made in place of new ones. predictor: whose labels are the classes. given: fields,
+    classes, apart, joint and leave_out. The parameters of a sample say what was left out of the frame, what is short,
+    what is wrong with published lists, and by IDS which ids are in which set.
     """
-    check_once(classes)
-    sizes = Sizes(test, dev, tuple(train))
-    check_declared(corpus.name)
-    if from_indices is None:
-        check_shares(sizes, classes)
-        frame = frame_of(corpus.name, languages, fields, classes, apart, leave_out)
-        _check_labels(frame, corpus.name, classes)
-        chosen = _drawn(frame, classes, sizes, apart, seed=seed, fill=(TRAIN,) if short == "fill" else (), joint=joint)
-    else:
-        if any(sizes.all().values()) or apart or joint:
-            raise CorpusError("Published lists say what is in each set; leave --sets out.")
-        lists = read_lists(from_indices, languages)
-        frame = frame_of(corpus.name, sorted(lists), fields, classes, (), leave_out)
-        _check_there(lists, frame, corpus.name)
-        chosen = _published(lists, frame)
-    if not chosen.sets:
-        raise CorpusError(
-            f"Corpus {corpus.name} has no document with exactly one of the classes {', '.join(classes)}; write them as "
-            "its labels are, separated by spaces, or by semicolons where a label has spaces."
-        )
-    if empty := sorted(set(languages or ()) - chosen.sets.keys()):
-        raise CorpusError(f"Corpus {corpus.name} has no document in {empty[0]} with exactly one of the classes.")
-    parameters = {
-        language: {
-            "classes": list(classes),
-            "apart": list(apart),
-            "no_class": frame.none[language],
-            "several": frame.several[language],
-            **chosen.told[language],
-            IDS: sets,
-        }
-        for language, sets in chosen.sets.items()
-    }
-    ids = {
-        language: list(dict.fromkeys(key for each in sets.values() for key in each))
-        for language, sets in chosen.sets.items()
-    }
-    return sample_chosen(corpus, "balanced", ids, seed=seed, frames=chosen.of, parameters=parameters)
-
-
-def check_once(classes: Sequence[str]) -> None:
-    if repeated := [label for label, number in Counter(classes).items() if number > 1]:
+    wanted = _Wanted(corpus.name, languages, seed, Sizes(test, dev, tuple(train)), short == "fill", **given)
+    if repeated := [label for label, number in Counter(wanted.classes).items() if number > 1]:
         raise CorpusError(f"The class {repeated[0]} is named twice; name each once.")
+    try:
+        chosen = _predicted(wanted, predictor, from_indices) if predictor else _declared(wanted, from_indices)
+    except BalanceError as error:
+        raise CorpusError(str(error)) from error
+    frame, fixed = chosen.frame, {"classes": list(wanted.classes), "apart": list(wanted.apart)}
+    parameters = {
+        language: {**fixed, "no_class": frame.none[language], "several": frame.several[language], **of}
+        for language, of in chosen.of_each.items()
+    }
+    how = {"seed": seed, "frames": chosen.of, "parameters": parameters, "predictor": chosen.predictor}
+    return sample_chosen(corpus, "balanced", chosen.ids, **how)
 
 
-def _check_labels(frame: Frame, corpus_name: str, classes: Sequence[str]) -> None:
-    """CorpusError for a class that no document of the frame's languages is declared to be of."""
+# --- by declared labels
+
+
+def _declared(wanted: _Wanted, from_indices: Path | None) -> _Chosen:
+    check_declared(wanted.corpus)
+    classes = ", ".join(wanted.classes)
+    sets, of_each, frame, of = _published(wanted, from_indices) if from_indices else _drawn(wanted)
+    if not sets:
+        raise CorpusError(
+            f"Corpus {wanted.corpus} has no document with exactly one of the classes {classes}; write them as its "
+            "labels are, separated by spaces, or by semicolons where a label has spaces."
+        )
+    if empty := sorted(set(wanted.languages or ()) - sets.keys()):
+        raise CorpusError(f"Corpus {wanted.corpus} has no document in {empty[0]} with exactly one of the classes.")
+    ids = {
+        language: list(dict.fromkeys(key for each in of_language.values() for key in each))
+        for language, of_language in sets.items()
+    }
+    return _Chosen(ids, {language: of_each[language] | {IDS: sets[language]} for language in sets}, frame, of)
+
+
+def _drawn(wanted: _Wanted) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
+    classes, seed = wanted.classes, wanted.seed
+    check_sizes(wanted.sizes, classes)
+    frame = wanted.frame(wanted.languages)
     if strange := [label for label in classes if label not in frame.labels]:
         most = [label for label, _ in frame.labels.most_common()]
         raise CorpusError(
-            f"No document of corpus {corpus_name} has the label {strange[0]!r}; name labels that they have: "
+            f"No document of corpus {wanted.corpus} has the label {strange[0]!r}; name labels that they have: "
             f"{', '.join(most[:MANY])}{' …' if len(most) > MANY else ''}. Labels are separated by spaces, or by "
             "semicolons where one has spaces."
         )
-
-
-def check_shares(sizes: Sizes, classes: Sequence[str]) -> None:
-    """CorpusError before anything is read, where the classes cannot share the sizes."""
-    try:
-        check_sizes(sizes, classes)
-    except BalanceError as error:
-        raise CorpusError(str(error)) from error
-
-
-def _drawn(
-    frame: Frame,
-    classes: Sequence[str],
-    sizes: Sizes,
-    apart: Sequence[str],
-    *,
-    seed: str,
-    fill: Collection[str],
-    joint: int,
-) -> Chosen:
-    try:
-        merged = one_of_each(frame.documents, seed=seed)
-        made = balanced(merged.documents, classes, sizes, seed=seed, fill=fill)
-        labels = {document.id: document.label for document in merged.documents}
-        together = balancing.joint(made, labels, classes, joint) if joint else {}
-        there = Counter((document.language, document.label) for document in merged.documents)
-    except BalanceError as error:
-        raise CorpusError(str(error)) from error
-    told = {
-        language: {
+    merged = one_of_each(frame.documents, seed=seed)
+    made = balanced(merged.documents, classes, wanted.sizes, seed=seed, fill=(TRAIN,) if wanted.fill else ())
+    labels = {document.id: document.label for document in merged.documents}
+    together = balanced_sets.joint(made, labels, classes, wanted.joint) if wanted.joint else {}
+    there = Counter((document.language, document.label) for document in merged.documents)
+    of_each = {}
+    for language, sets in made.sets.items():
+        taken = Counter(labels[key] for key in {key for ids in sets.values() for key in ids})
+        numbers = {label: there[language, label] for label in classes}
+        of_each[language] = {
             "equal": merged.equal[language],
             "differing": merged.differing[language],
             "short": [each._asdict() for each in made.short if each.language == language],
             "published": False,
             "faults": [],
-            CHANCES: {label: _share(made.sets[language], labels, label, there[language, label]) for label in classes},
+            CHANCES: {label: taken[label] / number if number else None for label, number in numbers.items()},
             **({JOINT: together[language]} if together else {}),
         }
-        for language in made.sets
-    }
-    return Chosen(made.sets, told, Counter(document.language for document in merged.documents))
+    return made.sets, of_each, frame, Counter(document.language for document in merged.documents)
 
 
-def _share(sets: Mapping[str, Sequence[str]], labels: Mapping[str, str], label: str, there: int) -> float | None:
-    """The chance that a document of a class had of being in one of the sets."""
-    drawn = {key for ids in sets.values() for key in ids if labels[key] == label}
-    return len(drawn) / there if there else None
-
-
-def _published(lists: Sets, frame: Frame) -> Chosen:
-    told: dict[str, dict[str, Any]] = {
-        language: {
+def _published(wanted: _Wanted, folder: Path) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
+    if any(wanted.sizes.all().values()) or wanted.apart or wanted.joint:
+        raise CorpusError("Published lists say what is in each set; leave --sets out.")
+    lists = read_lists(folder, wanted.languages)
+    frame = wanted.frame(sorted(lists))
+    there = {(document.language, document.id) for document in frame.documents}
+    of_each: dict[str, dict[str, Any]] = {}
+    for language, sets in lists.items():
+        if missing := sorted({key for ids in sets.values() for key in ids if (language, key) not in there}):
+            raise CorpusError(
+                f"The lists in {LANGUAGES[language].name} name {listed(missing, len(missing), 'id')}, of which corpus "
+                f"{wanted.corpus} has no document in {language} with exactly one of the classes. Import the documents, "
+                "with their language and labels, or leave the list out."
+            )
+        of_each[language] = {
             "equal": 0,
             "differing": 0,
             "short": [],
@@ -192,40 +220,70 @@ def _published(lists: Sets, frame: Frame) -> Chosen:
             "faults": [each._asdict() for each in faults(sets)],
             CHANCES: {},
         }
-        for language, sets in lists.items()
-    }
     once = {
         language: {name: list(dict.fromkeys(ids)) for name, ids in sets.items()} for language, sets in lists.items()
     }
-    return Chosen(once, told, Counter(document.language for document in frame.documents))
+    return once, of_each, frame, Counter(document.language for document in frame.documents)
 
 
-def frame_of(
-    corpus: str,
-    languages: Collection[str] | None,
-    fields: Sequence[str],
-    classes: Sequence[str],
-    apart: Sequence[str],
-    leave_out: Collection[str],
-    predicted: Mapping[str, str] | None = None,
-) -> Frame:
-    """Of a text a digest is kept, so that a corpus need not fit into memory. predicted: id -> label, if that is the
-    class and not what is declared."""
-    frame = Frame([], Counter(), Counter(), Counter())
-    for row in declared_records(corpus, languages, (*fields, *apart)):
-        if row["id"] in leave_out:
-            continue
-        labels = row["declared"] if predicted is None else [predicted[row["id"]]]
-        frame.labels.update(labels)
-        own = [label for label in labels if label in classes]
-        if len(own) != 1:
-            (frame.several if own else frame.none)[row["language"]] += 1
-            continue
-        text = equal_key("\n".join(row["fields"][field] for field in fields))
-        digest = hashlib.sha256(text.encode()).hexdigest()
-        values = tuple(row["fields"][field] for field in apart)
-        frame.documents.append(Document(row["id"], row["language"], own[0], digest, values))
-    return frame
+# --- by what a predictor says
+#
+# Drawn are as many of each class as the sets need if the predictor is right in all of them; what follows in the order
+# of the lots is drawn where it was not (controls/replenishment.py). Which set a document is in is known once people
+# have labelled it (goldsets/partitions.py).
+
+
+def _predicted(wanted: _Wanted, predictor: str, from_indices: Path | None) -> _Chosen:
+    classes, sizes = wanted.classes, wanted.sizes
+    if wanted.apart or wanted.joint or from_indices:
+        raise CorpusError(
+            "Which set a document is in is known once people have labelled it; leave --from-indices, `apart` and the "
+            "joint sets out, or --predictor."
+        )
+    if UND in classes:
+        raise CorpusError(f"{UND} means that a classifier names no class; leave it out of --labels.")
+    check_sizes(sizes, classes)
+    found = find_predictor(wanted.corpus, predictor)
+    if found.voted:
+        raise CorpusError(f"{found} tells languages and not classes; import what a classifier says of the documents.")
+    ids = [row["id"] for row in declared_records(wanted.corpus, wanted.languages, ())]
+    frame = wanted.frame(wanted.languages, predicted_labels(wanted.corpus, found, ids))
+    merged = one_of_each(frame.documents, seed=wanted.seed)
+    there = Counter((document.language, document.label) for document in merged.documents)
+    languages = sorted({*(wanted.languages or ()), *(language for language, _ in there)})
+    try:
+        check_enough(there, languages, classes, sizes, (TEST, DEV, TRAIN) if wanted.fill else ())
+    except BalanceError as error:
+        raise CorpusError(f"{error} These are numbers of what {found} says.") from error
+    return _in_order(wanted, merged, languages, frame, str(found))
+
+
+def _in_order(wanted: _Wanted, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Chosen:
+    """The first documents of each language and class in the order of their lots."""
+    needed = sum(wanted.sizes.apart().values()) // len(wanted.classes)
+    orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
+    for cell in product(languages, wanted.classes):
+        of_cell = [document.id for document in merged.documents if (document.language, document.label) == cell]
+        orders[cell[0]][cell[1]] = drawn(of_cell, len(of_cell), lots=by_seed(wanted.seed), purpose="draw")
+    of_each = {
+        language: {
+            "equal": merged.equal[language],
+            "differing": merged.differing[language],
+            "published": False,
+            "faults": [],
+            SIZES: list(wanted.sizes),
+            NEEDED: needed,
+            FRAME: {label: len(order) for label, order in of_class.items()},
+            ORDER: of_class,
+        }
+        for language, of_class in orders.items()
+    }
+    first = {
+        language: [key for order in of_class.values() for key in order[:needed]]
+        for language, of_class in orders.items()
+    }
+    of = Counter(document.language for document in merged.documents)
+    return _Chosen(first, of_each, frame, of, predictor)
 
 
 # --- published lists
@@ -275,21 +333,3 @@ def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dic
 
 def _why(error: OSError | UnicodeDecodeError) -> str:
     return error.strerror or str(error) if isinstance(error, OSError) else f"{error.object[:40]!r} is not UTF-8"
-
-
-def _check_there(lists: Sets, frame: Frame, corpus: str) -> None:
-    """CorpusError for ids of which the corpus has no document in that language with one of the classes."""
-    there: dict[str, set[str]] = {}
-    for document in frame.documents:
-        there.setdefault(document.language, set()).add(document.id)
-    for language, sets in lists.items():
-        if missing := _missing(sets.values(), there.get(language, set())):
-            raise CorpusError(
-                f"The lists in {LANGUAGES[language].name} name {listed(missing, len(missing), 'id')}, of which corpus "
-                f"{corpus} has no document in {language} with exactly one of the classes. Import the documents, with "
-                "their language and labels, or leave the list out."
-            )
-
-
-def _missing(lists: Iterable[Sequence[str]], there: Collection[str]) -> list[str]:
-    return sorted({key for ids in lists for key in ids if key not in there})

@@ -9,6 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from annotate.core.draws.hash_order import by_seed, drawn
 from annotate.kinds.forms import pair
@@ -82,17 +83,7 @@ def sample_compared(
     """
     suggested = {name: read_suggested(path) for name, path in systems_of(systems).items()}
     joined = _joined(corpus.name, languages, suggested, message, reference, leave_out)
-    if not joined.frame:
-        told = ", ".join(f"{name} for {joined.records - joined.lacking[name]:,}" for name in suggested)
-        raise CorpusError(
-            f"There is no message of corpus {corpus.name} for which all systems suggest a reply: of its "
-            f"{joined.records:,} there are replies of {told}. Name files of this corpus, with its messages as they "
-            "were exported."
-        )
-    if without := [code for code in languages or () if code not in joined.frame]:
-        raise CorpusError(
-            f"There is no message in {without[0]} for which all systems suggest a reply; leave it out of --languages."
-        )
+    _check_frame(joined, corpus.name, languages)
     lots = by_seed(seed)
     # A message stands for its records by the lowest of their ids, so that one with many records has no higher chance.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
@@ -101,32 +92,42 @@ def sample_compared(
         for code, messages in by_id.items()
     }
     chosen = {code: [key for one in keys for key in by_id[code][one]] for code, keys in first.items()}
-    parameters = {
-        "records": joined.records,
-        "systems": {
-            name: {
-                "files": of.files,
-                "lines": len(of.replies),
-                "unknown": len(of.replies) - len(joined.used[name]),
-                "lacking": joined.lacking[name],
-                **{what: of.told[what] for what in ("none", "repeated", "fewer")},
-            }
-            for name, of in suggested.items()
-        },
+    parameters = {"records": joined.records, "systems": _of_systems(joined, suggested)}
+    of_each = {
+        code: parameters | {"groups": len(keys), "frame_groups": len(by_id[code])} for code, keys in first.items()
     }
-    samples = sample_chosen(
-        corpus,
-        "systems",
-        chosen,
-        seed=seed,
-        frames={code: sum(map(len, messages.values())) for code, messages in by_id.items()},
-        parameters={
-            code: parameters | {"groups": len(keys), "frame_groups": len(by_id[code])} for code, keys in first.items()
-        },
-    )
+    frames = {code: sum(map(len, messages.values())) for code, messages in by_id.items()}
+    samples = sample_chosen(corpus, "systems", chosen, seed=seed, frames=frames, parameters=of_each)
     wanted = [key for ids in (*chosen.values(), leave_out) for key in ids if key in joined.replies]
     samples[0].parameters[REPLIES] = {key: joined.replies[key] for key in wanted}
     return [replace(sample, asked=size or sample.parameters["frame_groups"]) for sample in samples]
+
+
+def _check_frame(joined: _Joined, corpus_name: str, languages: Collection[str] | None) -> None:
+    if not joined.frame:
+        counts = ", ".join(f"{name} for {joined.records - number:,}" for name, number in joined.lacking.items())
+        raise CorpusError(
+            f"There is no message of corpus {corpus_name} for which all systems suggest a reply: of its "
+            f"{joined.records:,} there are replies of {counts}. Name files of this corpus, with its messages as they "
+            "were exported."
+        )
+    if without := [code for code in languages or () if code not in joined.frame]:
+        raise CorpusError(
+            f"There is no message in {without[0]} for which all systems suggest a reply; leave it out of --languages."
+        )
+
+
+def _of_systems(joined: _Joined, suggested: Mapping[str, Suggested]) -> dict[str, dict[str, Any]]:
+    return {
+        name: {
+            "files": of.files,
+            "lines": len(of.replies),
+            "unknown": len(of.replies) - len(joined.used[name]),
+            "lacking": joined.lacking[name],
+            **{what: of.told[what] for what in ("none", "repeated", "fewer")},
+        }
+        for name, of in suggested.items()
+    }
 
 
 def _joined(
@@ -137,7 +138,7 @@ def _joined(
     reference: str,
     leave_out: Collection[str],
 ) -> _Joined:
-    joined = _Joined()
+    joined = _Joined(lacking=Counter(dict.fromkeys(suggested, 0)))
     for record in declared_records(corpus_name, languages, [name for name in (message, reference) if name]):
         joined.records += 1
         fields, code = record["fields"], record["language"]

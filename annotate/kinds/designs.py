@@ -13,19 +13,19 @@ from annotate.core.draws.splits import DEV, TEST, TRAIN
 from annotate.core.option import Option, codes, days, named_file, set_sizes, sets, written
 from annotate.kinds.balanced_draw import sample_balanced
 from annotate.kinds.compared_draw import sample_compared
-from annotate.kinds.predicted_draw import sample_predicted
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS
-from corpora.draws.design import HISTORY, PRECISION_SIZE, RECALL_SIZE, WINDOW
-from corpora.draws.part_draws import sample_contrasted, sample_filtered
-from corpora.draws.samples import (
-    Sample,
+from corpora.draws.language_draws import (
+    HISTORY,
+    PRECISION_SIZE,
+    RECALL_SIZE,
+    WINDOW,
     sample_precision,
     sample_recall,
-    sample_records,
     sample_triggers,
-    sample_uniform,
 )
+from corpora.draws.part_draws import sample_contrasted, sample_filtered, sample_records
+from corpora.draws.samples import Sample, sample_uniform
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor
 
@@ -207,8 +207,7 @@ def _sizes(wanted: Wanted, *names: str) -> dict[str, list[Any]]:
 
 def _balanced(wanted: Wanted) -> list[Sample]:
     sizes = _sizes(wanted, TEST, DEV, TRAIN, "joint", FILL, APART)
-    sample = sample_predicted if "predictor" in wanted.chosen else sample_balanced
-    return sample(
+    return sample_balanced(
         wanted.corpus,
         wanted.languages,
         seed=wanted.seed,

@@ -16,19 +16,18 @@ from django.db.models import Model
 from annotate.core import stages
 from annotate.core.option import OptionError
 from annotate.kinds import Kind
+from annotate.kinds.balanced_draw import ORDER
 from annotate.kinds.compared_draw import REPLIES, systems_of
 from annotate.kinds.designs import DESIGNS, SYSTEMS, Design, Wanted
 from annotate.kinds.language_labels import question_about
 from annotate.kinds.options import OPTIONS
-from annotate.kinds.predicted_draw import ORDER
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit
 from annotate.quality.guideline_versions import add_first
 from annotate.work.moves import locked, unread
 from annotate.work.unit_entry import add_units, store_orders
 from corpora.database.bulk_rows import insert
-from corpora.draws.items import record, record_on_the_way
-from corpora.draws.samples import Sample, sample_uniform
+from corpora.draws.samples import Sample, record, record_on_the_way, sample_uniform
 from corpora.models import Corpus, Item
 from corpora.predictions.predictor_labels import find_imported
 from corpora.predictions.rankings import ranked_for

@@ -1,20 +1,249 @@
-"""Draws that look for one language (recall- and precision-oriented): what they ask of a corpus, and what they take.
+"""Draws that look for one language: recall- and precision-oriented, and of a predictor's unread triggers.
 
-One run of each query serves all the languages wanted. design.py holds the designs; samples.py makes the samples.
-Draws of records by their declared language are here too.
+`recall` and `precision` look for one language, and `triggers` does so among the posts of a uniform task. Recall and
+precision follow "Evaluating language identification performance" (Twitter, 2015), sections Recall and Precision. The
+hash that orders a draw is of seed, language and id: the draws for two languages are independent, and a language's draw
+is the same whichever others are drawn with it. One run of each query serves all the languages wanted.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from fractions import Fraction
 from typing import Any
 
 import pyarrow as pa
 
-from corpora.core import CorpusError, listed
-from corpora.core.languages import LANGUAGES, UND
-from corpora.draws.design import Design, Rows, Taken, by_language, in_memory, rows_in, spoken
-from corpora.engines import Store
-from corpora.predictions.predictor_labels import Predictor, counts, knows
-from corpora.storage.layout import Manifest
+from corpora.core import CorpusError
+from corpora.core.languages import LANGUAGES, UND, finer
+from corpora.draws.samples import Sample, Taken, by_language, check_asked, frame_digest, in_memory, sample_of
+from corpora.engines import Store, full_disk_explained
+from corpora.models import Corpus
+from corpora.predictions.predictor_labels import (
+    Predictor,
+    check_complete,
+    counts,
+    find_predictor,
+    knows,
+    predicting,
+)
+from corpora.storage.layout import check_posts, check_votes, manifest_of
+
+Window = tuple[datetime, datetime]  # from the first moment until before the second
+
+# The article's: 2,000 posts of July by users who wrote in the language at least 10% of the time between March and
+# May; "say, one thousand" posts for which the classifier triggers.
+RECALL_SIZE, PRECISION_SIZE = 2_000, 1_000
+SHARE, LEAST_POSTS = Fraction(1, 10), 1
+HISTORY: Window = (datetime(2014, 3, 1, tzinfo=UTC), datetime(2014, 6, 1, tzinfo=UTC))
+WINDOW: Window = (datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC))
+
+_MAX_TERM = 10**6  # of the share as a fraction, so that its products with counts of posts fit 64 bits
+
+
+@dataclass(frozen=True)
+class Design:
+    """name: that of the frame's query; values: for the view `design` of the queries; parameters: for the record, as
+    JSON."""
+
+    name: str
+    values: dict[str, Any]
+    parameters: dict[str, Any]
+
+
+def sample_recall(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int,
+    seed: str,
+    predictor: Predictor,
+    share: Fraction = SHARE,
+    least_posts: int = LEAST_POSTS,
+    history: Window = HISTORY,
+    window: Window = WINDOW,
+) -> list[Sample]:
+    """For each language take `size` posts of the window by authors who wrote in it before. It only reads files.
+
+    Its authors have `least_posts` posts or more in the history, of which the predictor labels the share or more with
+    the language; its frame is all that they wrote in the window, in whatever language. languages: None for all that
+    the predictor finds in the corpus. One sample each, in order of the codes; all of the frame if that is smaller.
+    CorpusError if the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions.
+    """
+    return _samples(corpus, recall_design(share, least_posts, history, window), languages, size, seed, predictor)
+
+
+def sample_precision(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int,
+    seed: str,
+    predictor: Predictor,
+    window: Window | None = None,
+) -> list[Sample]:
+    """For each language take `size` of the posts that the predictor labels with it. It only reads files.
+
+    window: if given, only posts from it are in the frame. Everything else is as in sample_recall.
+    """
+    return _samples(corpus, precision_design(window), languages, size, seed, predictor)
+
+
+def sample_triggers(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int | None,
+    seed: str,
+    predictor: Predictor,
+    of: str,
+    unread: Mapping[str, str],
+) -> list[Sample]:
+    """For each language take `size` of the posts of a uniform task that the predictor labels with it although the
+    detectors, which agree there, give them another label; None is all. It only reads files.
+
+    of: the task's name; unread: id -> the detectors' label, of its posts that nobody has read. Everything else is as in
+    sample_precision. CorpusError for a predictor that voted.
+    """
+    if predictor.voted:
+        raise CorpusError(
+            f"{predictor} voted in the task {of}: where the detectors agree it says what they say, so it has no "
+            "triggers there that nobody has read. Name a predictor that did not vote."
+        )
+    return _samples(corpus, triggers_design(of), languages, size, seed, predictor, unread)
+
+
+def _alike(predictor: Predictor, given: Iterable[str]) -> list[tuple[str, str]]:
+    """(what the predictor says, the label given), wherever the one is the other or part of it."""
+    classes = [(coarse, fine) for coarse, labels in predictor.mapping.items() for fine in labels]
+    return [*classes, *((label, code) for code in set(given) for label in {code, *finer(code)})]
+
+
+def _samples(
+    corpus: Corpus,
+    design: Design,
+    languages: Iterable[str] | None,
+    size: int | None,
+    seed: str,
+    predictor: Predictor,
+    unread: Mapping[str, str] | None = None,
+) -> list[Sample]:
+    check_asked(size, seed)
+    manifest = manifest_of(corpus.name)
+    check_posts(corpus.name, manifest)
+    if not manifest.rows:
+        raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
+    # Items are made of posts and votes, so a draw by imported predictions needs votes too.
+    check_votes(corpus.name, manifest)
+    predictions = check_complete(corpus.name, predictor, manifest)
+    with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
+        if unread is not None:
+            said, given = zip(*_alike(predictor, unread.values()), strict=True) if unread else ((), ())
+            store.rows("unread", _text(id=unread.keys(), label=unread.values()))
+            store.rows("alike", _text(said=said, given=given))
+        found = take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
+    return [sample_of(corpus, design.name, manifest, taken, seed, size, str(predictor), predictions) for taken in found]
+
+
+def _text(**columns: Iterable[str]) -> pa.Table:
+    return pa.table({name: pa.array(list(values), pa.string()) for name, values in columns.items()})
+
+
+def within_reach(
+    corpus_name: str,
+    spelled: str,
+    parameters: Mapping[str, Any],
+    digest: str,
+    languages: Iterable[str],
+    ids: Iterable[str],
+) -> dict[str, set[str]]:
+    """Language -> which posts are in the frame of a recall-oriented draw: in its window, by its authors.
+
+    spelled, parameters, digest: the draw's predictor, parameters and frame digest. CorpusError if it cannot be found
+    out any more, since the corpus or the predictions are others now.
+    """
+    manifest, predictor = manifest_of(corpus_name), find_predictor(corpus_name, spelled)
+    history, window = (tuple(map(datetime.fromisoformat, parameters[name])) for name in ("history", "window"))
+    design = recall_design(Fraction(parameters["share"]), parameters["least_posts"], history, window)
+    predictions = check_complete(corpus_name, predictor, manifest)
+    if frame_digest(manifest, len(manifest.parts), predictions) != digest:
+        raise CorpusError(f"Corpus {corpus_name} is no longer the one from which the draw was made.")
+    with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
+        return reached(store, design, languages, ids)
+
+
+# --- The values that each design takes and refuses, before any corpus is read
+
+
+def recall_design(share: Fraction, least_posts: int, history: Window, window: Window) -> Design:
+    """Posts of the window by authors who wrote in the language in the history. CorpusError for senseless values."""
+    share = Fraction(str(share))  # a float's decimal digits, not the nearest binary fraction
+    if not 0 < share <= 1:
+        raise CorpusError(f"The share of an author's posts is {share}; it must be above 0 and at most 1.")
+    if share.denominator > _MAX_TERM:
+        raise CorpusError(f"The share of an author's posts is {share}; round it to six places.")
+    if least_posts < 1:
+        raise CorpusError(f"The least number of an author's posts is {least_posts}; it must be 1 or more.")
+    _check_window("history", history)
+    _check_window("window", window)
+    if window[0] < history[1]:
+        raise CorpusError(
+            f"The history ({spoken(history)}) must end before the window ({spoken(window)}) begins; otherwise "
+            "authors are chosen by the very posts that are drawn."
+        )
+    return Design(
+        name="recall",
+        values={
+            "least_posts": least_posts,
+            "share_over": share.numerator,
+            "share_under": share.denominator,
+            "history_start": history[0],
+            "history_end": history[1],
+            "window_start": window[0],
+            "window_end": window[1],
+        },
+        parameters={
+            "share": str(share),
+            "least_posts": least_posts,
+            "history": [moment.isoformat() for moment in history],
+            "window": [moment.isoformat() for moment in window],
+        },
+    )
+
+
+def precision_design(window: Window | None) -> Design:
+    """Posts (of the window) that the predictor labels with the language. CorpusError for an empty window."""
+    if window is None:
+        return Design("precision", {}, {})
+    _check_window("window", window)
+    return Design(
+        name="precision",
+        values={"window_start": window[0], "window_end": window[1]},
+        parameters={"window": [moment.isoformat() for moment in window]},
+    )
+
+
+def triggers_design(of: str) -> Design:
+    """Posts of a uniform task that nobody has read and the predictor labels with the language. of: the task's name."""
+    return Design("triggers", {}, {"of": of})
+
+
+def _check_window(name: str, window: Window) -> None:
+    start, end = window
+    if start.tzinfo is None or end.tzinfo is None:
+        raise CorpusError(f"The {name} must be given in times with an offset, such as 2014-07-01T00:00:00Z.")
+    if end <= start:
+        raise CorpusError(f"The {name} ({spoken(window)}) is empty; its end must come after its start.")
+
+
+def spoken(window: Window) -> str:
+    """A window in words; midnights as days."""
+    moments = [moment.astimezone(UTC) for moment in window]
+    return " to ".join(f"{moment:%Y-%m-%dT%H:%M:%SZ}".removesuffix("T00:00:00Z") for moment in moments)
+
+
+# --- What a design asks of a corpus, and what it takes
+
 
 _TIME = pa.timestamp("us", tz="UTC")
 _DESIGN = pa.schema(
@@ -138,89 +367,3 @@ def _wanted(languages: Iterable[str] | None, predictor: Predictor, found: dict[s
         if predictor.voted:
             raise CorpusError(f"{predictor} does not know {code}; draw for it by a predictor that does.")
     return wanted
-
-
-# --- Draws of records: some of each language, singly or in groups. What they ask of a corpus, and what they take.
-#
-# A hash of seed, language, and id or the group's common value decides which record or group comes first, so that the
-# same seed draws the same on any engine, and a larger draw contains the smaller. samples.py makes the samples.
-
-
-_SEED_AND_SIZE = pa.schema({"seed": pa.string(), "size": pa.int64()})
-
-
-def take_records(
-    store: Store,
-    corpus_name: str,
-    manifest: Manifest,
-    languages: Iterable[str] | None,
-    *,
-    size: int | None,
-    seed: str,
-    together: str = "",
-    leave_out: Collection[str] = frozenset(),
-) -> list[Taken]:
-    """Up to `size` records of each language, or all if it is None, in order of the codes; see draw.sample_records."""
-    if together and together not in manifest.fields:
-        raise CorpusError(
-            f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
-            f"its fields are {', '.join(manifest.fields)}."
-        )
-    store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
-    store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
-    counted = {row.pop("language"): row for row in store.found("record_counts")}
-    wanted = _wanted_of_records(corpus_name, languages, counted)
-    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
-    design = {"seed": seed, "size": manifest.rows if size is None else size}
-    store.rows("design", pa.Table.from_pylist([design], schema=_SEED_AND_SIZE))
-    drawn = by_language(store.query("draw_records").read_all(), wanted)
-    rows = {language: in_memory(table) for language, table in drawn.items()}
-    return [
-        Taken(
-            language=language,
-            frame_size=counted[language]["records"] - counted[language]["left_out"],
-            parameters=_parameters(together, counted[language], rows[language]),
-            rows=rows[language],
-        )
-        for language in wanted
-    ]
-
-
-def _parameters(together: str, counted: dict[str, int], rows: Rows) -> dict[str, Any]:
-    parameters = {"together": together, "left_out": counted["left_out"]}
-    if together:
-        groups = len({row["fields"][together] for row in rows})
-        parameters |= {"groups": groups, "frame_groups": counted["groups"]}
-    return parameters
-
-
-def _wanted_of_records(
-    corpus_name: str, languages: Iterable[str] | None, counted: dict[str, dict[str, int]]
-) -> list[str]:
-    """The languages to draw for, in order. counted: the rows of engines/sql/record_counts.sql by language."""
-    wanted = sorted(counted if languages is None else set(languages))
-    if not wanted:
-        raise CorpusError("No language is named, so there is nothing to draw for.")
-    for language in wanted:
-        if language not in counted:
-            raise CorpusError(
-                f"Corpus {corpus_name} has no records in {language}; it has them in {', '.join(counted)}."
-            )
-        if counted[language]["left_out"] == counted[language]["records"]:
-            raise CorpusError(
-                f"All records of corpus {corpus_name} in {language} are left out of the draw (for example as gold "
-                "answers), so "
-                "none are left to draw; import more, or draw for the other languages."
-            )
-    return wanted
-
-
-def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool = False) -> dict[str, dict[str, Any]]:
-    """The records of these ids, or the posts with their votes. CorpusError if the corpus lacks some of them."""
-    wanted = sorted(set(ids))
-    store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
-    found = store.query("posts_of" if voted else "records_of")
-    rows = {row["id"]: row for batch in found for row in rows_in(batch)}
-    if unknown := [key for key in wanted if key not in rows]:
-        raise CorpusError(f"Corpus {corpus_name} has no record of {listed(unknown, len(unknown), 'id')}.")
-    return rows

@@ -5,7 +5,7 @@ the same on any engine, and a larger draw contains the smaller.
 """
 
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from typing import Any
 
@@ -14,13 +14,12 @@ import pyarrow as pa
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.values import matching
-from corpora.draws.design import check_asked
-from corpora.draws.samples import Sample, sample_chosen
-from corpora.engines import Store, full_disk_explained
+from corpora.draws.samples import Rows, Sample, Taken, by_language, check_asked, in_memory, sample_chosen, sample_of
+from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Corpus
 from corpora.predictions.prediction_rows import folding
 from corpora.predictions.predictor_labels import Predictor, find_predictor, predicting, triggers
-from corpora.storage.layout import check_posts, check_records, check_votes, manifest_of
+from corpora.storage.layout import Manifest, check_posts, check_records, check_votes, manifest_of
 from corpora.threads.scorers import filter_digest, filtering
 
 # Of a draw's parameters: language -> part -> rows there are, of the whole draw; part -> rows drawn in the draw's
@@ -235,3 +234,104 @@ def part_sizes(size: int, there: Mapping[str, int]) -> dict[str, int]:
     """How many to draw of each part. What one part lacks the other makes up for."""
     agreeing = min(there[AGREE], max(round(AGREEING * size), size - there[DIFFER]))
     return {AGREE: agreeing, DIFFER: min(there[DIFFER], size - agreeing)}
+
+
+# --- Draws of records: some of each language, singly or in groups.
+#
+# A hash of seed, language, and id or the group's common value decides which record or group comes first, so that the
+# same seed draws the same on any engine, and a larger draw contains the smaller.
+
+
+def sample_records(
+    corpus: Corpus,
+    languages: Iterable[str] | None,
+    *,
+    size: int | None,
+    seed: str,
+    together: str = "",
+    leave_out: Collection[str] = frozenset(),
+) -> list[Sample]:
+    """For each language take `size` of the records declared to be in it; None is all. It only reads files.
+
+    together: a field whose equal values keep records together; then `size` counts whole groups. leave_out: ids
+    of records that are in no frame, such as those whose answer is known. languages: None for all of the corpus. One
+    sample each, in order of the codes; all of the frame where that is smaller. CorpusError if the corpus holds posts,
+    or has no records in a language.
+    """
+    check_asked(size, seed, "group" if together else "record")
+    manifest = manifest_of(corpus.name)
+    check_records(corpus.name, manifest)
+    with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
+        found = take_records(
+            store, corpus.name, manifest, languages, size=size, seed=seed, together=together, leave_out=leave_out
+        )
+    return [sample_of(corpus, "records", manifest, taken, seed, size) for taken in found]
+
+
+_SEED_AND_SIZE = pa.schema({"seed": pa.string(), "size": pa.int64()})
+
+
+def take_records(
+    store: Store,
+    corpus_name: str,
+    manifest: Manifest,
+    languages: Iterable[str] | None,
+    *,
+    size: int | None,
+    seed: str,
+    together: str = "",
+    leave_out: Collection[str] = frozenset(),
+) -> list[Taken]:
+    """Up to `size` records of each language, or all if it is None, in order of the codes; see draw.sample_records."""
+    if together and together not in manifest.fields:
+        raise CorpusError(
+            f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
+            f"its fields are {', '.join(manifest.fields)}."
+        )
+    store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
+    store.rows("left_out", pa.table({"id": pa.array(sorted(leave_out), pa.string())}))
+    counted = {row.pop("language"): row for row in store.found("record_counts")}
+    wanted = _wanted_of_records(corpus_name, languages, counted)
+    store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
+    design = {"seed": seed, "size": manifest.rows if size is None else size}
+    store.rows("design", pa.Table.from_pylist([design], schema=_SEED_AND_SIZE))
+    drawn = by_language(store.query("draw_records").read_all(), wanted)
+    rows = {language: in_memory(table) for language, table in drawn.items()}
+    return [
+        Taken(
+            language=language,
+            frame_size=counted[language]["records"] - counted[language]["left_out"],
+            parameters=_parameters(together, counted[language], rows[language]),
+            rows=rows[language],
+        )
+        for language in wanted
+    ]
+
+
+def _parameters(together: str, counted: dict[str, int], rows: Rows) -> dict[str, Any]:
+    parameters = {"together": together, "left_out": counted["left_out"]}
+    if together:
+        groups = len({row["fields"][together] for row in rows})
+        parameters |= {"groups": groups, "frame_groups": counted["groups"]}
+    return parameters
+
+
+def _wanted_of_records(
+    corpus_name: str, languages: Iterable[str] | None, counted: dict[str, dict[str, int]]
+) -> list[str]:
+    """The languages to draw for, in order. counted: the rows of engines/sql/record_counts.sql by language."""
+    wanted = sorted(counted if languages is None else set(languages))
+    if not wanted:
+        raise CorpusError("No language is named, so there is nothing to draw for.")
+    for language in wanted:
+        if language not in counted:
+            raise CorpusError(
+                f"Corpus {corpus_name} has no records in {language}; it has them in {', '.join(counted)}."
+            )
+        if counted[language]["left_out"] == counted[language]["records"]:
+            raise CorpusError(
+                f"All records of corpus {corpus_name} in {language} are left out of the draw (for example as gold "
+                "answers), so "
+                "none are left to draw; import more, or draw for the other languages."
+            )
+    return wanted

@@ -1,42 +1,158 @@
-"""Draws: a seeded sample of a corpus.
+"""Draws: a seeded sample of a corpus, from the files to the database.
 
 The order of a draw is that of a hash of seed and id, so the same seed draws the same posts on any engine and a larger
-draw contains the smaller. In a draw for one language the hash is of seed, language and id: the draws for two languages
-are independent, and a language's draw is the same whichever others are drawn with it. A draw only reads files; items.py
-puts it into the database.
+draw contains the smaller. A draw only reads files; `record` puts it into the database. Nothing here knows what is asked
+about the items. Draws for one language are in language_draws.py, those of parts and of records in part_draws.py.
 """
 
 import hashlib
-from collections.abc import Collection, Iterable, Mapping, Sequence
+import json
+import tempfile
+import weakref
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from fractions import Fraction
+from datetime import UTC
+from functools import reduce
+from itertools import islice
+from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+from django.conf import settings
+from django.db import transaction
 
 from corpora.core import CorpusError
-from corpora.core.languages import finer
-from corpora.draws.design import (
-    HISTORY,
-    LEAST_POSTS,
-    SHARE,
-    WINDOW,
-    Design,
-    Rows,
-    Taken,
-    Window,
-    check_asked,
-    on_disk,
-    precision_design,
-    recall_design,
-    triggers_design,
-)
-from corpora.draws.language_draws import reached, rows_of, take_by_language, take_records
-from corpora.engines import asking, full_disk_explained
-from corpora.models import Corpus, Draw
-from corpora.predictions.predictor_labels import Predictor, check_complete, find_predictor, predicting
+from corpora.core import listed as listing
+from corpora.core.voters import VOTERS
+from corpora.database.bulk_rows import insert, listed, plain
+from corpora.database.statements import Json
+from corpora.engines import Store, asking, full_disk_explained
+from corpora.models import Corpus, Draw, Item, votes_of
 from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, check_votes, manifest_of
+
+_BATCH_ROWS = 1_000
+_content = attrgetter("language", "fields", "declared")  # of an item, besides its votes
+
+
+# --- The rows of a draw, between the corpus and the database: in columns, since as Python's own values they would take
+# twenty times the memory; and on disk where there may be any number of them.
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """Rows in their order, each made when it is asked for. batches: reads them from the first one on."""
+
+    batches: Callable[[], Iterable[pa.RecordBatch]]
+    size: int
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        for batch in self.batches():
+            yield from rows_in(batch)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Rows) and list(self) == list(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def keys(self) -> list[str]:
+        return [key for batch in self.batches() for key in batch.column("id").to_pylist()]
+
+
+def in_memory(table: pa.Table) -> Rows:
+    return Rows(lambda: table.to_batches(max_chunksize=_BATCH_ROWS), table.num_rows)
+
+
+def on_disk(rows: pa.RecordBatchReader) -> Rows:
+    """In a file that is gone with the rows."""
+    file = tempfile.TemporaryFile(dir=Path(settings.DATA_DIR) / "tmp")  # noqa: SIM115 - closed with the rows
+    size = 0
+    with pa.ipc.new_stream(file, rows.schema) as writer:
+        for batch in rows:
+            writer.write_batch(batch)
+            size += batch.num_rows
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        file.seek(0)
+        yield from pa.ipc.open_stream(file)
+
+    found = Rows(batches, size)
+    weakref.finalize(found, file.close)
+    return found
+
+
+def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table]:
+    """The rows of each language, in their order."""
+    return {language: table.filter(pc.field("language") == language) for language in languages}
+
+
+def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
+    """Each row by its columns. A post has its votes as the database keeps them, as JSON, in the column `votes`, and in
+    `unanimous` the language that all detectors name first, or None.
+    """
+    columns = dict(zip(batch.schema.names, batch.columns, strict=True))
+    if VOTERS.keys() <= columns.keys():
+        votes = {detector: columns.pop(detector) for detector in VOTERS}
+        columns |= {"votes": _as_json(votes), "unanimous": _unanimous(list(votes.values()))}
+    for values in zip(*map(_values, columns.values()), strict=True):
+        yield dict(zip(columns, values, strict=True))
+
+
+def _values(column: pa.Array) -> list[Any]:
+    if not pa.types.is_timestamp(column.type):
+        found: list[Any] = column.to_pylist()
+        return found
+    # to_pylist would take fifty times as long.
+    moments = pc.cast(column, pa.timestamp("us")).to_numpy(zero_copy_only=False).tolist()
+    return [moment and moment.replace(tzinfo=UTC) for moment in moments]
+
+
+def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
+    """As json.dumps would write them; it would take fifteen times as long."""
+    parts: list[Any] = []
+    for mark, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
+        held = lists.flatten()
+        languages = held.field("language").dictionary_encode()
+        quoted = pa.array(map(json.dumps, languages.dictionary.to_pylist()), pa.string()).take(languages.indices)
+        scores = pc.cast(held.field("score"), pa.string())
+        # A whole number is read as one unless it says that it is none.
+        decimal = pc.binary_join_element_wise(scores, ".0", "")
+        scores = pc.fill_null(pc.if_else(pc.match_substring_regex(scores, "[.e]"), scores, decimal), "null")
+        pairs = pc.binary_join_element_wise("[", quoted, ", ", scores, "]", "")
+        parts += [f'{mark}"{detector}": [', pc.binary_join(pa.ListArray.from_arrays(_starts(lists), pairs), ", "), "]"]
+    return pc.binary_join_element_wise(*parts, "}", "")
+
+
+def _unanimous(votes: Sequence[pa.ListArray]) -> pa.StringArray:
+    firsts = []
+    for lists in votes:
+        starts = _starts(lists)
+        there = pc.greater(pc.list_value_length(lists), 0)
+        firsts.append(lists.flatten().field("language").take(pc.if_else(there, starts[:-1], None)))
+    same = reduce(pc.and_, [pc.equal(firsts[0], one) for one in firsts[1:]])
+    return pc.if_else(same, firsts[0], None)
+
+
+def _starts(lists: pa.ListArray) -> pa.Int32Array:
+    """Where each begins in what they all hold, and where the last one ends."""
+    return pc.subtract(lists.offsets, lists.offsets[0])
+
+
+# --- Samples
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What was found for one language. rows: posts with their votes, or records, in the draw's order."""
+
+    language: str
+    frame_size: int
+    parameters: dict[str, Any]
+    rows: Collection[dict[str, Any]]
 
 
 @dataclass(frozen=True)
@@ -105,101 +221,26 @@ def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None
     )
 
 
-def sample_recall(
-    corpus: Corpus,
-    languages: Iterable[str] | None,
-    *,
-    size: int,
-    seed: str,
-    predictor: Predictor,
-    share: Fraction = SHARE,
-    least_posts: int = LEAST_POSTS,
-    history: Window = HISTORY,
-    window: Window = WINDOW,
-) -> list[Sample]:
-    """For each language take `size` posts of the window by authors who wrote in it before. It only reads files.
-
-    Its authors have `least_posts` posts or more in the history, of which the predictor labels the share or more with
-    the language; its frame is all that they wrote in the window, in whatever language. languages: None for all that
-    the predictor finds in the corpus. One sample each, in order of the codes; all of the frame if that is smaller.
-    CorpusError if the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions.
-    """
-    return _samples(corpus, recall_design(share, least_posts, history, window), languages, size, seed, predictor)
-
-
-def sample_precision(
-    corpus: Corpus,
-    languages: Iterable[str] | None,
-    *,
-    size: int,
-    seed: str,
-    predictor: Predictor,
-    window: Window | None = None,
-) -> list[Sample]:
-    """For each language take `size` of the posts that the predictor labels with it. It only reads files.
-
-    window: if given, only posts from it are in the frame. Everything else is as in sample_recall.
-    """
-    return _samples(corpus, precision_design(window), languages, size, seed, predictor)
-
-
-def sample_triggers(
-    corpus: Corpus,
-    languages: Iterable[str] | None,
-    *,
-    size: int | None,
-    seed: str,
-    predictor: Predictor,
-    of: str,
-    unread: Mapping[str, str],
-) -> list[Sample]:
-    """For each language take `size` of the posts of a uniform task that the predictor labels with it although the
-    detectors, which agree there, give them another label; None is all. It only reads files.
-
-    of: the task's name; unread: id -> the detectors' label, of its posts that nobody has read. Everything else is as in
-    sample_precision. CorpusError for a predictor that voted.
-    """
-    if predictor.voted:
+def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> None:
+    if extends.seed != seed:
+        raise CorpusError(f"The draw to extend has the seed {extends.seed!r}; a larger one must have it too.")
+    if extends.frame_digest != digest:
         raise CorpusError(
-            f"{predictor} voted in the task {of}: where the detectors agree it says what they say, so it has no "
-            "triggers there that nobody has read. Name a predictor that did not vote."
+            f"The posts or votes of corpus {extends.corpus} that were drawn from have changed since; make a new draw."
         )
-    return _samples(corpus, triggers_design(of), languages, size, seed, predictor, unread)
+    if extends.size == extends.frame_size:
+        raise CorpusError(
+            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already. It is made from the posts that "
+            f"corpus {extends.corpus} held when it was drawn; those that came later are not among them. Open another "
+            "task, which draws from all that there are now."
+        )
+    if size <= extends.size:
+        raise CorpusError(
+            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already; ask for more than that."
+        )
 
 
-def _alike(predictor: Predictor, given: Iterable[str]) -> list[tuple[str, str]]:
-    """(what the predictor says, the label given), wherever the one is the other or part of it."""
-    classes = [(coarse, fine) for coarse, labels in predictor.mapping.items() for fine in labels]
-    return [*classes, *((label, code) for code in set(given) for label in {code, *finer(code)})]
-
-
-def _samples(
-    corpus: Corpus,
-    design: Design,
-    languages: Iterable[str] | None,
-    size: int | None,
-    seed: str,
-    predictor: Predictor,
-    unread: Mapping[str, str] | None = None,
-) -> list[Sample]:
-    check_asked(size, seed)
-    manifest = manifest_of(corpus.name)
-    check_posts(corpus.name, manifest)
-    if not manifest.rows:
-        raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
-    # Items are made of posts and votes, so a draw by imported predictions needs votes too.
-    check_votes(corpus.name, manifest)
-    predictions = check_complete(corpus.name, predictor, manifest)
-    with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
-        if unread is not None:
-            said, given = zip(*_alike(predictor, unread.values()), strict=True) if unread else ((), ())
-            store.rows("unread", _text(id=unread.keys(), label=unread.values()))
-            store.rows("alike", _text(said=said, given=given))
-        found = take_by_language(store, corpus.name, design, languages, size or manifest.rows, seed, predictor)
-    return [_sample(corpus, design.name, manifest, taken, seed, size, str(predictor), predictions) for taken in found]
-
-
-def _sample(
+def sample_of(
     corpus: Corpus,
     design: str,
     manifest: Manifest,
@@ -228,59 +269,6 @@ def _sample(
     )
 
 
-def within_reach(
-    corpus_name: str,
-    spelled: str,
-    parameters: Mapping[str, Any],
-    digest: str,
-    languages: Iterable[str],
-    ids: Iterable[str],
-) -> dict[str, set[str]]:
-    """Language -> which posts are in the frame of a recall-oriented draw: in its window, by its authors.
-
-    spelled, parameters, digest: the draw's predictor, parameters and frame digest. CorpusError if it cannot be found
-    out any more, since the corpus or the predictions are others now.
-    """
-    manifest, predictor = manifest_of(corpus_name), find_predictor(corpus_name, spelled)
-    history, window = (tuple(map(datetime.fromisoformat, parameters[name])) for name in ("history", "window"))
-    design = recall_design(Fraction(parameters["share"]), parameters["least_posts"], history, window)
-    predictions = check_complete(corpus_name, predictor, manifest)
-    if frame_digest(manifest, len(manifest.parts), predictions) != digest:
-        raise CorpusError(f"Corpus {corpus_name} is no longer the one from which the draw was made.")
-    with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
-        return reached(store, design, languages, ids)
-
-
-def _text(**columns: Iterable[str]) -> pa.Table:
-    return pa.table({name: pa.array(list(values), pa.string()) for name, values in columns.items()})
-
-
-def sample_records(
-    corpus: Corpus,
-    languages: Iterable[str] | None,
-    *,
-    size: int | None,
-    seed: str,
-    together: str = "",
-    leave_out: Collection[str] = frozenset(),
-) -> list[Sample]:
-    """For each language take `size` of the records declared to be in it; None is all. It only reads files.
-
-    together: a field whose equal values keep records together; then `size` counts whole groups. leave_out: ids
-    of records that are in no frame, such as those whose answer is known. languages: None for all of the corpus. One
-    sample each, in order of the codes; all of the frame where that is smaller. CorpusError if the corpus holds posts,
-    or has no records in a language.
-    """
-    check_asked(size, seed, "group" if together else "record")
-    manifest = manifest_of(corpus.name)
-    check_records(corpus.name, manifest)
-    with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
-        found = take_records(
-            store, corpus.name, manifest, languages, size=size, seed=seed, together=together, leave_out=leave_out
-        )
-    return [_sample(corpus, "records", manifest, taken, seed, size) for taken in found]
-
-
 def sample_chosen(
     corpus: Corpus,
     design: str,
@@ -305,7 +293,7 @@ def sample_chosen(
         Taken(language, frames[language], parameters[language], [rows[key] for key in ids])
         for language, ids in sorted(chosen.items())
     )
-    return [_sample(corpus, design, manifest, taken, seed, len(taken.rows), predictor) for taken in drawn]
+    return [sample_of(corpus, design, manifest, taken, seed, len(taken.rows), predictor) for taken in drawn]
 
 
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
@@ -324,20 +312,108 @@ def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
     return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
 
 
-def _check_extension(extends: Draw, *, size: int, seed: str, digest: str) -> None:
-    if extends.seed != seed:
-        raise CorpusError(f"The draw to extend has the seed {extends.seed!r}; a larger one must have it too.")
-    if extends.frame_digest != digest:
-        raise CorpusError(
-            f"The posts or votes of corpus {extends.corpus} that were drawn from have changed since; make a new draw."
-        )
-    if extends.size == extends.frame_size:
-        raise CorpusError(
-            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already. It is made from the posts that "
-            f"corpus {extends.corpus} held when it was drawn; those that came later are not among them. Open another "
-            "task, which draws from all that there are now."
-        )
-    if size <= extends.size:
-        raise CorpusError(
-            f"The draw has {extends.size:,} of {extends.frame_size:,} posts already; ask for more than that."
-        )
+def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
+    """CorpusError if nothing is asked for or the seed is invalid. noun: what is drawn."""
+    if size is not None and size < 1:
+        raise CorpusError(f"Draw at least one {noun}.")
+    if not 0 < len(seed) <= 64:
+        raise CorpusError(f"The seed has {len(seed)} characters; give it 1 to 64.")
+
+
+def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool = False) -> dict[str, dict[str, Any]]:
+    """The records of these ids, or the posts with their votes. CorpusError if the corpus lacks some of them."""
+    wanted = sorted(set(ids))
+    store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
+    found = store.query("posts_of" if voted else "records_of")
+    rows = {row["id"]: row for batch in found for row in rows_in(batch)}
+    if unknown := [key for key in wanted if key not in rows]:
+        raise CorpusError(f"Corpus {corpus_name} has no record of {listing(unknown, len(unknown), 'id')}.")
+    return rows
+
+
+# --- From a draw to the database: the draw's own row, and its posts or records as items
+
+
+class _Plain(plain(Item)):  # type: ignore[misc]
+    unanimous: str | None
+
+
+@transaction.atomic
+def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
+    """The items of these records, in the order of the ids, whether drawn or not. CorpusError if some are unknown."""
+    _lock(corpus)
+    keys = list(ids)
+    manifest = manifest_of(corpus.name)
+    check_records(corpus.name, manifest)
+    with full_disk_explained("no items were made"), asking(corpus.name, manifest=manifest) as store:
+        rows = rows_of(store, corpus.name, keys)
+    items = {item.key: item for item in _items(corpus, rows.values(), Item)}
+    return [items[key] for key in keys]
+
+
+@transaction.atomic
+def record(sample: Sample) -> tuple[Draw, list[Item]]:
+    """Put a sample into the database: the draw, and its items in the order of the draw."""
+    draw, items = record_on_the_way(sample, Item)
+    return draw, list(items)
+
+
+def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Iterator[Any]]:
+    """The same where items are many: they are made as they are asked for, as plain rows. The caller has opened a
+    transaction, and asks for all of them.
+    """
+    _lock(sample.corpus)
+    if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
+        raise CorpusError("This draw has been extended before; extend the larger one.")
+    same = ("corpus", "design", "language", "predictor", "parameters", "seed", "asked", "size", "parts", "frame_size")
+    values = {name: getattr(sample, name) for name in (*same, "detectors", "extends")}
+    draw = Draw.objects.create(frame_digest=sample.digest, **values)
+    return draw, _items(sample.corpus, sample.rows, of)
+
+
+def _lock(corpus: Corpus) -> None:
+    """Two draws at the same time would make the same items, so the second waits here."""
+    if Corpus.objects.select_for_update().filter(pk=corpus.pk).first() is None:
+        raise CorpusError(f"Corpus {corpus} was deleted meanwhile; nothing was drawn.")
+
+
+def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
+    """The items of these rows in their order: those that an earlier draw made, and new ones."""
+    rows = iter(rows)
+    while drawn := [_item(corpus, row, of) for row in islice(rows, _BATCH_ROWS)]:
+        # By the ids: in the order of their rows, SQLite would go through all items of the corpus.
+        before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn)).order_by()
+        known = {item.key: item for item in before}
+        again = [(item, known[item.key]) for item in drawn if item.key in known]
+        votes = [item.key for item, was in again if was.votes != votes_of(item)]
+        contents = [item.key for item, was in again if _content(was) != _content(item)]
+        if votes or contents:
+            which = f"Post {votes[0]}" if votes else f"Record {contents[0]}"
+            raise CorpusError(
+                f"{which} was drawn before, with other {'votes' if votes else 'fields or another language'} than "
+                f"corpus {corpus} has now, and decisions based on those stand; import the files as another corpus, and "
+                "draw from that."
+            )
+        known |= {item.key: item for item in insert(item for item in drawn if item.key not in known)}
+        yield from (known[item.key] for item in drawn)
+
+
+def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
+    """The item of a post with its votes, or of a record, which has none."""
+    votes = row.get("votes", "{}")
+    item = of(
+        corpus=corpus,
+        key=row["id"],
+        text=row["text"],
+        author=row["author"],
+        posted_at=row["posted_at"],
+        url=row["url"],
+        language=row.get("language", ""),
+        fields=row.get("fields", {}),
+        declared=list(row.get("declared") or ()),
+        votes=json.loads(votes) if of is Item else Json(votes),
+        letters=row.get("letters", 0),
+    )
+    if of is _Plain:
+        item.unanimous = row.get("unanimous")
+    return item

@@ -27,7 +27,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
 from corpora.core.voters import VOTERS
-from corpora.engines.sql import check_there, sql_of
+from corpora.engines import check_there, sql_of
 
 _BATCH_ROWS = 10_000
 # What sql/ relies on, whatever an installation of Spark is set to.

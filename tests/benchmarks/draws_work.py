@@ -24,8 +24,11 @@ import pyarrow.parquet as pq  # noqa: E402
 
 from corpora.core.languages import LANGUAGES  # noqa: E402
 from corpora.core.voters import VOTERS  # noqa: E402
-from corpora.draws.design import HISTORY, WINDOW  # noqa: E402
-from corpora.draws.samples import sample_recall  # noqa: E402
+from corpora.draws.language_draws import (  # noqa: E402
+    HISTORY,
+    WINDOW,
+    sample_recall,
+)
 from corpora.models import Corpus  # noqa: E402
 from corpora.predictions.predictor_labels import find_predictor, knows  # noqa: E402
 from corpora.storage.intake import PART_ROWS  # noqa: E402

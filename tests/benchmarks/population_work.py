@@ -22,7 +22,8 @@ django.setup()
 
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voters import VOTERS  # noqa: E402
-from corpora.draws.samples import Sample, sample_precision, sample_recall, sample_uniform  # noqa: E402
+from corpora.draws.language_draws import sample_precision, sample_recall  # noqa: E402
+from corpora.draws.samples import Sample, sample_uniform  # noqa: E402
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from corpora.predictions.predictor_labels import MAJORITY, find_predictor, predicted_labels  # noqa: E402

@@ -7,7 +7,8 @@ from annotate.actions.commands import call_command
 from corpora.core.language_codes import add_names, read_added
 from corpora.core.languages import ARTICLE_LABELS, COVERAGE, LANGUAGES, LISTED, Language, confusable_with, normalise
 from corpora.core.records import RecordError, read_language
-from corpora.draws.samples import sample_precision, sample_records
+from corpora.draws.language_draws import sample_precision
+from corpora.draws.part_draws import sample_records
 from corpora.models import Corpus
 from corpora.predictions.prediction_rows import is_label, read_map
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels, triggers

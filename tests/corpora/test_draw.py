@@ -9,8 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.draws.items import record
-from corpora.draws.samples import frame_digest, sample_uniform
+from corpora.draws.samples import frame_digest, record, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.storage.layout import manifest_of
 

@@ -11,9 +11,8 @@ from django.db import IntegrityError, transaction
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.draws.design import HISTORY, WINDOW
-from corpora.draws.items import record
-from corpora.draws.samples import frame_digest, sample_precision, sample_recall, sample_uniform, within_reach
+from corpora.draws.language_draws import HISTORY, WINDOW, sample_precision, sample_recall, within_reach
+from corpora.draws.samples import frame_digest, record, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.predictions.predictor_labels import Predictor, find_predictor
 from corpora.storage.layout import manifest_of

@@ -5,7 +5,7 @@ import hashlib
 import pytest
 
 from corpora.core import CorpusError
-from corpora.draws.samples import sample_triggers
+from corpora.draws.language_draws import sample_triggers
 from corpora.predictions.predictor_labels import Predictor, find_predictor
 from tests.corpora.test_draw_by_language import MINE, corpus_of, stream
 

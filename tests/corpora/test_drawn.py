@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from corpora.core.voters import VOTERS
 from corpora.core.voting import unanimous
-from corpora.draws.design import rows_in
+from corpora.draws.samples import rows_in
 from corpora.storage.schemas import votes_schema
 
 SCORES = st.none() | st.floats(allow_nan=False, allow_infinity=False) | st.integers(-3, 3).map(float)

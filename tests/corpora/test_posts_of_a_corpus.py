@@ -1,13 +1,12 @@
 """What is asked of a corpus that is there: the posts of an author, and of a manifest."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from django.core.management import CommandError
 
 from corpora.core import CorpusError
-from corpora.engines import asking, duckdb, posts_by_author
+from corpora.engines import SQL, asking, posts_by_author
 from corpora.storage.layout import corpora_dir, corpus_dir, manifest_of
 from tests.corpora.conftest import FULL, POSTS
 from tests.corpora.on_disk import posts
@@ -81,7 +80,7 @@ def test_authors_cannot_be_told_without_the_installations_key(write, import_corp
 
 def test_no_query_says_what_spark_reads_differently():
     """design: double-quoted names, $x, list literals, \\w and VARCHAR are read differently or not at all."""
-    for path in (Path(duckdb.__file__).parent / "sql").glob("*.sql"):
+    for path in SQL.glob("*.sql"):
         sql = path.read_text()
         assert sql.startswith("-- "), path
         assert not any(sign in sql for sign in ('"', "$", "[", "\\w", "VARCHAR")), path

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
 from corpora.core import CorpusError
-from corpora.draws.items import items_of, record
-from corpora.draws.samples import frame_digest, sample_records, sample_uniform
+from corpora.draws.part_draws import sample_records
+from corpora.draws.samples import frame_digest, items_of, record, sample_uniform
 from corpora.engines import posts_by_author
 from corpora.models import Corpus, Draw, Item
 from corpora.storage import intake

@@ -13,17 +13,9 @@ from django.test import override_settings
 from annotate.actions.commands import call_command
 from corpora import engines
 from corpora.core import CorpusError
-from corpora.draws.design import WINDOW
-from corpora.draws.part_draws import sample_contrasted, sample_filtered
-from corpora.draws.samples import (
-    sample_chosen,
-    sample_precision,
-    sample_recall,
-    sample_records,
-    sample_triggers,
-    sample_uniform,
-    within_reach,
-)
+from corpora.draws.language_draws import WINDOW, sample_precision, sample_recall, sample_triggers, within_reach
+from corpora.draws.part_draws import sample_contrasted, sample_filtered, sample_records
+from corpora.draws.samples import sample_chosen, sample_uniform
 from corpora.engines import asking, posts_by_author
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, first_votes, labels_where, predicted_labels, triggers
