@@ -284,7 +284,7 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
     if empty := [DRAW_OPTIONS[name].spelled for name in design.options if values[name] == []]:
         raise ActionError(f"{empty[0]} is empty; name something, or leave it out.")
     absent = not_had(kind, design)
-    if strange := [option.spelled for option in OPTIONS if option.name in absent and is_given(option, values)]:
+    if strange := [each.spelled for each in OPTIONS if each.name in absent and values[each.name] != each.default]:
         are_labels = "--languages" in strange and kind.routing.is_routed
         offered = " The languages to offer are named with --labels." if are_labels else ""
         raise ActionError(
@@ -308,10 +308,6 @@ def not_had(kind: Kind, design: Design) -> set[str]:
     return {name for name, is_had in has.items() if not is_had}
 
 
-def is_given(option: Option, values: Values) -> bool:
-    return values[option.name] != option.default
-
-
 # --- a larger one
 
 
@@ -328,7 +324,8 @@ def extend(values: Values, progress: Progress, then: Callable[[Opened], object])
         if values[option] and values[option] != was:
             raise ActionError(f"The task was drawn with --{option} {was}; extending it cannot change that.")
     may_stand = ("name", "size", "extend", "dry_run", *fixed)
-    if given := [option.spelled for option in OPTIONS if option.name not in may_stand and is_given(option, values)]:
+    others = [option for option in OPTIONS if option.name not in may_stand]
+    if given := [option.spelled for option in others if values[option.name] != option.default]:
         raise ActionError(f"{', '.join(given)}: extending keeps what the task was opened with. Leave it out.")
     return task_creation.extend_task(task, size or 0, progress, then), []
 

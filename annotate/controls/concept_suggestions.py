@@ -269,7 +269,8 @@ class Concepts(QualityControl):
     name = "concepts"
     inputs = ("suggest_from", "reuse", "frequent_over")
 
-    def prepare(self, task: Task) -> None:
+    def prepare(self, task: Task, reuse: bool) -> None:
+        task.options["keep_declared"] = reuse
         try:
             task.vocabulary = newest(task.kind)
         except VocabularyError as error:
@@ -281,9 +282,6 @@ class Concepts(QualityControl):
 
     def parts(self, judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
         return rows_of(judgment, answer)
-
-    def reuse(self, task: Task, is_wanted: bool) -> None:
-        task.options["keep_declared"] = is_wanted
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
         shown = ("suggestions_shown", pa.bool_(), suggestions_shown)

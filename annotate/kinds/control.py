@@ -81,11 +81,11 @@ class QualityControl:
 
     # --- a task is opened, changed or enlarged
 
-    def prepare(self, task: Task) -> None:
-        """A task is about to be made: it may set fields. ValueError, with a sentence, if it cannot be."""
+    def prepare(self, task: Task, reuse: bool) -> None:
+        """A task is about to be made: it may set fields. ValueError, with a sentence, if it cannot be.
 
-    def reuse(self, task: Task, is_wanted: bool) -> None:
-        """A task is about to be opened: whether it takes labels that there are already (`open_task --reuse`)."""
+        reuse: whether the task takes labels that there are already (`open_task --reuse`).
+        """
 
     def enter(self, entry: Entry) -> None:
         """Before units are made of what was drawn: it may hide items among them (work/task_creation.py, Entry)."""

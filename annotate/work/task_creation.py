@@ -173,9 +173,7 @@ def _drawn(
         labels = _classes_and_answers(kind, labels)
     elif how.asks_each:
         labels = wanted.languages or labels
-    task = new_task(name, kind, title, labels, options)
-    for control in kind.quality_controls:
-        control.reuse(task, reuse)
+    task = new_task(name, kind, title, labels, options, reuse=reuse)
     _check_inputs(task, how, wanted)
     unread_posts = _unread(wanted.chosen["of"], corpus) if how.of_uniform else {}
     samples = how.draw(replace(wanted, labels=task.labels, unread=unread_posts))
@@ -270,17 +268,19 @@ def _add_all(entry: Entry, how: Design, progress: Progress) -> None:
 # --- A task before it has units: its fields and options, checked
 
 
-def new_task(name: str, kind: Kind, title: str, labels: Sequence[str], options: Mapping[str, Any]) -> Task:
+def new_task(
+    name: str, kind: Kind, title: str, labels: Sequence[str], options: Mapping[str, Any], *, reuse: bool = False
+) -> Task:
     """A task that is not saved yet. options: those that differ from the kind's. TaskError if refused."""
     if Task.objects.filter(name=name).exists():
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
-    task = imagined_task(kind, labels, options)
+    task = imagined_task(kind, labels, options, reuse=reuse)
     task.name, task.title = name, title or kind.title
     check_task(task)
     return task
 
 
-def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -> Task:
+def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *, reuse: bool = False) -> Task:
     """A task without a name, to ask what its options would make of posts. TaskError if they are refused."""
     options = with_defaults(kind, given)
     codes = list(labels or kind.labels)
@@ -294,7 +294,7 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any]) -
     task.options = options
     try:
         for control in kind.quality_controls:
-            control.prepare(task)
+            control.prepare(task, reuse)
     except ValueError as error:
         raise TaskError(str(error)) from error
     return task

@@ -7,13 +7,13 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from itertools import chain, islice
+from itertools import chain, islice, product
 from operator import attrgetter
 from typing import Any, TypeVar
 
 import pyarrow as pa
 from django.db import Error, connection, transaction
-from django.db.models import Field, Model, QuerySet, TextField
+from django.db.models import Model, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 
@@ -56,15 +56,21 @@ def insert(rows: Iterable[Row]) -> list[Row]:
     with transaction.atomic():
         for row, key in zip(rows, _new_keys(options.db_table, options.pk.column, len(rows)), strict=True):
             row.pk = row.id = key
-        _refer(rows, [field for field in fields if field.is_relation])
+        of_model = isinstance(rows[0], Model)
+        # The keys of the rows that these refer to, which may have got them only now.
+        for field, row in product([field for field in fields if field.is_relation], rows):
+            if (other := (row._state.fields_cache if of_model else row.__dict__).get(field.name)) is not None:
+                row.__dict__[field.attname] = other.pk
         for field in fields:
             if getattr(field, "auto_now_add", False):
                 for row in rows:
                     field.pre_save(row, add=True)
-        _write(options.db_table, [field.column for field in fields], _values(rows, fields))
+        columns = [(map(attrgetter(field.attname), rows), how_to_send(field)) for field in fields]
+        values = zip(*(_prepared(column, how) if how else column for column, how in columns), strict=True)
+        _write(options.db_table, [field.column for field in fields], values)
         if len(rows) >= MANY:
             gather()
-    if isinstance(rows[0], Model):
+    if of_model:
         for row in rows:
             row._state.adding, row._state.db = False, connection.alias
     return rows
@@ -81,27 +87,6 @@ def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
         last = (cursor.fetchone() or (0,))[0]
         return range(last + 1, last + 1 + number)
-
-
-def _refer(rows: Sequence[Any], relations: Sequence[Field]) -> None:
-    """Write down the keys of the rows that these refer to, which may have got them only now."""
-    of_model = isinstance(rows[0], Model)
-    for relation in relations:
-        name, attribute = relation.name, relation.attname
-        for row in rows:
-            if (other := (row._state.fields_cache if of_model else row.__dict__).get(name)) is not None:
-                row.__dict__[attribute] = other.pk
-
-
-def _values(rows: Sequence[Any], fields: Sequence[Field]) -> Iterable[Sequence[Any]]:
-    """Of each row, what the driver takes for these fields."""
-    return zip(*(_column(rows, field) for field in fields), strict=True)
-
-
-def _column(rows: Sequence[Any], field: Field) -> Iterable[Any]:
-    values = map(attrgetter(field.attname), rows)
-    prepare = how_to_send(field)
-    return _prepared(values, prepare) if prepare else values
 
 
 def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[Any]:
@@ -121,20 +106,16 @@ def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) 
             with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:
                 for row in values:
                     copy.write_row(row)
-        else:
-            # Not by Django's own cursor, which looks through each statement for what stands in place of parameters.
-            with closing(connection.connection.cursor()) as cursor:
-                _in_statements(cursor, f"INSERT INTO {into} VALUES ", len(columns), iter(values))  # noqa: S608
-
-
-def _in_statements(cursor: Any, insert: str, width: int, values: Iterator[Sequence[Any]]) -> None:
-    places = f"({', '.join('?' * width)})"
-    many = insert + ", ".join([places] * _TOGETHER)
-    while len(some := list(islice(values, _TOGETHER))) == _TOGETHER:
-        cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
-        cursor.execute(many, list(chain.from_iterable(some)))
-    # So there are two statements for a table, however many rows there are, and the driver keeps both.
-    cursor.executemany(insert + places, some)
+            return
+        start, places = f"INSERT INTO {into} VALUES ", f"({', '.join('?' * len(columns))})"  # noqa: S608
+        many, rest = start + ", ".join([places] * _TOGETHER), iter(values)
+        # Not by Django's own cursor, which looks through each statement for what stands in place of parameters.
+        with closing(connection.connection.cursor()) as cursor:
+            while len(some := list(islice(rest, _TOGETHER))) == _TOGETHER:
+                cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
+                cursor.execute(many, list(chain.from_iterable(some)))
+            # So there are two statements for a table, however many rows there are, and the driver keeps both.
+            cursor.executemany(start + places, some)
 
 
 # --- PostgreSQL's statistics of tables that have grown, which its plans rest on.
