@@ -6,17 +6,17 @@ from pathlib import Path
 from annotate.actions.action import FORMAT, MAP, Action, Outcome, column
 from annotate.core.draws.splits import SPLITS, TEST
 from annotate.core.option import Option, flag, number, points, share, whole_number
-from annotate.evaluation.evaluate import evaluate, write_report
+from annotate.evaluation.measurement import evaluate, write_report
 from annotate.evaluation.posts import MEASURES
 from annotate.evaluation.ranked_documents import FIRST
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.set_folder import GoldSetError
-from annotate.reports import writing
+from annotate.reports import report_renderer
 from annotate.reports.evaluation_report import LISTED
 from corpora.core.records import RecordError
 from corpora.predictions.prediction_rows import FIELDS
 
-PRINTED = {"text": writing.as_text, "markdown": writing.as_markdown, "latex": writing.as_latex}
+PRINTED = {"text": report_renderer.as_text, "markdown": report_renderer.as_markdown, "latex": report_renderer.as_latex}
 # Options that the evaluator is given by other names, or not at all.
 OF_COMMAND = ("predictions", "gold", "against", "out", "format")
 PREDICTOR, OTHER, JUDGE, SETS, MEASURED, RANKED = (

@@ -5,20 +5,23 @@ posts that were read would be mostly of disputed ones, and there a detector that
 """
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from math import fsum, sqrt
 from typing import Any
 
+import numpy as np
+
+from annotate.core.aggregation.answer_table import Floats
 from annotate.core.estimation.comparisons import Difference, mcnemar, paired
-from annotate.core.estimation.proportions import LEAST_COUNT, SLACK, Estimate
+from annotate.core.estimation.proportions import LEAST_COUNT, SLACK
 from annotate.core.measures.figure_rows import Row, difference_row
 from annotate.evaluation import metrics
-from annotate.evaluation.cells import Cell, Of
-from annotate.evaluation.joined_sets import Joined, join
+from annotate.evaluation.joined_sets import join
 from annotate.evaluation.measures import POSTS, WITH_UND, bounded
+from annotate.evaluation.metrics import bounds_of, counted, share, within, worth
 from annotate.evaluation.subjects import Subject
-from annotate.evaluation.uniform import Uniform, bounds_of, counted, share, within, worth
+from annotate.evaluation.uniform import Cell, Of, Uniform
 from annotate.goldsets.gold_set import GoldRow, GoldSet
 from annotate.kinds.designs import TRIGGERS
 from corpora.core.languages import UND
@@ -32,7 +35,10 @@ def comparison(
     read = [(gold, rows) for gold, rows in left if gold.population != TRIGGERS]
     # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
     sides = [join(subject, read, [first.mapping, second.mapping], rates) for subject in (first, second)]
-    both = _both(*sides)
+    both, other = (side.uniform for side in sides)
+    if both and other:  # the uniform set with what each of the two says
+        others = {**other.posts, **other.missing}
+        both = both.with_each(lambda key, cell: cell._replace(other=others[key].said))
     found = differences(both, (sides[0].recall, sides[1].recall))
     if both and not sides[0].recall and all(cell.read for cell in both.cells):
         # Only where people have read all that was drawn has every post the same chance, so that plain counts do.
@@ -45,25 +51,7 @@ def comparison(
             row |= {"better": None, "note": "naive, since too little was read; nothing shows which is better"}
     fold = sides[0].fold
     together = {coarse: sorted(fine for fine in fold if fold[fine] == coarse) for coarse in sorted({*fold.values()})}
-    return {
-        "rows": list(found.values()),
-        "together": together,
-    }
-
-
-def _both(first: Joined, second: Joined) -> Uniform | None:
-    """The uniform set with what each of the two says."""
-    if not (first.uniform and second.uniform):
-        return None
-    others = {**second.uniform.posts, **second.uniform.missing}
-    return first.uniform.with_each(lambda key, cell: cell._replace(other=others[key].said))
-
-
-def _labels(both: Uniform | None, sets: metrics.RecallSets) -> list[str]:
-    said = (
-        {label for cell in both.cells if cell.read for label in (cell.truth, cell.said, cell.other)} if both else set()
-    )
-    return metrics.und_last({*sets, *said})
+    return {"rows": list(found.values()), "together": together}
 
 
 # --- the differences
@@ -80,7 +68,8 @@ def differences(
 
     sets: for each of the two, language -> id -> what it says of a post of a recall set.
     """
-    labels = _labels(both, sets[0])
+    cells = [cell for cell in both.cells if cell.read] if both else []
+    labels = metrics.und_last({*sets[0], *(label for cell in cells for label in (cell.truth, cell.said, cell.other))})
     found = {("recall", label): _recall(label, both, sets) for label in labels}
     if both:
         accuracies = {("accuracy", posts): _accuracy(both, with_und=with_und) for posts, with_und in POSTS.items()}
@@ -123,7 +112,13 @@ def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, me
     """On the recall-oriented set, where the language has one: the two sets stand for other posts."""
     first, second = (own.get(label, {}) for own in sets)
     if first:
-        return _of_pairs(Counter((said == label, second[key] == label) for key, said in first.items()))
+        # The difference is what the first alone has right, less what the second alone has: two shares of one plain
+        # sample that exclude each other.
+        pairs = Counter((said == label, second[key] == label) for key, said in first.items())
+        shares = [counted(pairs[alone], pairs.total()).estimate for alone in ((True, False), (False, True))]
+        one, other = (each.value or 0.0 for each in shares)
+        correlated = -sqrt(one * other / ((1 - one) * (1 - other))) if one < 1 and other < 1 else -1.0
+        return paired(*shares, correlated), pairs.total(), ()
     if both is None:
         return None, 0, ()
     return _of_uniform(
@@ -145,16 +140,6 @@ def _precision(label: str, both: Uniform) -> Found:
     )
 
 
-# The difference of two shares of the same posts: what the first alone has right, less what the second alone has.
-
-
-def _of_pairs(pairs: Counter[tuple[bool, bool]]) -> Found:
-    """pairs: which of the two are right -> posts of a recall set."""
-    first, second = (counted(pairs[alone], pairs.total()) for alone in ((True, False), (False, True)))
-    found = paired(first.estimate, second.estimate, _of_counts(first.estimate, second.estimate))
-    return found, pairs.total(), ()
-
-
 def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Found:
     """apart: the posts of a domain without which the two shares would be one, so that they differ by no more than the
     greater share of such posts. truths: as in `share`, which says of missing posts what is done here too."""
@@ -162,7 +147,12 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
     def of(uniform: Uniform) -> Found:
         sides = uniform, uniform.of_other
         first, second = (share(side, domain, right, truths=truths) for side in sides)
-        is_seen = _differ_where_read(uniform, domain, right)
+        # Where no post that was read counts for one of the two otherwise than for the other, the two estimates differ
+        # by guesses at unread posts alone, which cannot show that one predictor is better.
+        is_seen = any(
+            domain(one) != domain(other) or (domain(one) and right(one) != right(other))
+            for one, other in ((cell, cell.of_other) for cell in uniform.cells if cell.read)
+        )
         found = paired(first.estimate, second.estimate, correlation(uniform, domain, right) if is_seen else 0.0)
         most = max(share(side, domain, apart, truths=truths).estimate.high for side in sides)
         found = found and found.within(most)
@@ -179,19 +169,6 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
     return replace(found, low=low, high=high), posts, extremes
 
 
-def _of_counts(first: Estimate, second: Estimate) -> float:
-    """The correlation of two shares of one plain sample that exclude each other."""
-    one, other = first.value or 0.0, second.value or 0.0
-    return -sqrt(one * other / ((1 - one) * (1 - other))) if one < 1 and other < 1 else -1.0
-
-
-def _differ_where_read(both: Uniform, domain: Of, right: Of) -> bool:
-    """Whether a post that was read counts for one of the two otherwise than for the other. Where none does, the two
-    estimates differ by guesses at unread posts alone, which cannot show that one predictor is better."""
-    sides = ((cell, cell.of_other) for cell in both.cells if cell.read)
-    return any(domain(one) != domain(other) or (domain(one) and right(one) != right(other)) for one, other in sides)
-
-
 def correlation(both: Uniform, domain: Of, right: Of) -> float:
     """The correlation of the shares of right posts in a domain, estimated for two predictors from one uniform set; from
     -1 to 1, and 0 where one does not vary among the posts that were read.
@@ -201,56 +178,44 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
     the posts that were read, each by its weight, so that the residuals have the mean 0. With the estimated share, in
     which unread posts are guessed, two constants would seem to vary together.
     """
-    observed = [_observed(side, domain, right) for side in (both, both.of_other)]
+    observed = []
+    for side in (both, both.of_other):
+        weights = {cell: posts * side.weights[cell] for cell, posts in side.cells.items() if domain(cell)}
+        total = fsum(weights.values())
+        observed.append(fsum(weight for cell, weight in weights.items() if right(cell)) / total if total else 0.0)
 
     def residuals(cell: Cell) -> list[float]:
         sides = cell, cell.of_other
         return [domain(side) * (right(side) - value) for side, value in zip(sides, observed, strict=True)]
 
-    of_draw = _Moments()
-    of_reading: dict[str, _Moments] = {}
+    of_draw: list[tuple[float, ...]] = []  # (posts, residual of the one, of the other)
+    of_reading: dict[str, list[tuple[float, ...]]] = {}
     for cell, posts in both.cells.items():
         if not (weight := both.weights[cell]):
             continue
         true = residuals(cell)
-        of_draw.add(posts * weight, *true)
+        of_draw.append((posts * weight, *true))
         if weight > 1:
-            guessed = residuals(cell._replace(truth=cell.agreed)) if cell.stratum else (0.0, 0.0)
-            of_reading.setdefault(cell.stratum, _Moments()).add(
-                posts, *(is_so - guess for is_so, guess in zip(true, guessed, strict=True))
-            )
-    sums = [of_draw.central()]
-    for stratum, moments in of_reading.items():
+            guessed = residuals(cell._replace(truth=cell.agreed)) if cell.stratum else [0.0, 0.0]
+            apart = (is_so - guess for is_so, guess in zip(true, guessed, strict=True))
+            of_reading.setdefault(cell.stratum, []).append((posts, *apart))
+    sums = [_moments(of_draw)]
+    for stratum, rows in of_reading.items():
         weight = both.drawn[stratum] / both.read[stratum]
-        sums.append([weight * (weight - 1) * product for product in moments.central()])
-    one, other, product = (sum(part) for part in zip(*sums, strict=True))
+        sums.append(weight * (weight - 1) * _moments(rows))
+    one, other, product = map(float, sum(sums))
     return max(-1.0, min(1.0, product / sqrt(one * other))) if one > 0 and other > 0 else 0.0
 
 
-def _observed(uniform: Uniform, domain: Of, right: Of) -> float:
-    """The share of right posts in a domain among the posts that were read, each by its weight; 0 without such posts."""
-    weights = {cell: posts * uniform.weights[cell] for cell, posts in uniform.cells.items() if domain(cell)}
-    total = fsum(weights.values())
-    return fsum(weight for cell, weight in weights.items() if right(cell)) / total if total else 0.0
-
-
-class _Moments:
-    """Sums of squares and of products of two values that come with their number."""
-
-    def __init__(self) -> None:
-        self.number, self.sums, self.products = 0.0, [0.0, 0.0], [0.0, 0.0, 0.0]
-
-    def add(self, number: float, one: float, other: float) -> None:
-        self.number += number
-        self.sums = [self.sums[0] + number * one, self.sums[1] + number * other]
-        squares = (one * one, other * other, one * other)
-        self.products = [known + number * square for known, square in zip(self.products, squares, strict=True)]
-
-    def central(self) -> list[float]:
-        """The same of the values less their means; zeros where a value is constant but for rounding."""
-        one, other = self.sums
-        means = (one * one, other * other, one * other)
-        found = [product - mean / self.number for product, mean in zip(self.products, means, strict=True)]
-        constant = [square <= SLACK * raw for square, raw in zip(found[:2], self.products[:2], strict=True)]
-        kept = (not constant[0], not constant[1], not any(constant))
-        return [product if keep else 0.0 for product, keep in zip(found, kept, strict=True)]
+def _moments(rows: Sequence[tuple[float, ...]]) -> Floats:
+    """The sums of squares and of products of two values less their means, (3,); zeros where a value is constant but for
+    rounding. rows: how many posts have the values, and these."""
+    if not rows:
+        return np.zeros(3)
+    number, one, other = np.array(rows, float).T
+    squares = one * one, other * other, one * other
+    added = (number, number * one, number * other, *(number * square for square in squares))
+    total, first, second, *raw = (np.cumsum(each)[-1] for each in added)
+    found = np.array(raw) - np.array([first * first, second * second, first * second]) / total
+    constant = found[:2] <= SLACK * np.array(raw[:2])
+    return np.where([*~constant, not constant.any()], found, 0.0)

@@ -4,39 +4,34 @@ The report is one dict that JSON can hold. reports/evaluation_report.py writes i
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from annotate.core.aggregation.answer_table import Bools
-from annotate.core.agreement.judge_agreement import EPSILON
+from annotate.core.aggregation.answer_table import Bools, Floats
 from annotate.core.estimation.proportions import LEAST_COUNT
+from annotate.core.measures import scores as measures
 from annotate.core.measures.classification import Paired, places_of
-from annotate.core.measures.figure_rows import holm_corrected, of_compared
-from annotate.evaluation.judge import HALF_WIDTH, certificate, frame_of, judged_units, with_certificate
+from annotate.core.measures.figure_rows import Row, difference_row, holm_corrected, of_compared, why_withheld
+from annotate.core.measures.scored_units import Figure, ScoredUnits, scored_units
+from annotate.core.measures.scores import precision_threshold, risk_coverage
+from annotate.evaluation.judge import frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
-from annotate.evaluation.score_measures import losses, scored, scores_apart
-from annotate.evaluation.subjects import EvaluationError, is_file
+from annotate.evaluation.subjects import EvaluationError, is_file, names_of
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
-from annotate.kinds.language_labels import label_name
+from annotate.reports.evaluation_report import texts
 from corpora.core.languages import LANGUAGES
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is_label
 from corpora.sources.headers import named_columns
 
 POST = "post"
 REFUSAL = "(refused)"  # what a report shows where a system gave no label
-WHOLE = "Every unit of the corpus is in the set; intervals are for other units like these."
-READING = (
-    "A number with two in brackets is an estimate with its 95% interval, for the population from which the units were "
-    "drawn. Units with unequal chances of being drawn count by the inverse of their chance; units that were drawn "
-    "together count together."
-)
-COUNTS_AS = "“Counts as” is the size of a plain random sample whose interval is as wide, at most the number of units."
+TEXTS = texts("units")
 
 
 def evaluate_units(
@@ -46,17 +41,15 @@ def evaluate_units(
     against: str = "",
     unfinished: bool = False,
     split: str = "",
-    judge: bool = False,
-    half_width: float = HALF_WIDTH,
-    epsilon: float = EPSILON,
+    judge: Mapping[str, float] | None = None,
     sequential: bool = False,
     **reading: Any,
 ) -> dict[str, Any]:
     """The report.
 
-    predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. judge:
-    whether the predictions are those of a machine judge for the whole corpus, whose certificate is wanted; half_width
-    (in points), epsilon: see judge.py. sequential: see read_units. reading: how the predictions are read, see `_read`.
+    predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. judge: the
+    options of the certificate, if the predictions are those of a machine judge for the whole corpus. sequential: see
+    read_units. reading: how the predictions are read, see `_read`.
 
     GoldSetError, EvaluationError or CorpusError, a sentence, if they do not fit the set.
     """
@@ -68,17 +61,14 @@ def evaluate_units(
             f"The set {units.name} in {units.folder} has answers of the form {units.form}, which cannot be measured "
             f"unit by unit; there are measures for {measured_forms}."
         )
-    frame = frame_of(units, reading.get("corpus", "")) if judge else frozenset()
+    frame = frozenset() if judge is None else frame_of(units, reading.get("corpus", ""))
     systems = [_read(units, predictions, others=EVERY_LABEL if frame is None else frame, **reading)]
     systems += [_read(units, against, **reading)] if against else []
     if units.noun == POST:
         units, systems = _in_classes(units, systems)
     names = system_names([predictions, against][: len(systems)], [each.name for each in systems])
     report = _report(units, form, systems, names)
-    if not judge:
-        return report
-    read = judged_units(units, systems[0], frame)
-    return with_certificate(report, certificate(read, half_width=half_width / 100, epsilon=epsilon))
+    return report if judge is None else with_certificate(report, judged_units(units, systems[0], frame), **judge)
 
 
 def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:
@@ -89,20 +79,14 @@ def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, li
     def folded(labels: Iterable[str]) -> list[str]:
         return [fold.get(label, label) for label in labels]
 
+    counts = [[Counter({fold.get(label, label): n}) for label, n in each.others.items()] for each in systems]
     systems = [
-        replace(each, labels=folded(each.labels), others=_summed(folded(each.others), each.others.values()))
-        for each in systems
+        replace(each, labels=folded(each.labels), others=sum(others, Counter[str]()))
+        for each, others in zip(systems, counts, strict=True)
     ]
     gold = folded(units.gold)
     there = {*gold, *(label for each in systems for label in (*each.labels, *each.others))} - {REFUSED}
     return replace(units, gold=gold, labels=sorted(there)), systems
-
-
-def _summed(labels: Iterable[str], numbers: Iterable[int]) -> Counter[str]:
-    found = Counter[str]()
-    for label, number in zip(labels, numbers, strict=True):
-        found[label] += number
-    return found
 
 
 def _read(
@@ -130,47 +114,38 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
     pairs = [Paired(gold, places_of(each.labels, answers), size, units.weights, units.groups) for each in systems]
     measured = [form.Measures(each, units.labels) for each in pairs]
     first = measured[0]
-    by_scores = dict[str, Any](rows=[], sections=[], reading=[])
-    if systems[0].scores is not None:
-        by_scores = scored(pairs[0], systems[0].scores, units.votes, units.labels, units.digest)
+    table, told = systems[0].scores, [note for each in systems for note in each.notes]
+    by_scores = {} if table is None else scored(pairs[0], table, units.votes, units.labels, units.digest)
+    reading = [*TEXTS.reading, *([] if pairs[0].is_plain else [TEXTS.words["counts_as"]])]
     sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
-    errors = _errors(units, systems[0])
+    errors, whole = _errors(units, systems[0]), [TEXTS.words["whole"]] * bool((units.chances == 1).all())
     return {
         "unit": "unit",
         "form": units.form,
         "head": [{"measure": measure, "of": {}} for measure in first.head],
         "words": {},
-        "sections": by_scores["sections"],
-        "reading": [READING, *([] if pairs[0].is_plain else [COUNTS_AS]), *by_scores["reading"]],
+        "sections": OF_SCORES.sections if by_scores else [],
+        "reading": [*reading, *OF_SCORES.reading] if by_scores else reading,
         "predictor": described(names[0]),
         "gold": [units.described()],
-        "rows": [*first.rows(), *by_scores["rows"], *sliced],
+        "rows": [*first.rows(), *by_scores.get("rows", ()), *sliced],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
         "confusion": _confusion(pairs[0], [*units.labels, REFUSAL]),
         "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
-        **({"names": _named(units.labels)} if units.noun == POST else {}),
+        **({"names": names_of(units.labels)} if units.noun == POST else {}),
         "error_count": len(errors),
         "error_base": units.size,
-        "told": [*(note for each in systems for note in each.notes), *[WHOLE] * bool((units.chances == 1).all())],
+        "told": [*told, *whole],
         "warnings": _warnings(units),
     }
-
-
-def _named(labels: Iterable[str]) -> dict[str, str]:
-    """Code -> the name of its language."""
-    return {label: name for label in labels if (name := label_name(label)) not in ("", label)}
 
 
 def _warnings(units: Units) -> list[str]:
     found = unfinished_ones([units])
     if not units.finished:
-        found.append(
-            "In each language, and each part of a draw with parts, the units that have a label stand for all that were "
-            "drawn. Units on which people disagree have a label later; they are harder, and no figure here covers "
-            "those that still wait."
-        )
+        found.append(TEXTS.words["unfinished"])
     if units.scarce:
         found.append(
             f"Fewer than {LEAST_COUNT} of the units in {', '.join(units.scarce)} have a label, so these figures say "
@@ -206,12 +181,21 @@ def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
 
 def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predictions], name: str) -> dict[str, Any]:
     first, second = measured
-    rows = [*first.compared(second, _slices(units))]
+    slices = _slices(units)
+    rows = [*first.compared(second, slices)]
     if all(each.scores is not None for each in systems):
-        rows[1:1] = scores_apart(first.pairs, *(each.scores for each in systems))
-    theirs = [*second.rows(), *(each for of, kept in _slices(units) for each in second.sliced(of, kept))]
+        # How far the two are apart in the losses of their scores.
+        pairs, number = first.pairs, units.size
+        sides = (scored_units(pairs.gold, each.scores, pairs.weights, pairs.groups) for each in systems)
+        rows[1:1] = [
+            difference_row(name, {}, found, number, why_withheld(found, number, pairs), p)
+            for name, (found, p) in measures.losses_apart(*sides).items()
+        ]
+    theirs = [*second.rows(), *(each for of, kept in slices for each in second.sliced(of, kept))]
     if systems[1].scores is not None:
-        theirs += losses(second.pairs, systems[1].scores)
+        scored_by = scored_units(second.pairs.gold, systems[1].scores, second.pairs.weights, second.pairs.groups)
+        losses = {"log_loss": measures.log_loss, "brier": measures.brier_score}
+        theirs += [of_figure(name, {}, measure(scored_by), units.size) for name, measure in losses.items()]
     test = {} if first.pairs.is_plain else {"test": "a two-sided paired test by the normal distribution"}
     return {"other": described(name), "rows": holm_corrected(rows), "other_rows": of_compared(theirs, rows), **test}
 
@@ -225,10 +209,7 @@ def _confusion(pairs: Paired, labels: Sequence[str]) -> dict[str, Any]:
     return {
         "labels": [labels[place] for place in there],
         "cells": [
-            [labels[gold], labels[said], round(float(cells[gold, said]), 6)]
-            for gold in there
-            for said in there
-            if cells[gold, said]
+            [labels[gold], labels[said], round(float(cells[gold, said]), 6)] for gold, said in np.argwhere(cells)
         ],
     }
 
@@ -240,11 +221,88 @@ def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
     found = []
     for place, read in zip(wrong, units.rows(wrong), strict=True):
         predicted = said.labels[place] or REFUSAL
-        each: dict[str, Any] = {"id": units.ids[place], "gold": units.gold[place], "predicted": predicted}
-        more = {
-            "language": read.get("language"),
-            "people": dict(units.votes[place]),
-            "fields": {name: value for name, value in read.items() if is_text(name, value)},
-        }
-        found.append(each | {name: value for name, value in more.items() if value})
+        more = {"language": read.get("language"), "people": dict(units.votes[place])}
+        more |= {"fields": {name: value for name, value in read.items() if is_text(name, value)}}
+        known = {name: value for name, value in more.items() if value}
+        found.append({"id": units.ids[place], "gold": units.gold[place], "predicted": predicted} | known)
     return found
+
+
+# --- What a system's scores are worth, if it gives a probability to each label: calibration, ranking, thresholds.
+#
+# The measures are those of core/measures/scores.py and core/selective_prediction.py; here they become rows and
+# curves.
+
+
+WISHES = (0.9, 0.95, 0.99)  # precision for which a threshold is sought
+COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of the units that a system answers, at which accuracy is shown
+MOST_LABELS = 10  # whose thresholds are sought one by one
+OF_SCORES = texts("scores")
+
+
+def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str], seed: str) -> Any:
+    """Rows and curves on the scores of the units. table: (n, K); votes: the shares of people's answers."""
+    units = scored_units(pairs.gold, table, pairs.weights, pairs.groups)
+    calibration = measures.expected_calibration_error(units, seed=seed)
+    selective = risk_coverage(units)
+    number = len(pairs.gold)
+    whole = {"log_loss": measures.log_loss(units), "brier": measures.brier_score(units)}
+    whole |= {"ece": calibration.error, "aurc": selective.area}
+    rows = [of_figure(name, {}, found, number) for name, found in whole.items()]
+    for name, measure in (("roc_auc", measures.roc_auc), ("average_precision", measures.average_precision)):
+        found = measure(units)
+        rows.append(of_figure(f"macro_{name}", {}, found.macro, number))
+        rows += [of_figure(name, {"label": of}, each, number) for of, each in zip(labels, found.labels, strict=True)]
+    rows += _with_people(pairs, table, votes, labels)
+    rows += _thresholds(units, labels)
+    # The threshold and the accuracy at some shares of answered units: the first point that reaches each.
+    for wanted in COVERAGES:
+        if point := next((each for each in selective.points if each.coverage >= wanted - 1e-9), None):
+            of, answered = {"coverage": f"{wanted:.0%}"}, round(point.coverage * number)
+            rows.append(of_figure("least_score", of, Figure(point.threshold), answered))
+            rows.append(of_figure("accuracy_there", of, Figure(point.accuracy), answered))
+    bins = [
+        {"confidence": each.confidence, "accuracy": each.accuracy.value, "low": each.accuracy.low}
+        | {"high": each.accuracy.high, "units": each.units, "note": each.accuracy.reason}
+        for each in calibration.bins
+        if each.units
+    ]
+    curve = [{"coverage": point.coverage, "accuracy": point.accuracy} for point in selective.points]
+    return {"rows": rows, "reliability": bins, "coverage": curve}
+
+
+def of_figure(measure: str, of: Mapping[str, str], found: Figure, units: int, note: str = "") -> Row:
+    return {
+        "measure": measure, "of": dict(of), "value": found.value, "low": found.low, "high": found.high,
+        "units": units, "count": None, "note": note or found.reason,
+    }  # fmt: skip
+
+
+def _with_people(
+    pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str]
+) -> Iterator[Row]:
+    """How far the scores are from the distribution of people's answers, where several people answered."""
+    shares = np.array([[each.get(label, 0.0) for label in labels] for each in votes])
+    # One person's answer is no distribution; of several that all agree it is one.
+    several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3) if len(shares) else np.array([], dtype=int)
+    if not len(several) or max(len(each) for each in votes) < 2:
+        return
+    groups = None if pairs.groups is None else pairs.groups[several]
+    part = scored_units(pairs.gold[several], table[several], pairs.weights[several], groups)
+    for name, measure in (("cross_entropy", measures.cross_entropy), ("manhattan", measures.manhattan_distance)):
+        yield of_figure(name, {}, measure(shares[several], part), len(several))
+
+
+def _thresholds(units: ScoredUnits, labels: Sequence[str]) -> Iterator[Row]:
+    answers: dict[str, int | None] = {"all": None}
+    if len(labels) <= MOST_LABELS:
+        answers |= {label: place for place, label in enumerate(labels)}
+    for name, place in answers.items():
+        for wish in WISHES:
+            found, of = precision_threshold(units, wish, place), {"answers": name, "wished": f"{wish:.0%}"}
+            note = found.reason and f"at {wish:.0%}: {found.reason}"
+            yield of_figure("threshold", of, Figure(found.value), len(units.rows), note)
+            if found.value is not None:
+                yield of_figure("reached_precision", of, found.precision, len(units.rows))
+                yield of_figure("recall_there", of, Figure(found.recall), len(units.rows))
+                yield of_figure("coverage_there", of, Figure(found.coverage), len(units.rows))

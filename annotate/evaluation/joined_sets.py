@@ -10,12 +10,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from annotate.core.estimation.annotator_error import false_among
-from annotate.evaluation.cells import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell
 from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_together
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell, Uniform
 from annotate.goldsets.gold_set import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import AUTHORS, STREAM, TRIGGERS
 from annotate.kinds.language_labels import is_negative, negative
+from annotate.reports.evaluation_report import texts
 from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
 from corpora.core import CorpusError
@@ -29,24 +29,7 @@ LEAST_READ, LEAST_READ_IN_ALL = 5, 30
 EQUAL_RATES = (1.0, 1.0)  # missing at random
 # Pool of labels that one reader gave -> the option by which a share of them is decided again.
 CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
-NOT_CONFIRMED = (
-    "{labels:,} labels of the gold set {name} are not confirmed: one reader named another language than they were "
-    "asked for, and nobody else has read the post. They do not count as the truth, and notes say how far figures may "
-    "be off by that."
-)
-NAIVE = (
-    "Where the detectors agree, the labels of the gold set {name} are their own, and too few were read by people to "
-    "correct for their errors ({short}): {system} is measured against the detectors there. Figures of the uniform set "
-    "are naive, have names that say so, and are not in the summary."
-)
-NOT_TELLING = (
-    "The gold set {name} does not tell which of its labels are detectors’ agreement and which people’s; all are taken "
-    "for people’s. A detector that voted there is measured against itself."
-)
-STRANGE = (
-    "Of the unread triggers that people verified {posts} cannot be found in the uniform set, which was exported before "
-    "they were drawn; export it again, so that they count."
-)
+WORDS = texts("posts").words
 
 
 @dataclass
@@ -149,7 +132,7 @@ def join(
     if joined.labelled and (
         strange := {key for found in joined.verified.values() for key in found} - joined.labelled.posts.keys()
     ):
-        joined.warnings.append(STRANGE.format(posts=many(len(strange), "post")))
+        joined.warnings.append(WORDS["strange"].format(posts=many(len(strange), "post")))
     return joined
 
 
@@ -199,7 +182,7 @@ def _join_uniform(
             f"--missing-rate is for unresolved audits, and the gold set {gold.name} has none; leave it out."
         )
     if unconfirmed:
-        joined.warnings.append(NOT_CONFIRMED.format(labels=len(unconfirmed), name=gold.name))
+        joined.warnings.append(WORDS["not_confirmed"].format(labels=len(unconfirmed), name=gold.name))
     joined.labelled = Uniform(cells, missing | unconfirmed, gold.slips, rates)
     joined.warnings += unchecked(gold.name, joined.labelled)
     short = too_little_read(joined.labelled)
@@ -212,10 +195,10 @@ def _join_uniform(
             "audit, or measure a predictor that did not vote."
         )
     if short:
-        joined.warnings.append(NAIVE.format(name=gold.name, short=short, system=subject.spelled))
+        joined.warnings.append(WORDS["little_read"].format(name=gold.name, short=short, system=subject.spelled))
     joined.tells_read = any(row.stratum for row in gold.rows)
     if not joined.tells_read:
-        joined.warnings.append(NOT_TELLING.format(name=gold.name))
+        joined.warnings.append(WORDS["not_telling"].format(name=gold.name))
 
 
 def _cell(joined: Joined, row: GoldRow) -> Cell:
@@ -340,7 +323,9 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
     others: set[str] = set()
     for row in rows:
         said = joined.said[row.id]
-        asked = _asked(row) or _queue(joined, said, queues)
+        # A published set does not tell the queue of a post; by the predictor's label it is this one.
+        of_label = [said] if said in queues else [each for each in sorted(queues) if said in joined.asked.get(each, ())]
+        asked = _asked(row) or (of_label or [said])[0]
         if asked not in queues:
             continue
         language = joined.fold.get(asked, asked)
@@ -368,26 +353,15 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
 def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject) -> None:
     by = set(gold.predictors.values())
     if not all(map(subject.drew, by)):
-        spelled = ", ".join(sorted(by))
-        registered = (
-            f" If {subject.spelled} is the file that was imported as {spelled}, name {spelled} in place of the file."
-            if subject.file
-            else ""
-        )
-        joined.warnings.append(
-            f"The gold set {gold.name} holds unread triggers of {spelled}; they tell nothing of {subject.spelled} and "
-            f"are left out.{registered}"
-        )
+        spelled, mine = ", ".join(sorted(by)), subject.spelled
+        warning = f"The gold set {gold.name} holds unread triggers of {spelled}; they tell nothing of {mine} and are "
+        warning += "left out."
+        if subject.file:
+            warning += f" If {mine} is the file that was imported as {spelled}, name {spelled} in place of the file."
+        joined.warnings.append(warning)
         return
     for row in rows:
         joined.verified.setdefault(row.asked, {})[row.id] = row.label
-
-
-def _queue(joined: Joined, said: str, queues: Collection[str]) -> str:
-    """The queue of a published set in which a post is by the predictor's label."""
-    return (
-        said if said in queues else next((code for code in sorted(queues) if said in joined.asked.get(code, ())), said)
-    )
 
 
 def _asked(row: GoldRow) -> str:

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from annotate.core.aggregation import answer_table as people
 from annotate.core.agreement.judge_agreement import (
+    EPSILON,
     LEVEL,
     AlternativeAnnotatorTest,
     alternative_annotator_test,
@@ -26,27 +27,21 @@ from annotate.core.estimation.corpus_share import CorpusShare, ReadSample, Reaso
 from annotate.core.estimation.share_estimators import LabelShares, corpus_shares
 from annotate.core.measures.classification import places_of
 from annotate.core.measures.figure_rows import Row, row
+from annotate.evaluation.joined_sets import join, too_little_read
+from annotate.evaluation.metrics import und_last
 from annotate.evaluation.prediction_table import REFUSED, Predictions
-from annotate.evaluation.subjects import EvaluationError
+from annotate.evaluation.subjects import EvaluationError, Subject
 from annotate.evaluation.units import Units, answers_of
-from annotate.reports.evaluation_report import section
+from annotate.goldsets.gold_set import GoldSet, objects_in
+from annotate.kinds.designs import STREAM
+from annotate.reports.evaluation_report import texts
+from corpora.predictions.prediction_rows import EVERY_LABEL
 from corpora.storage.layout import corpus_dir, read_manifest
 
 HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
 SHARED = "judge with people, where two answered"
 WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
-READING = (
-    "Pairwise agreement is the mean over units of how often two of their answers are the same. It and the alternative "
-    "annotator test give each unit the same weight, however it was drawn.",
-    "The alternative annotator test leaves out one person at a time: how often is the judge, and how often is that "
-    "person, at least as close to the other people? The judge wins against a person if it is worse in fewer than "
-    "epsilon of the units, tested with the Benjamini-Yekutieli correction. It passes if it wins against half of them "
-    "(Calderon, Reichart and Dror 2025).",
-    "The share of a label in the corpus is estimated from the units that people read, with the judge's labels of all "
-    "other items (prediction-powered, PPI++: Angelopoulos, Duchi and Zrnic 2023), with its rates of error (Rogan and "
-    "Gladen 1978), or without it (people alone). All three estimate what people would answer if they "
-    "read every item.",
-)
+TEXTS = texts("judge")
 
 
 def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None = None) -> frozenset[str] | None:
@@ -145,60 +140,38 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
         )
 
 
-def certificate(read: Judged, *, half_width: float, epsilon: float) -> dict[str, Any]:
-    """The parts of a report that certify a judge: rows, words, sections and headlines.
+def with_certificate(
+    report: dict[str, Any], read: Judged, half_width: float = HALF_WIDTH, epsilon: float = EPSILON
+) -> dict[str, Any]:
+    """The report on a judge's labels as on those of any system, with its certificate before the figures.
 
-    half_width: the wished half-width of a share's interval, a fraction.
+    half_width: the wished half-width of a share's interval, in points; epsilon: of the alternative annotator test.
     """
     known = set(read.labels)
     listed = [answer for answer in read.answers if answer[2] in known]
-    agreement, tested, words = [], [], {}
+    rows, words = list[Row](), dict[str, list[str]]()
+    head, told = [], [TEXTS.words["nobody"]]
     if listed:
         answers = people.tabulate(listed, [*read.labels, REFUSED])
         by_id = dict(zip(read.ids, read.judge, strict=True))
         judge = places_of([by_id[str(key)] for key in answers.units], answers.labels)
-        agreement = list(_agreement(answers, judge, read.seed))
         tested, verdict = _tested(answers, judge, epsilon)
-        words = {"by-person": [verdict]}
-    return {
-        "rows": [*agreement, *tested, *_shares(read, half_width)],
-        "words": words
-        | {
-            "shares": [_of_corpus(read)],
-            "needed": [
-                "How many more items people have to read, drawn like those that they read, until a share is known to "
-                f"±{100 * half_width:g} points; 0 where it is already."
-            ],
-        },
-        "reading": list(READING),
-        "sections": SECTIONS,
-        "head": [{"measure": "winning_rate", "of": {}}] if tested else [],
-        "told": [] if tested else [NOBODY],
+        rows, words["by-person"] = [*_agreement(answers, judge, read.seed), *tested], [verdict]
+        head, told = [{"measure": "winning_rate", "of": {}}], []
+    of_corpus = f"Of the {read.size:,} items from which the units were drawn."
+    if read.refused:
+        number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
+        of_corpus += TEXTS.words["refused"].format(number=number)
+    fraction = half_width / 100
+    words |= {"shares": [of_corpus], "needed": [TEXTS.words["needed"].format(points=100 * fraction)]}
+    return report | {
+        "rows": [*rows, *_shares(read, fraction), *report["rows"]],
+        "sections": [*TEXTS.sections, *report["sections"]],
+        "head": [*head, *report["head"]],
+        "reading": [*report["reading"], *TEXTS.reading],
+        "told": [*report["told"], *told],
+        "words": report["words"] | words,
     }
-
-
-def _of_corpus(read: Judged) -> str:
-    words = f"Of the {read.size:,} items from which the units were drawn."
-    if not read.refused:
-        return words
-    number = "one of them" if read.refused == 1 else f"{read.refused:,} of them"
-    return f"{words} The judge refused {number}. Each counts as an item to which it did not give the label."
-
-
-def with_certificate(report: dict[str, Any], certified: Mapping[str, Any]) -> dict[str, Any]:
-    """The report on a judge's labels as on those of any system, with its certificate before the figures."""
-    before = {part: [*certified[part], *report[part]] for part in ("rows", "sections", "head")}
-    after = {part: [*report[part], *certified[part]] for part in ("reading", "told")}
-    return report | before | after | {"words": report["words"] | certified["words"]}
-
-
-SECTIONS = [
-    section("agreement", "Agreement with people", "answers", "pairwise_agreement agreement_difference", drawn=1),
-    section("alpha", "Krippendorff’s alpha", "answers", "alpha", drawn=0),
-    section("shares", "Share of each label in the corpus", "label way", "corpus_share", drawn=1, across=WAYS),
-    section("needed", "Further answers needed", "label needed", "answers_needed", across=WAYS),
-]
-NOBODY = "The set has no answers of single people, so the judge is not compared with them."
 
 
 # --- agreement with people
@@ -215,12 +188,9 @@ def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Itera
         yield row("pairwise_agreement", {"answers": who}, estimate, number) | {"count": None}
     yield row("agreement_difference", {"answers": SHARED}, found.difference, None)
     for who, measure in (("judge and people", found.judge_alpha), ("people with each other", found.people_alpha)):
-        told = None if measure.value is None else Difference(measure.value, *_ends(measure.low, measure.high))
+        ends = (-1.0, 1.0) if measure.low is None or measure.high is None else (measure.low, measure.high)
+        told = None if measure.value is None else Difference(measure.value, *ends)
         yield row("alpha", {"answers": who}, told, measure.units, "" if told else "all answers are the same")
-
-
-def _ends(low: float | None, high: float | None) -> tuple[float, float]:
-    return (-1.0, 1.0) if low is None or high is None else (low, high)
 
 
 # --- the alternative annotator test
@@ -264,25 +234,81 @@ def _verdict(test: AlternativeAnnotatorTest, epsilon: float) -> str:
 def _shares(read: Judged, half_width: float) -> Iterator[Row]:
     sample = read.sample
     shares = corpus_shares(sample, half_width) if isinstance(sample, ReadSample) else shares_of_draw(sample, half_width)
-    found = [
-        (each, way, share)
-        for each in shares
-        for way, share in zip(WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
-    ]
-    number = len(read.ids)
+    number, found = len(read.ids), list[tuple[LabelShares, str, CorpusShare]]()
+    for each in shares:
+        found += zip([each] * 3, WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
     for each, way, share in found:
         value = None if share.value is None else Difference(share.value, share.low, share.high)
-        yield row("corpus_share", {"label": each.label, "way": way}, value, number, _why(each, share))
+        # Why a way gives the figures of people alone, or what to know about its interval.
+        weak = f" ({each.correlation or 0.0:.2f}, and it takes {each.least_correlation:.2f} to help)"
+        why = "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)
+        yield row("corpus_share", {"label": each.label, "way": way}, value, number, why)
     for each, way, share in found:
-        note = (
-            ""
-            if share.more is not None
-            else "a draw of the whole corpus would not be enough; have a larger share audited"
-        )
+        enough = "a draw of the whole corpus would not be enough; have a larger share audited"
+        note = enough if share.more is None else ""
         yield _plain("answers_needed", {"label": each.label, "needed": way}, share.more, number, note)
 
 
-def _why(label: LabelShares, share: CorpusShare) -> str:
-    """Why a way gives the figures of people alone, or what to know about its interval."""
-    weak = f" ({label.correlation or 0.0:.2f}, and it takes {label.least_correlation:.2f} to help)"
-    return "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)
+# --- The uniform set of posts by which a machine judge of a whole corpus is certified.
+#
+# People read what the detectors dispute and audit what they agree on. An agreed label that nobody read is nobody's
+# answer, so it does not count; the posts that were read stand for the others of their stratum.
+
+
+def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
+    """The ids of the posts from which the set was drawn, EVERY_LABEL where its corpus is not in this installation.
+    EvaluationError where no judge can be certified on these sets."""
+    gold = sets[0]
+    if len(sets) > 1 or gold.population != STREAM:
+        raise EvaluationError(
+            "A judge's certificate takes one uniform set of posts, as only that is a sample of the whole corpus; name "
+            "one with --gold, and measure the judge on other sets without --judge."
+        )
+    if gold.frame_size is None:
+        raise EvaluationError(
+            f"The gold set {gold.name} was imported, and does not state from how many posts it was drawn; a judge's "
+            "certificate needs a uniform set that export_gold wrote."
+        )
+    found = ids_of_corpus(corpus_drawn_from(gold.name, gold.corpus, corpus), most=gold.frame_size)
+    return EVERY_LABEL if found is None else found
+
+
+def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
+    """subject: the judge, with its labels of the whole corpus. EvaluationError if it did not label every post, or if
+    people read too little of the set."""
+    joined = join(subject, [(gold, gold.rows)], [subject.mapping])
+    labelled = joined.labelled
+    assert labelled is not None
+    assert gold.frame_size is not None
+    short = too_little_read(labelled)
+    if short or not joined.tells_read:
+        raise EvaluationError(
+            f"Too few posts of the gold set {gold.name} on which the detectors agree were read by people"
+            f"{f' ({short})' if short else ''}, and agreed labels that nobody read cannot certify a judge. Have more "
+            "of them read with assay audit TASK --add N, and export the set again."
+        )
+    fold = joined.fold
+    counted = Counter(joined.said[row.id] for row in gold.rows)
+    for label, number in subject.others.items():
+        counted[fold.get(label, label)] += number
+    read = {key: cell for key, cell in labelled.posts.items() if cell.read}
+    is_sample = len(read) < gold.frame_size
+    check_complete(gold.name, subject.spelled, counted.total(), len(gold.rows), gold.frame_size, is_sample=is_sample)
+    labels = und_last({*counted, *(cell.truth for cell in read.values())})
+    place = {label: number for number, label in enumerate(labels)}
+    strata = {name: number for number, name in enumerate(labelled.drawn)}
+    draw = AuditedDraw(
+        tuple(labels),
+        np.array([counted[label] for label in labels], dtype=np.int64),
+        places_of([joined.said[key] for key in labelled.posts], labels),
+        np.array([place[cell.truth] if cell.read else -1 for cell in labelled.posts.values()], dtype=np.int64),
+        np.array([strata[cell.stratum] for cell in labelled.posts.values()], dtype=np.int64),
+    )
+    answers = [
+        (row["id"], person, fold.get(label, label))
+        for _, row in objects_in(gold.jsonl)
+        if row["id"] in read
+        for person, label in answers_of(row).items()
+    ]
+    said = [joined.said[key] for key in read]
+    return Judged(labels, list(read), said, answers, draw, 0, gold.frame_size, int(gold.digest[:8], 16))

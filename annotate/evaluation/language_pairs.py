@@ -4,7 +4,6 @@ de-en.prediction is of a classifier trained on German and tested on English, joi
 languages together (Schwenk and Li 2018, table 3). Line n is for line n of the language's test list.
 """
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,22 +31,17 @@ from annotate.evaluation.prediction_files import (
 )
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import benchmarks
+from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.balanced_draw import JOINT
-from annotate.reports.evaluation_report import section
+from annotate.reports.evaluation_report import texts
 from annotate.reports.numbers import estimate
 from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
 
 Pair = tuple[str, str]  # the language of training, or JOINT; the language of the test
 Right = Mapping[Pair, Floats]  # pair -> 1 for each test document whose class is predicted, 0 for each other
-READING = (
-    "A number with two in brackets is an estimate with its 95% interval. It covers the choice of documents within each "
-    "class, and not another run of training. Recall has Jeffreys’ interval.",
-    "A mean counts each pair of languages alike, as in the tables of MLDoc (Schwenk and Li 2018). In its interval a "
-    "document counts once, with the share of the systems that are right on it; so do documents that the set marks as "
-    "translations of each other.",
-)
+TEXTS = texts("pairs")
 
 
 @dataclass(frozen=True)
@@ -68,63 +62,42 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     [gold] = sets
     tests, classes = read_tests(gold), classes_of(gold)
     paths = [predictions, *([against] if against else [])]
-    names, systems = system_names(paths), [_right(path, gold, tests) for path in paths]
-    first = systems[0]
-    of_two = any(train == test for train, test in first)
+    names, systems = system_names(paths), [read_predictions(path, gold, tests) for path in paths]
+    first, alone = systems[0], len(systems[0].keys() ^ systems[-1].keys())
+    across = {"matrix": [code for code in tests if code in {test for _, test in first}], "recall": classes}
+    sections = TEXTS.sections
+    heads = [("mean_accuracy", {})] if any(train == test for train, test in first) else []
+    heads += [("transfer", {}), ("mean_accuracy", {"train": JOINT})]
     return {
         "unit": "document",
-        "head": [
-            *([{"measure": "mean_accuracy", "of": {}}] if of_two else []),
-            {"measure": "transfer", "of": {}},
-            {"measure": "mean_accuracy", "of": {"train": JOINT}},
-        ],
-        "sections": _sections([code for code in tests if code in {test for _, test in first}], classes),
+        "head": [{"measure": measure, "of": of} for measure, of in heads],
+        "sections": [each | {"across": across[each["slug"]]} if each["slug"] in across else each for each in sections],
         "words": {"matrix": _of_matrix(first, tests, classes), "overall": _of_means(gold, tests)},
-        "reading": READING,
+        "reading": TEXTS.reading,
         "predictor": described(names[0]),
-        "rows": [*_accuracies(first, tests), *_means(first, tests), *_recalls(first, tests, classes)],
+        "rows": list(_rows(first, tests, classes)),
         "confusion": None,
         "comparison": _comparison(systems, tests, names) if against else None,
-        "told": _unshared(systems) if against else [],
+        "told": [f"{are(alone, 'pair', 'pairs')} of languages of only one of the two are not compared."] * bool(alone),
         "warnings": [*unfinished_ones(sets), *_doubts(gold)],
     }
 
 
 def _doubts(gold: PublishedSet) -> list[str]:
     """What is known against the set's labels, or against how its documents were found."""
-    doubts = []
-    audit = gold.manifest.get("declared_audit")
+    doubts, audit = [], gold.manifest.get("declared_audit")
     if audit and audit["error"]["value"] is not None:
-        doubts.append(
-            f"By the audit {estimate(audit['error'])} of the labels that came with the documents of {gold.name} are "
-            "wrong; those that nobody read are taken for true here."
-        )
+        doubts.append(TEXTS.words["audited"].format(error=estimate(audit["error"]), name=gold.name))
     if gold.manifest["sets"]["standing"]:
-        found_by = gold.manifest["draws"][0]["predictor"]
-        doubts.append(
-            f"The documents of {gold.name} were found by the predictor {found_by}: a classifier like it looks better "
-            "on them than it is."
-        )
+        predictor = gold.manifest["draws"][0]["predictor"]
+        doubts.append(TEXTS.words["found"].format(name=gold.name, predictor=predictor))
     return doubts
-
-
-def _sections(tests: Sequence[str], classes: Sequence[str]) -> list[dict[str, Any]]:
-    means = "mean_accuracy transfer"
-    return [
-        section("matrix", "Accuracy by train and test language", "train test", "accuracy", across=tests),
-        section("by-train", "Means by language of training", "train", means),
-        section("by-test", "Means by language of the test", "test", means, drawn=2),
-        section("recall", "Recall by class", "train test label", "recall", across=classes),
-    ]
 
 
 def _of_matrix(right: Right, tests: Tests, classes: Collection[str]) -> list[str]:
     counts = {tested.truth.count(label) for tested in tests.values() for label in classes}
     each = f"{min(counts):,}" if len(counts) == 1 else f"{min(counts):,} to {max(counts):,}"
-    words = [
-        f"The classes have {each} test documents each, so accuracy is that of documents in which they have these "
-        "shares, whatever they have where the documents come from."
-    ]
+    words = [TEXTS.words["counts"].format(each=each)]
     if missing := len({train for train, _ in right}) * len({test for _, test in right}) - len(right):
         words.append(f"{are(missing, 'pair has', 'pairs have')} no file of predictions.")
     return words
@@ -134,16 +107,8 @@ def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
     fields = ", ".join(sorted({field for draw in gold.manifest["draws"] for field in draw["parameters"]["apart"]}))
     if not fields or len(tests) < 2:
         return []
-    if all(tested.units is not None for tested in tests.values()):
-        return [
-            f"Documents of several languages with an equal {fields} are taken for translations: each of them counts "
-            "once in the intervals of means over several test languages."
-        ]
-    return [
-        f"Documents with an equal {fields} stay in one of test, dev and train, but the set does not mark which test "
-        "documents are translations. Where there are any, the intervals of means over several test languages are too "
-        "narrow."
-    ]
+    are_marked = all(tested.units is not None for tested in tests.values())
+    return [TEXTS.words["translations" if are_marked else "unmarked"].format(fields=fields)]
 
 
 # --- one system
@@ -181,13 +146,11 @@ def _in_order(pairs: Collection[Pair]) -> list[Pair]:
     return sorted(pairs, key=lambda pair: (pair[0] == JOINT, pair))
 
 
-def _accuracies(right: Right, tests: Tests) -> Iterator[Row]:
-    for pair in _in_order(right):
-        of = dict(zip(("train", "test"), pair, strict=True))
-        yield row("accuracy", of, accuracy_by_class.mean(_drawn(right, [pair], tests)), len(right[pair]))
-
-
-def _means(right: Right, tests: Tests) -> Iterator[Row]:
+def _rows(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
+    """Accuracy by pair, means, and recall by pair and class."""
+    for train, test in _in_order(right):
+        found = accuracy_by_class.mean(_drawn(right, [(train, test)], tests))
+        yield row("accuracy", {"train": train, "test": test}, found, len(right[train, test]))
     trained = sorted({train for train, _ in right} - {JOINT})
     slices: list[tuple[dict[str, str], list[Pair]]] = [
         ({}, list(right)),
@@ -200,9 +163,6 @@ def _means(right: Right, tests: Tests) -> Iterator[Row]:
     if joint := [pair for pair in right if pair[0] == JOINT]:
         note = f"mean over {many(len(joint), 'test language')}"
         yield row("mean_accuracy", {"train": JOINT}, accuracy_by_class.mean(_drawn(right, joint, tests)), None, note)
-
-
-def _recalls(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
     for train, test in _in_order(right):
         truth = np.array(tests[test].truth)
         for label in classes:
@@ -237,19 +197,7 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
     return {"other": described(names[1]), "rows": holm_corrected(rows)}
 
 
-def _unshared(systems: Sequence[Right]) -> list[str]:
-    alone = len(systems[0].keys() ^ systems[1].keys())
-    return [f"{are(alone, 'pair', 'pairs')} of languages of only one of the two are not compared."] if alone else []
-
-
 # --- files
-
-
-def _right(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
-    return {
-        pair: np.array([one == true for one, true in zip(said, tests[pair[1]].truth, strict=True)], float)
-        for pair, said in read_predictions(folder, gold, tests).items()
-    }
 
 
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
@@ -257,7 +205,7 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
     languages = _languages(gold)
     names = {code: benchmarks.named(code, languages)[0] for code in languages}
     files = {code: f"{benchmarks.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
-    rows = _rows(gold.folder / f"gold{gold.mark}.jsonl")
+    rows = {row["id"]: row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl")}
     ids_of: dict[str, list[str]] = {}
     for language, file in files.items():
         ids = (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
@@ -271,14 +219,11 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
             'with --sets "test …", and export that.'
         )
     units = _units(ids_of, rows)
-    return {
-        language: Tested(
-            files[language],
-            [rows[key]["label"] for key in ids],
-            np.array([units[key] for key in ids]) if units else None,
-        )
-        for language, ids in ids_of.items()
-    }
+    found = {}
+    for language, ids in ids_of.items():
+        numbers = np.array([units[key] for key in ids]) if units else None
+        found[language] = Tested(files[language], [rows[key]["label"] for key in ids], numbers)
+    return found
 
 
 def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict[str, int]:
@@ -305,15 +250,8 @@ def classes_of(gold: PublishedSet) -> list[str]:
     return classes
 
 
-def _rows(path: Path) -> dict[str, dict[str, Any]]:
-    """Id -> row of the set."""
-    with path.open(encoding="utf-8") as lines:
-        rows = [json.loads(line) for line in lines]
-    return {row["id"]: row for row in rows}
-
-
-def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> dict[Pair, list[str]]:
-    """Pair -> the class of each test document, as it is predicted. EvaluationError if a file does not fit the set."""
+def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
+    """Pair -> whether the class of each test document is predicted. EvaluationError if a file does not fit the set."""
     if not folder.is_dir():
         raise EvaluationError(f"There is no folder {folder}; name one with files such as {_example(tests)}.")
     trained = _languages(gold)
@@ -337,7 +275,7 @@ def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested])
         tested = tests[pair[1]]
         said = read_lines(path, wanted=len(tested.truth), tested=tested.file)
         check_labels(path, said, classes_of(gold))
-        found[pair] = said
+        found[pair] = np.array([one == true for one, true in zip(said, tested.truth, strict=True)], float)
     if not found:
         raise EvaluationError(
             f"{folder} has no file of predictions; put one there for each pair of languages, such as "

@@ -30,7 +30,7 @@ from annotate.core.measures import classification as classes
 from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation import metrics, unread_triggers
 from annotate.evaluation.joined_sets import Joined
-from annotate.evaluation.uniform import Measured, bounds_of, lone_triggers
+from annotate.evaluation.metrics import Measured, bounds_of, lone_triggers
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.gold_set import objects_in
 from annotate.reports.numbers import percent
@@ -111,7 +111,10 @@ def recall(joined: Joined) -> Iterator[Row]:
             yield _row("recall", {"label": label}, each, together[label])
             continue
         both = _frames(label, joined)
-        notes = together[label], _of_authors(both, joined), _false_yes(label, joined)
+        of_authors = "not estimated, since the two kinds of sets differ: see the check" if both and both.differ else ""
+        if joined.uniform and not both:
+            of_authors = "of the posts of its authors; which part of the language that is, is not known"
+        notes = together[label], of_authors, _false_yes(label, joined)
         yield _row("recall", {"label": label}, each, *notes)
         if both:
             yield _row("reach", {"label": label}, both.part)
@@ -126,12 +129,6 @@ def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
     if not (found and uniform and label in joined.reach):
         return None
     return metrics.two_frames(label, uniform, found, joined.reach[label], joined.false_yes.get(label, 0.0))
-
-
-def _of_authors(both: metrics.TwoFrames | None, joined: Joined) -> str:
-    if both is None:
-        return "of the posts of its authors; which part of the language that is, is not known" if joined.uniform else ""
-    return "not estimated, since the two kinds of sets differ: see the check" if both.differ else ""
 
 
 def _false_yes(label: str, joined: Joined) -> str:
@@ -229,10 +226,8 @@ def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
     for labels, over in (("labels that occur", occurring), ("all labels", [*made])):
         known = {label: made[label] if made[label].value is not None else NOUGHT for label in over}
         if known:
-            mean = _mean("f1", known, joined, with_und=True)
-            yield row(
-                "mean_f1", {"posts": WITH_UND, "labels": labels}, mean, None, f"mean over {many(len(known), 'label')}"
-            )
+            note, mean = f"mean over {many(len(known), 'label')}", _mean("f1", known, joined, with_und=True)
+            yield row("mean_f1", {"posts": WITH_UND, "labels": labels}, mean, None, note)
 
 
 NOUGHT = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
@@ -261,14 +256,12 @@ def _classes(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[st
     twice = {label for label in labels if not joined.asked.get(label, frozenset()).isdisjoint(labels)}
     notes = dict.fromkeys(labels, "")
     for label in labels:
-        if finer := sorted(finer for finer, coarse in joined.fold.items() if coarse == label):
-            notes[label] = f"{', '.join(finer)} taken together"
+        if finer := ", ".join(sorted(finer for finer, coarse in joined.fold.items() if coarse == label)):
+            notes[label] = f"{finer} taken together"
         elif label in joined.asked:
-            finer = sorted(joined.asked[label])
-            apart = "; its labels have their own rows, so it is not in the mean" if label in twice else ""
-            notes[label] = (
-                f"{', '.join(finer)} taken together on posts where people used {label}, and nowhere else{apart}"
-            )
+            finer = ", ".join(sorted(joined.asked[label]))
+            notes[label] = f"{finer} taken together on posts where people used {label}, and nowhere else"
+            notes[label] += "; its labels have their own rows, so it is not in the mean" if label in twice else ""
     return twice, notes
 
 
@@ -289,9 +282,8 @@ def precision(joined: Joined) -> Iterator[Row]:
     averaged = [label for label in found if label in there and label not in twice]
     well = [label for label in averaged if found[label][WITH_UND].posts >= WELL_MEASURED]
     for labels, over in (("all labels", averaged), (f"{WELL_MEASURED}+ posts", well)):
-        yield from _means(
-            "precision", labels, {posts: {label: found[label][posts] for label in over} for posts in POSTS}, joined
-        )
+        figures = {posts: {label: found[label][posts] for label in over} for posts in POSTS}
+        yield from _means("precision", labels, figures, joined)
     for label, each in found.items():
         others = unread_triggers.spelled(joined.strangers[label]) if label in joined.strangers else ""
         yield _row(
@@ -325,35 +317,26 @@ def recall_check(joined: Joined) -> list[Row]:
         on_uniform = both.inside if both else metrics.recall(label, uniform, {}, apart=found)
         if on_uniform.posts and found:
             pairs[label] = metrics.recall_in(found, label, joined.false_yes.get(label, 0.0)), on_uniform
-    estimates = [(first.estimate, second.estimate) for first, second in pairs.values()]
-    p_values = [difference(*pair) for pair in estimates]
+    p_values = [difference(first.estimate, second.estimate) for first, second in pairs.values()]
     rows: list[Row] = []
-    for (label, sides), pair, p, adjusted in zip(pairs.items(), estimates, p_values, holm(p_values), strict=True):
+    for (label, (first, second)), p, adjusted in zip(pairs.items(), p_values, holm(p_values), strict=True):
         of, differ = {"label": label}, "they differ" if adjusted < SIGNIFICANT else ""
-        rows += [
-            _row("recall_set", of, sides[0]),
-            _row("uniform_set", of, sides[1], differ) | {"p": p, "p_holm": adjusted},
-            row("visible", of, visible(*pair), None),
-        ]
+        rows += [_row("recall_set", of, first), _row("uniform_set", of, second, differ) | {"p": p, "p_holm": adjusted}]
+        rows.append(row("visible", of, visible(first.estimate, second.estimate), None))
     return rows
 
 
 def balanced(joined: Joined) -> Iterator[Row]:
     weights = metrics.natural_weights(joined.uniform) if joined.uniform else None
     for label in sorted(joined.recall):
-        sets = _as_asked(label, joined)
+        # For one row; a coarse code that people used has all the posts of its labels.
+        sets: dict[str, dict[str, str]] = {}
+        for language, found in joined.recall.items():
+            told = {key: joined.within(said, label) for key, said in found.items()}
+            sets.setdefault(joined.within(language, label), {}).update(told)
         yield _row("balanced_precision", {"label": label}, metrics.balanced_precision(label, sets))
         if weights and weights.get(label):
             yield _row("natural_precision", {"label": label}, metrics.balanced_precision(label, sets, weights))
-
-
-def _as_asked(label: str, joined: Joined) -> dict[str, dict[str, str]]:
-    """The recall sets for one row: a coarse code that people used has all the posts of its labels."""
-    sets: dict[str, dict[str, str]] = {}
-    for language, found in joined.recall.items():
-        told = {key: joined.within(said, label) for key, said in found.items()}
-        sets.setdefault(joined.within(language, label), {}).update(told)
-    return sets
 
 
 def confused(joined: Joined, left: Left) -> dict[str, Any]:

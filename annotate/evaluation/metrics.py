@@ -4,13 +4,31 @@ Labels that count as one class have been taken together (subjects.py). proportio
 decide which sets may be used for what.
 """
 
-from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple, TypeVar
 
-from annotate.core.estimation.annotator_error import in_precision, in_recall
-from annotate.core.estimation.comparisons import difference
-from annotate.core.estimation.proportions import UNKNOWN, Estimate, moved, reweighted_precision, with_interval
-from annotate.evaluation.uniform import Measured, Uniform, counted, share, together
+from annotate.core.estimation.annotator_error import in_precision, in_recall, with_slips
+from annotate.core.estimation.comparisons import Difference, difference
+from annotate.core.estimation.proportions import (
+    UNKNOWN,
+    UNRESOLVED,
+    Estimate,
+    Guess,
+    Stratum,
+    Turn,
+    Way,
+    moved,
+    pooled,
+    proportion,
+    reweighted_precision,
+    stratified,
+    united,
+    with_interval,
+)
+from annotate.evaluation.uniform import ANOTHER, Cell, Of, Uniform, turns
 from corpora.core.languages import UND
 
 # Language -> id -> what the predictor says of a post that is in it.
@@ -20,6 +38,183 @@ Reach = Mapping[str, Collection[str]]
 NOWHERE: Reach = {}
 # Language -> id -> the label, X, not-X or und, of a post of its queue that the predictor labels X.
 PrecisionSets = Mapping[str, Mapping[str, str]]
+
+
+# --- shares of the posts of a uniform set, estimated by stratum
+
+
+@dataclass(frozen=True)
+class Measured:
+    """An estimate and how many posts, read by people, it rests on.
+
+    extremes: where posts are missing, the estimates if they are like those that were read, if they are what lowers the
+    share most, and if they are what raises it most (Manski 2003, Partial Identification of Probability Distributions,
+    section 1.2).
+    """
+
+    estimate: Estimate
+    posts: int
+    extremes: tuple[Estimate, ...] = ()
+
+    @property
+    def bounds(self) -> tuple[float, float] | None:
+        """Between which the interval is, whatever the missing posts are; None where none is missing."""
+        return bounds_of(self.extremes) if self.extremes else None
+
+
+def together(*parts: Measured) -> Measured:
+    """Join estimates from disjoint posts of the same language."""
+    known = [part for part in parts if part.posts]
+    if len(known) == 1:
+        return known[0]
+    return Measured(pooled(*(part.estimate for part in known)), sum(part.posts for part in known))
+
+
+def counted(hits: int, of: int) -> Measured:
+    return Measured(proportion(hits, of), of)
+
+
+# The one turn of a guess that cannot turn, since without any turns every guess may.
+NEVER = Turn(0, 0, 0, 0, 0)
+Interval = TypeVar("Interval", Estimate, Difference)
+FAR = 0.01  # bounds that are further apart are reported
+MISSED: Way = (0, 1)  # the way in which a miss turns out to be a hit
+
+
+def share(
+    uniform: Uniform,
+    domain: Of,
+    right: Of,
+    apart: Collection[str] = (),
+    truths: Collection[str] = (),
+    *,
+    normal: bool = False,
+) -> Measured:
+    """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
+    What one reader alone decided is wrong as often as the checks say (uniform.py). Missing posts are taken to be like
+    those of their stratum that were read, or wrong as often as `rates` says; the bounds take them for anything.
+    """
+
+    def measured(each: Uniform) -> Measured:
+        """Without regard to missing posts."""
+        cells = each.cells - Counter(each.posts[key] for key in apart if key in each.posts) if apart else each.cells
+        strata = strata_of(each, cells, domain, right, truths)
+        estimate = with_slips(
+            lambda slips: stratified(
+                strata,
+                further=turns(cells, each.weights, rates, domain, right) if (rates := each.errors(slips)) else {},
+                normal=normal,
+            ),
+            each.slips,
+        )
+        return Measured(estimate, round(sum(stratum.domain for stratum in strata)))
+
+    if not uniform.missing:
+        return measured(uniform)
+    found, *others = map(measured, uniform.by_rate)
+    if found.estimate.value is None:
+        return found
+    at_random = found if uniform.by_rate[0] is uniform else measured(uniform)
+    settled = map(measured, uniform.extremes(worth(domain, right), truths))
+    extremes = tuple(each.estimate for each in (at_random, *settled) if each.estimate.value is not None)
+    by_rate = [within(bounds_of(extremes), each.estimate) for each in (found, *others)]
+    return replace(found, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
+
+
+def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:
+    """The ends between which all of these intervals lie."""
+    return min(each.low for each in extremes), max(each.high for each in extremes)
+
+
+def within(bounds: tuple[float, float], found: Interval) -> Interval:
+    """The same with an interval that lies within the bounds, which hold whatever the missing posts are."""
+    low, high = bounds
+    return replace(found, low=min(high, max(low, found.low)), high=max(low, min(high, found.high)))
+
+
+def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
+    """What a post does to a share: 1 raises it, -1 lowers it."""
+    return lambda cell: (1 if right(cell) else -1) if domain(cell) else 0
+
+
+def strata_of(
+    uniform: Uniform, cells: Mapping[Cell, float], domain: Of, right: Of, truths: Collection[str] = ()
+) -> list[Stratum]:
+    """The strata of a uniform set, with the posts of each in a domain and the right ones. cells: those that count here.
+
+    For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
+    labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
+    """
+    # By stratum: posts in the domain and right ones, of those that were read, and of all as guessed; and how these may
+    # turn, as the fields of a Turn.
+    read: dict[str, list[float]] = {name: [0, 0] for name in uniform.drawn}
+    guessed: dict[str, list[float]] = {name: [0, 0] for name in uniform.drawn}
+    turning: dict[str, dict[Way, list[Any]]] = {name: {} for name in uniform.drawn}
+
+    @cache  # asked many times of each, since cells differ in their strata too
+    def counted_as(truth: str, said: str, other: str) -> tuple[int, int]:
+        cell = Cell("", "", True, truth, said, other)
+        inside = domain(cell)
+        return int(inside), int(inside and right(cell))
+
+    for cell, posts in cells.items():
+        told, true = (cell.said, cell.other), counted_as(cell.truth, cell.said, cell.other)
+        guess, as_said = counted_as(cell.agreed, *told), counted_as(cell.said, *told)
+        for place in (0, 1):
+            read[cell.stratum][place] += posts * true[place] * cell.read
+            guessed[cell.stratum][place] += posts * guess[place]
+        could_be = {as_said, *(counted_as(truth, *told) for truth in (cell.other, *truths, ANOTHER))} - {guess}
+        for could in could_be if cell.stratum else ():
+            turn = turning[cell.stratum].setdefault((could[0] - guess[0], could[1] - guess[1]), [0, 0, 0, None])
+            turn[0] += posts
+            if cell.read:
+                turn[1:3] = turn[1] + posts, turn[2] + posts * (true == could)
+            # Of the few posts where the predictor says otherwise than the detectors hardly any may have been read.
+            if could == as_said and could[1]:
+                turn[3] = uniform.lone_right
+    found = []
+    for name, drawn in uniform.drawn.items():
+        turns = tuple(Turn(*way, *turn) for way, turn in turning[name].items())
+        guess_of = Guess(guessed[name][0], guessed[name][1], turns or (NEVER,)) if name else None
+        found.append(Stratum(drawn, uniform.read[name], read[name][0], read[name][1], guess_of))
+    return found
+
+
+class Lone(NamedTuple):
+    """Posts that nobody has read and that the predictor alone labels so, not the detectors, which agree there. bounds:
+    the share if all of them are wrong, and if all are right."""
+
+    posts: int
+    bounds: tuple[float, float]
+
+
+def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
+    """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None
+    if there is none, if nothing is known of the label, or if the bounds are no further apart than FAR."""
+    is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
+    if_wrong: list[Stratum] = []
+    if_right: list[Stratum] = []
+    unread = 0.0
+    for stratum in strata_of(uniform, uniform.cells, is_said, is_right):
+        guess = stratum.guess
+        misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
+        unread += sum(turn.posts - turn.read for turn in misses)
+        for strata, right in ((if_wrong, False), (if_right, True)):
+            if guess and misses:
+                hits = guess.hits + int(sum(turn.off + right * (turn.posts - turn.read) for turn in misses))
+                others = tuple(turn for turn in guess.turns if turn not in misses)
+                strata.append(replace(stratum, guess=Guess(guess.domain, hits, others or (NEVER,))))
+            else:
+                strata.append(stratum)
+    rates = uniform.errors(uniform.slips)
+    further = turns(uniform.cells, uniform.weights, rates, is_said, is_right) if rates else {}
+    low, high = (stratified(strata, further=further).value for strata in (if_wrong, if_right))
+    return (
+        Lone(int(unread), (low, high)) if unread and low is not None and high is not None and high - low > FAR else None
+    )
+
+
+# --- accuracy, recall and precision
 
 
 def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:

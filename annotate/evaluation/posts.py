@@ -10,34 +10,26 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from annotate.core.agreement.judge_agreement import EPSILON
 from annotate.core.estimation.proportions import LEAST_KNOWN
 from annotate.core.measures.figure_rows import Row, of_compared, row
 from annotate.evaluation import measures as parts
 from annotate.evaluation import unread_triggers
 from annotate.evaluation.comparison import comparison
 from annotate.evaluation.joined_sets import EQUAL_RATES, Joined, join
-from annotate.evaluation.judge import HALF_WIDTH, certificate, with_certificate
-from annotate.evaluation.judged_posts import frame_of_posts, judged_posts
+from annotate.evaluation.judge import frame_of_posts, judged_posts, with_certificate
 from annotate.evaluation.metrics import und_last
-from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, subject_of
+from annotate.evaluation.subjects import EvaluationError, Subject, names_of, read_sets, subject_of
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.gold_set import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
-from annotate.kinds.language_labels import label_name
-from annotate.reports.evaluation_report import section
+from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import many
 
 # What can be measured, in the order of reports.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.sets.measures))
 # Measure -> the designs whose sets tell it; the one that samples all posts comes last.
-SOURCES = {
-    measure: sorted(
-        (design for design in DESIGNS.values() if measure in design.sets.measures),
-        key=lambda design: design.population == STREAM,
-    )
-    for measure in MEASURES
-}
+_BY_POPULATION = sorted(DESIGNS.values(), key=lambda design: design.population == STREAM)
+SOURCES = {measure: [each for each in _BY_POPULATION if measure in each.sets.measures] for measure in MEASURES}
 
 
 def evaluate_posts(
@@ -51,16 +43,13 @@ def evaluate_posts(
     measure: Collection[str] = (),
     balanced_precision: bool = False,
     missing_rate: str = "",
-    judge: bool = False,
-    half_width: float = HALF_WIDTH,
-    epsilon: float = EPSILON,
+    judge: Mapping[str, float] | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
-    """The report on a file, or a predictor of the corpus. judge: whether it labelled the whole corpus and its
-    certificate is wanted; half_width (in points), epsilon: see judge.py. reading: how predictions are read, see
-    subjects.subject_of."""
+    """The report on a file, or a predictor of the corpus. judge: options of its certificate, if it labelled the whole
+    corpus. reading: how predictions are read, see subjects.subject_of."""
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
-    others = frame_of_posts(sets, reading.get("corpus", "")) if judge else ()
+    others = frame_of_posts(sets, reading.get("corpus", "")) if judge is not None else ()
     subjects = [subject_of(sets, predictions, others=others, **reading)]
     subjects += [subject_of(sets, against, **reading)] if against else []
     if against and subjects[0].is_same(subjects[1]):
@@ -74,10 +63,7 @@ def evaluate_posts(
         balanced=balanced_precision,
         rates=_rates(missing_rate, sets) if missing_rate else EQUAL_RATES,
     )
-    if not judge:
-        return report
-    read = judged_posts(sets[0], subjects[0])
-    return with_certificate(report, certificate(read, half_width=half_width / 100, epsilon=epsilon))
+    return report if judge is None else with_certificate(report, judged_posts(sets[0], subjects[0]), **judge)
 
 
 def evaluate(
@@ -111,7 +97,7 @@ def evaluate(
         "unit": "post",
         "head": [{"measure": each["measure"], "of": each["of"]} for each in heads],
         "sections": SECTIONS,
-        "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
+        "names": names_of(sorted(labels)),
         "words": {slug: [*filter(None, told)] for slug, _, told in figures} | (compared or {}).pop("words", {}),
         "reading": READING,
         **_about(subject, left, told),
@@ -129,8 +115,15 @@ def _compared(
     compared = comparison(subject, against, left, rates)
     theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
     others = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
-    words = {"comparison": _of_comparison(compared)}
-    return compared | {"other": _about(against, left, ())["predictor"], "other_rows": others, "words": words}
+    words = []
+    if not any(row["measure"] == "accuracy" for row in compared["rows"]):
+        words.append("Without a uniform set, accuracy and precision cannot be compared.")
+    if together := compared["together"]:
+        classes = "; ".join(f"{', '.join(fine)} as {coarse}" for coarse, fine in together.items())
+        apart = "For this comparison alone, labels that either of the two does not tell apart are taken together"
+        words.append(f"{apart}: {classes}.")
+    of_other = {"other": _about(against, left, ())["predictor"], "other_rows": others}
+    return compared | of_other | {"words": {"comparison": words}}
 
 
 def _figures(
@@ -139,7 +132,7 @@ def _figures(
     """(section, its rows, its words) of all sections that have figures; a section may have words alone."""
     found: list[tuple[str, list[Row], Sequence[str]]] = []
     if "accuracy" in wanted:
-        found.append(("accuracy", list(parts.accuracy(joined)), (NAIVE,)))
+        found.append(("accuracy", list(parts.accuracy(joined)), (WORDS["naive"],)))
     if "recall" in wanted:
         rows = list(parts.recall(joined))
         found.append(("recall", rows, (_measured_on("recall", joined), _hiding(rows, joined))))
@@ -147,15 +140,15 @@ def _figures(
         found.append(("precision", rows, (_measured_on("precision", joined),)))
         if joined.strangers:
             over, rows = unread_triggers.unseen(subject, joined, left)
-            found.append(("unseen", rows, (UNSEEN.format(over=over),)))
+            found.append(("unseen", rows, (WORDS["unseen"].format(over=over),)))
     if {"recall", "precision"} <= {*wanted}:
         found.append(("f1", list(parts.f1([row for _, rows, _ in found for row in rows], joined)), ()))
     if joined.uniform is not None and joined.recall and "recall" in wanted:
         rows = parts.recall_check(joined)
         differing = sum(bool(row["note"]) for row in rows if row["measure"] == "uniform_set")
-        found.append(("recall_check", rows, (CHECK.format(differing=differing, of=len(rows) // 3),)))
+        found.append(("recall_check", rows, (WORDS["check"].format(differing=differing, of=len(rows) // 3),)))
     if balanced:
-        found.append(("balanced", list(parts.balanced(joined)), BALANCED))
+        found.append(("balanced", list(parts.balanced(joined)), (WORDS["balanced"], WORDS["reweighted"])))
     if joined.is_naive:
         found = [(slug, [*parts.naive(rows, joined)], told) for slug, rows, told in found]
     found = [each for each in found if each[1]]
@@ -164,88 +157,19 @@ def _figures(
     if "width_share" in measures:
         # A set whose task is not here has no further work.
         tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
-        found.append(("width", [], (WIDTH, *(FURTHER_WORK.format(task=task) for task in tasks[:1]))))
+        found.append(("width", [], (WORDS["width"], *(WORDS["further_work"].format(task=task) for task in tasks[:1]))))
     if any("false_yes" in row["of"] for row in every):
-        found.append(("false_yes", [], (FALSE_YES,)))
+        found.append(("false_yes", [], (WORDS["false_yes"],)))
     if "if_wrong" in measures:
-        found.append(("lone", [], (LONE,)))
+        found.append(("lone", [], (WORDS["lone"],)))
     return found
 
 
 # --- words
 
 
-SECTIONS = [
-    section("accuracy", "Accuracy", "posts", "accuracy naive_accuracy", drawn=2),
-    section("width", "Where the width of accuracy comes from", "source", "width_share"),
-    section("means", "Means over labels", "posts labels", "mean_recall mean_precision mean_f1", drawn=3),
-    section("recall", "Recall by label", "label", "recall naive_recall reach", drawn=2),
-    section("precision", "Precision by label", "label", "precision precision_without_und naive_precision", drawn=3),
-    section("f1", "F1 by label", "label", "f1"),
-    section("false_yes", "If readers said Yes by mistake", "label false_yes", "recall precision"),
-    section("lone", "Labels that it alone gives", "label", "if_wrong if_right"),
-    section(
-        "unseen",
-        "Labelled, and never shown to people",
-        "label",
-        "never_shown posts_never_shown outside",
-        loud="On the posts that were never shown, precision is unknown, and no weighting can recover it.",
-    ),
-    section("recall_check", "Is the recall set fair?", "label", "recall_set uniform_set visible", drawn=2),
-    section(
-        "balanced",
-        "Hypothetical: a balanced stream",
-        "label",
-        "balanced_precision natural_precision",
-        drawn=2,
-        loud="HYPOTHETICAL: precision if every language had the same number of posts, which is true of no stream.",
-    ),
-    section("gone", "Posts that are left out", "label", "vanished erased"),
-]
-READING = [
-    "A number with two in brackets, x% [a, b], is an estimate with its 95% interval, for the stream from which the "
-    "posts come, even where the set holds all posts of its corpus. On a uniform set, estimates are made by stratum. "
-    "Posts that people labelled count as they are, corrected for the errors that checks found in labels of one person. "
-    "Posts on which the detectors merely agreed count through those among them that people audited, and the interval "
-    f"allows for what nobody has seen. Where less than {many(LEAST_KNOWN, 'post')} is known, there is no interval.",
-    "“Counts as” is the size of a plain random sample whose interval is as wide.",
-    "With und: posts that people called undefined count too, and a predictor is right on them only where it says und. "
-    "Without und: these posts are left out.",
-]
-NAIVE = (
-    "The naive estimate takes the detectors’ agreement for the truth, on all posts of the set. It measures a detector "
-    "that voted there, or its relative, against itself: it is here to show the gap, not to be quoted."
-)
-WIDTH = (
-    "Each source moves the ends of the interval away from the value. These are the shares of the squared distances, "
-    "which add up to 100%: without a source of 50% the interval would be about .7 times as wide, √(1 − .5). No work on "
-    "that source alone gains more."
-)
-FURTHER_WORK = (
-    "For the hours, the width and the command of each kind of further work, run `assay audit {task}`; `--width` takes "
-    "the width that you want."
-)
-UNSEEN = (
-    "The precision set was drawn from the posts that another predictor labels with the language. Of the posts that "
-    "this predictor labels so, the share that was never shown to a person is counted here, over the {over}."
-)
-CHECK = (
-    "The posts of a recall set come from authors whom a predictor had found to write the language. Where the uniform "
-    "set has posts of the language too, the two recalls are tested for a difference, within the reach of these authors "
-    "where it is known. Labels that differ at the 5% level: {differing} of {of}. In four of five cases, a test finds a "
-    "difference as large as the one it would see."
-)
-BALANCED = (
-    "Precision on the recall set, whose languages have about as many posts each. In a stream, errors on a large "
-    "language outweigh all that a small one has, so a predictor may look far better here, or far worse.",
-    "Reweighted to natural shares, a single error in a large language stands for very many, and the interval that "
-    "results is often too wide to say anything.",
-)
-FALSE_YES = "The figures if this share of the posts in a set that asks about one language were false Yes."
-LONE = (
-    "The precision with und if all posts that it alone labels so, and that nobody has read, are wrong, and if all are "
-    "right."
-)
+SECTIONS, _READING, WORDS = texts("posts")
+READING = [words.format(least=many(LEAST_KNOWN, "post")) for words in _READING]
 WIDE = 0.2
 
 
@@ -267,9 +191,8 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
     """Where more audits would narrow recall most: at most three of the labels on which the detectors agree, where each
     post that was read stands for many others. Empty where all was read, or every interval is narrow."""
     of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == ["label"]]
-    wide = [
-        row for row in of_label if row["value"] is not None and (row["low"] is None or row["high"] - row["low"] >= WIDE)
-    ]
+    known = [row for row in of_label if row["value"] is not None]
+    wide = [row for row in known if row["low"] is None or row["high"] - row["low"] >= WIDE]
     if joined.uniform is None or not wide:
         return ""
     drawn, read = joined.uniform.drawn, joined.uniform.read
@@ -282,19 +205,6 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
         f"may hide where the detectors agree on another language and few were read, most of all on {', '.join(hiding)}"
         ": “assay audit TASK --add N” has more of these read, and “assay plan CORPUS” says how many it takes."
     )
-
-
-def _of_comparison(compared: Mapping[str, Any]) -> list[str]:
-    words = []
-    if not any(row["measure"] == "accuracy" for row in compared["rows"]):
-        words.append("Without a uniform set, accuracy and precision cannot be compared.")
-    if together := compared["together"]:
-        classes = "; ".join(f"{', '.join(fine)} as {coarse}" for coarse, fine in together.items())
-        words.append(
-            "For this comparison alone, labels that either of the two does not tell apart are taken together: "
-            f"{classes}."
-        )
-    return words
 
 
 def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[list[Row], list[str]]:
@@ -365,12 +275,6 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
     return least, most
 
 
-NO_PRECISION = (
-    "Precision is not measured: a recall-oriented set has as many posts of a rare language as of a common one, "
-    "so it lacks nearly all false triggers on the common ones. Give a precision-oriented or a uniform set."
-)
-
-
 def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None) -> list[str]:
     """The measures of the report. EvaluationError for a measure that the sets cannot tell, and for a set that none
     takes."""
@@ -435,4 +339,4 @@ def _warnings(
         yield from unread_triggers.warnings(subject, joined)
     told = any("precision" in DESIGNS[gold.design].sets.measures for gold in sets)
     if is_all and not told and any(gold.population == AUTHORS for gold in sets):
-        yield NO_PRECISION
+        yield WORDS["no_precision"]

@@ -1,16 +1,21 @@
 """Exported sets of records, read and checked; and the files of predictions of all published formats.
 
-xglue_tasks.py and language_pairs.py say which files a format has; evaluate.py knows the formats.
+xglue_tasks.py and language_pairs.py say which files a format has; measurement.py knows the formats.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats.mrs import MADE_BY, TITLE
 from annotate.goldsets.set_folder import GoldSetError, differing, manifest_of
+from corpora.core.records import RecordError, read_id
+from corpora.sources.headers import Columns
+from corpora.sources.readers import read_rows
+from corpora.sources.text import Fault
 
 SUFFIX = ".prediction"
 RESTORE = "Restore it, or export the set again."
@@ -113,18 +118,8 @@ def _read(folder: Path, unfinished: bool) -> PublishedSet:
         published = manifest["published"] or {"format": "", "files": {}}
         name, finished, labels = task["name"], manifest["finished"], list(task["labels"])
     check_set(folder, name, manifest["files"], published["files"], finished=finished, unfinished=unfinished)
-    return PublishedSet(
-        folder=folder,
-        name=name,
-        finished=finished,
-        digest=manifest["digest"],
-        manifest=manifest,
-        size=size,
-        noun="record",
-        labels=labels,
-        format=published["format"],
-        files=dict(published["files"]),
-    )
+    of_set = (folder, name, finished, manifest["digest"], manifest, size, "record")
+    return PublishedSet(*of_set, labels, published["format"], dict(published["files"]))
 
 
 def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
@@ -151,6 +146,25 @@ def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> li
 def described(name: str) -> dict[str, str]:
     """What a report says of a system."""
     return {"name": name, "version": "", "spelled": name}
+
+
+def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """The line, the id and the cells of each row of a table. EvaluationError for a row that cannot be read."""
+    for line, raw in read_rows(path, format, columns):
+        try:
+            if isinstance(raw, Fault):
+                raise RecordError(raw.reason)
+            yield line, read_id(raw.get("id")), raw
+        except RecordError as error:
+            raise EvaluationError(f"{path}, line {line:,}: {error}") from error
+
+
+def number_in(value: Any) -> float:
+    """The number in a cell, NaN where there is none."""
+    try:
+        return float(value)
+    except (TypeError, ValueError, OverflowError):
+        return nan
 
 
 def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:

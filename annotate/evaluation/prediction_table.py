@@ -14,19 +14,19 @@ from typing import Any
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
-from annotate.evaluation.subjects import NAMED, EvaluationError, first_of
+from annotate.evaluation.prediction_files import number_in, rows_of
+from annotate.evaluation.subjects import NAMED, EvaluationError, check_corpus, first_of
 from annotate.reports.tables import many
 from corpora.core import CorpusError
 from corpora.core.languages import UND
-from corpora.core.records import RecordError, read_id
+from corpora.core.records import RecordError
 from corpora.core.values import is_missing, matching, read_value
 from corpora.predictions.prediction_rows import Mapped
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.headers import Columns
-from corpora.sources.readers import header_of, read_rows
+from corpora.sources.readers import header_of
 from corpora.sources.rejects import repeated
-from corpora.sources.text import Fault
 
 ROUNDED = 0.005  # by which a score with two decimals may be off
 REFUSED = ""  # in place of a label: the system gave none, which counts as a wrong answer
@@ -53,11 +53,7 @@ def of_predictor(
 ) -> Predictions:
     """What an imported predictor says of the units of a corpus. others: ids of further items whose labels are counted.
     EvaluationError, CorpusError where it lacks a unit."""
-    if not corpus:
-        raise EvaluationError(
-            f"{spelled} is no file, and the set names no corpus whose predictor it could be; name a file, or the "
-            "corpus with --corpus."
-        )
+    check_corpus(spelled, corpus)
     found = find_predictor(corpus, spelled)
     labels = [*labels, *found.mapping]
     said = predicted_labels(corpus, found, ids, others)
@@ -145,17 +141,10 @@ class _Reader:
             self.scores = np.full((len(self.ids), len(self.labels)), np.nan)
         else:
             named["score"] = own.get("score", "score")
-        columns = Columns(named, needed, bare=self.scores is None)
-        for line, raw in read_rows(self.path, format, columns):
-            if isinstance(raw, Fault):
-                raise EvaluationError(f"{self.path}, line {line:,}: {raw.reason}")
-            self._take(line, raw)
+        for row in rows_of(self.path, format, Columns(named, needed, bare=self.scores is None)):
+            self._take(*row)
 
-    def _take(self, line: int, raw: Mapping[str, Any]) -> None:
-        try:
-            key = read_id(raw.get("id"))
-        except RecordError as error:
-            raise EvaluationError(f"{self.path}, line {line:,}: {error}") from error
+    def _take(self, line: int, key: str, raw: Mapping[str, Any]) -> None:
         self.first_id = self.first_id or key
         if key not in self.place and key not in self.further:
             self.outside += 1
@@ -167,7 +156,10 @@ class _Reader:
         self.lines[key] = line
         found = self._scores(line, raw) if self.scores is not None else []
         if self.says_label:
-            label = _label(self.path, line, raw.get("label"), self.labels)
+            try:
+                label = _taken(read_value(raw.get("label"), self.labels), self.labels)
+            except ValueError as error:
+                raise EvaluationError(f"{self.path}, line {line:,}: The label {error}.") from error
         else:
             label = self.labels[found.index(max(found))] if found else REFUSED
         if label and label not in self.known:
@@ -185,14 +177,11 @@ class _Reader:
         values = [raw[column] for column in self.columns]
         if all(map(is_missing, values)):
             return []
-        try:
-            found = [math.nan if isinstance(value, bool) else float(value) for value in values]
-        except (TypeError, ValueError, OverflowError):
-            found = [math.nan]
+        found = [math.nan if isinstance(value, bool) else number_in(value) for value in values]
         if min(found) >= 0 and max(found) <= 1 and abs((total := math.fsum(found)) - 1) <= self.slack:
             return [score / total for score in found]
-        for label, value in zip(self.labels, values, strict=True):
-            if not _is_probability(value):
+        for label, value, score in zip(self.labels, values, found, strict=True):
+            if not 0 <= score <= 1:
                 raise EvaluationError(
                     f"{self.path}, line {line:,}: the score of {label} is {str(value)[:40]!r}; it must be a "
                     "probability, from 0 to 1."
@@ -248,11 +237,14 @@ class _Reader:
                     f"in {many(unlike, 'row')} the label is not the one with the highest score. Accuracy and the like "
                     "go by the label; calibration, thresholds and coverage by the scores."
                 )
-        elif self.scores is not None and (ties := _ties(self.scores[list(map(bool, self.said))])):
-            found.append(
-                f"in {many(ties, 'row')} several labels have the highest score; the first of them in the task's "
-                "order was taken."
-            )
+        elif self.scores is not None:
+            scores = self.scores[list(map(bool, self.said))]
+            highest = (scores == scores.max(axis=1, keepdims=True)).sum(axis=1)
+            if ties := int((highest > 1).sum()):
+                found.append(
+                    f"in {many(ties, 'row')} several labels have the highest score; the first of them in the task's "
+                    "order was taken."
+                )
         if refused := self.said.count(REFUSED):
             found.append(_refusals(refused, len(self.said)))
         return [f"{self.path.name}: {words}" for words in found]
@@ -261,11 +253,6 @@ class _Reader:
 def _refusals(number: int, units: int) -> str:
     found = "1 unit has" if number == 1 else f"{number:,} of {units:,} units have"
     return f"{found} no label, a refusal, which counts as a wrong answer."
-
-
-def _ties(scores: Floats) -> int:
-    """Units of which several labels have the highest score."""
-    return int(((scores == scores.max(axis=1, keepdims=True)).sum(axis=1) > 1).sum())
 
 
 def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
@@ -285,13 +272,6 @@ def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scor
             f"{path} has the columns {', '.join(header[:20])}, and neither `label` nor one for each label of the set: "
             f"{', '.join(labels[:20])}.{hint}"
         )
-
-
-def _label(path: Path, line: int, value: Any, labels: Sequence[str]) -> str:
-    try:
-        return _taken(read_value(value, labels), labels)
-    except ValueError as error:
-        raise EvaluationError(f"{path}, line {line:,}: The label {error}.") from error
 
 
 def _taken(label: str, labels: Sequence[str]) -> str:
@@ -314,10 +294,3 @@ def _strange(path: str, strange: Mapping[str, int], labels: Sequence[str]) -> st
         f"{', '.join(labels[:20])}{' …' if len(labels) > 20 else ''}; write them so, and an empty label where the "
         "system gave none."
     )
-
-
-def _is_probability(value: Any) -> bool:
-    try:
-        return not isinstance(value, bool) and 0 <= float(value) <= 1
-    except (TypeError, ValueError, OverflowError):
-        return False

@@ -1,11 +1,13 @@
 """Ranked labels of documents, measured on an exported set whose documents have several labels each.
 
-label_rankings.py reads the predictions, kinds/forms/labels.py has the measures.
+Predictions are read here; kinds/forms/labels.py has the measures.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -14,22 +16,31 @@ from annotate.core.draws.splits import TEST, TRAIN
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.core.measures import ranked_labels as measures
 from annotate.core.measures.ranked_labels import Answered, Judged
-from annotate.evaluation.label_rankings import Ranked, ranking_of, sentences
-from annotate.evaluation.prediction_files import PublishedSet, described, system_names, unfinished_ones
-from annotate.evaluation.subjects import EvaluationError
+from annotate.evaluation.prediction_files import (
+    PublishedSet,
+    described,
+    number_in,
+    rows_of,
+    system_names,
+    unfinished_ones,
+)
+from annotate.evaluation.subjects import EvaluationError, check_corpus, is_file
+from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get
-from annotate.kinds.forms.labels import ALL, PLAIN, TESTED, WIDENED, Measures
-from annotate.reports.evaluation_report import section
+from annotate.kinds.forms.labels import ALL, PLAIN, WIDENED, Measures
+from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
-from corpora.predictions.rankings import Run
+from corpora.core import CorpusError
+from corpora.predictions.prediction_rows import FIELDS
+from corpora.predictions.rankings import Run, ranked_for, read_run
+from corpora.sources.compression import check_file, format_of
+from corpora.sources.headers import Columns, named_columns
+from corpora.sources.readers import header_of
 
 # Concept -> its label and its parents: all concepts of the vocabulary. The file of EURLEX57K, or that of other sets.
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")
 FIRST = 5  # labels that are taken for an answer; about as many as a document of EURLEX57K has
-SECTIONS = [
-    section("by-k", "By K", "labels k", "P R RP nDCG", plotted=[*TESTED], apart=True),
-    section("answers", "Labels taken for the answer", "answers", "micro_precision micro_recall micro_f1"),
-]
+TEXTS = texts("ranked")
 # Buckets as Chalkidis et al. 2019 call them.
 NAMES = {
     ALL: "all labels",
@@ -39,19 +50,6 @@ NAMES = {
     PLAIN: "labels as they are",
     WIDENED: "with all ancestors",
 }
-READING = (
-    "A number with two in brackets is an estimate with its 95% interval, for other documents like these. Means have "
-    f"Jeffreys’ interval, or that of the Bayesian bootstrap if all documents add up to less than {LEAST_COUNT} hits; "
-    "micro precision, recall and F1 have that of the bootstrap.",
-    "The measures at K are means over documents with gold labels (Chalkidis et al. 2019). For frequent, few-shot and "
-    "zero-shot labels only these are kept, in gold and in ranking.",
-    "Labels are ranked by their scores, and those of equal scores by their ids as text. Labels without scores are "
-    "ranked in the order of the file.",
-)
-RANDOMIZATION = (
-    "the two-sided randomization test: how often the two are as far apart if a coin decides for each document which "
-    "system said what"
-)
 
 
 @dataclass(frozen=True)
@@ -75,9 +73,14 @@ def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) ->
     EvaluationError where the split has none, or buckets cannot be counted as wished; GoldSetError if the set is not as
     it should be.
     """
-    place = gold.folder / "manifest.json"
-    over = frequent_over or get(place, get(place, dict(gold.manifest), "concepts", dict), "frequent_over", int)
-    parents = _parents(gold)
+    place, manifest = gold.folder / "manifest.json", dict(gold.manifest)
+    over = frequent_over or get(place, get(place, manifest, "concepts", dict), "frequent_over", int)
+    names = [name for name in DESCRIPTORS if name in get(place, manifest, "files", dict)]
+    if not names:
+        raise GoldSetError(f"{place} names no {' or '.join(DESCRIPTORS)} among its files. {RESTORE}")
+    path = gold.folder / names[0]
+    concepts: dict[str, Any] = json.loads(path.read_bytes())
+    parents = {concept: get(f"{path}, concept {concept}", of, "parents", list) for concept, of in concepts.items()}
     splits = _splits(gold.folder / f"gold{gold.mark}.jsonl", parents)
     counted: Mapping[str, frozenset[str]] = {}
     if TRAIN in splits or frequent_over is not None:
@@ -96,25 +99,13 @@ def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) ->
     return LabelledDocuments(gold, split, splits[split], parents, counted, over)
 
 
-def _parents(gold: PublishedSet) -> dict[str, list[str]]:
-    place = gold.folder / "manifest.json"
-    names = [name for name in DESCRIPTORS if name in get(place, dict(gold.manifest), "files", dict)]
-    if not names:
-        raise GoldSetError(f"{place} names no {' or '.join(DESCRIPTORS)} among its files. {RESTORE}")
-    path = gold.folder / names[0]
-    concepts: dict[str, Any] = json.loads(path.read_bytes())
-    return {concept: get(f"{path}, concept {concept}", told, "parents", list) for concept, told in concepts.items()}
-
-
 def _splits(path: Path, known: Mapping[str, Any]) -> dict[str, dict[str, frozenset[str]]]:
     found: dict[str, dict[str, frozenset[str]]] = {}
-    with path.open(encoding="utf-8") as lines:
-        for number, line in enumerate(lines, 1):
-            row, place = json.loads(line), f"{path}, line {number:,}"
-            labels = get(place, row, "concepts", list)
-            if strange := [label for label in labels if label not in known]:
-                raise GoldSetError(f"{place} has the concept {strange[0]!r}, which the vocabulary lacks. {RESTORE}")
-            found.setdefault(get(place, row, "split", str), {})[get(place, row, "id", str)] = frozenset(labels)
+    for place, row in objects_in(path):
+        labels = get(place, row, "concepts", list)
+        if strange := [label for label in labels if label not in known]:
+            raise GoldSetError(f"{place} has the concept {strange[0]!r}, which the vocabulary lacks. {RESTORE}")
+        found.setdefault(get(place, row, "split", str), {})[get(place, row, "id", str)] = frozenset(labels)
     return found
 
 
@@ -141,20 +132,24 @@ def grade(
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
     every = [each for each in (spelled, against) if each]
     runs = [ranking_of(each, documents.truth, documents.parents, **reading) for each in every]
-    answers = [_answer(run, first, threshold) for run in runs]
-    systems = [_measures(*each, documents) for each in zip(runs, answers, strict=True)]
+    if first is not None and threshold is not None:
+        raise EvaluationError(
+            "--first and --threshold both say which labels are taken for a document's answer; give one of them."
+        )
+    firsts = [first or (FIRST if run.has_scores else None) for run in runs]
+    systems = [_measures(*each, threshold, documents) for each in zip(runs, firsts, strict=True)]
     names = system_names(every, [run.system for run in runs])
-    comparison = None
+    test, comparison = TEXTS.words["randomization"], None
     if against:
-        comparison = {"other": described(names[1]), "test": RANDOMIZATION, "rows": systems[0].compared(systems[1])}
+        comparison = {"other": described(names[1]), "test": test, "rows": systems[0].compared(systems[1])}
     return {
         "form": "labels",
         "unit": "document",
-        "sections": SECTIONS,
+        "sections": TEXTS.sections,
         "names": NAMES,
         "head": list(Measures.head),
-        "words": _words(documents, answers[0]),
-        "reading": list(READING),
+        "words": _words(documents, firsts[0], threshold),
+        "reading": [words.format(least=LEAST_COUNT) for words in TEXTS.reading],
         "predictor": described(names[0]),
         "rows": list(systems[0].rows()),
         "comparison": comparison,
@@ -163,21 +158,12 @@ def grade(
     }
 
 
-def _answer(run: Run, first: int | None, threshold: float | None) -> tuple[int | None, float | None]:
-    """How many first labels, and which least score, make a label part of an answer."""
-    if first is not None and threshold is not None:
-        raise EvaluationError(
-            "--first and --threshold both say which labels are taken for a document's answer; give one of them."
-        )
-    has_scores = not isinstance(run, Ranked) or run.has_scores
-    if threshold is not None and not has_scores:
+def _measures(run: Run, first: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
+    """What a system says of the documents measured. first: how many first labels are part of an answer, where no
+    threshold decides that."""
+    if threshold is not None and not run.has_scores:
         raise EvaluationError(f"--threshold is for scores, and {run.system} has labels without; leave it out.")
-    return (first or (FIRST if has_scores else None) if threshold is None else None), threshold
-
-
-def _measures(run: Run, answer: tuple[int | None, float | None], documents: LabelledDocuments) -> Measures:
-    """What a system says of the documents measured."""
-    (first, threshold), rankings, truth = answer, run.rankings(), documents.truth
+    rankings, truth = run.rankings(), documents.truth
     judged = [Judged(labels, rankings[key]) for key, labels in truth.items()]
     if threshold is None:
         answered = measures.first_of(judged, first)
@@ -191,35 +177,194 @@ def _measures(run: Run, answer: tuple[int | None, float | None], documents: Labe
     return Measures(groups, answers, f"{documents.gold.digest}:{documents.split}")
 
 
-def _words(documents: LabelledDocuments, answer: tuple[int | None, float | None]) -> dict[str, list[str]]:
-    vocabulary, (first, threshold) = documents.gold.manifest["concepts"]["vocabulary"], answer
+def _words(documents: LabelledDocuments, first: int | None, threshold: float | None) -> dict[str, list[str]]:
+    vocabulary = documents.gold.manifest["concepts"]["vocabulary"]
     if threshold is not None:
         taken = f"with a score of {threshold:g} or more"
     else:
         taken = f"ranked among the first {first}" if first else "in the predictions, all of them"
     without = sum(not labels for labels in documents.truth.values())
     unlabelled = f"{are(without, 'document has', 'documents have')} no gold label, and no part in the measures at K."
+    buckets_used = "No document is in the split train, so labels are not divided by how often they are there."
+    if documents.buckets:
+        frequent, few, zero = (f"{len(documents.buckets[name]):,}" for name in BUCKETS)
+        over = many(documents.frequent_over, "document")
+        buckets_used = f"Labels used: {frequent} frequent (in more than {over} of train), {few} few-shot (in fewer, at "
+        buckets_used += f"least one), {zero} zero-shot (in none)."
     return {
         "gold": [
             f"Measured on {many(len(documents.truth), 'document')} of the split {documents.split}, with labels of the "
             f"vocabulary {vocabulary['name']}, version {vocabulary['version']} "
             f"({many(vocabulary['concepts'], 'concept')}).",
             *[unlabelled] * bool(without),
-            *_words_on_buckets(documents),
+            buckets_used,
         ],
         "answers": [
-            f"A document’s answer is its labels {taken}.",
-            "With all ancestors: those of each label are added on both sides, so that a label near the right one costs "
-            "less than one far from it.",
+            TEXTS.words["answer"].format(taken=taken),
+            TEXTS.words["ancestors"],
         ],
     }
 
 
-def _words_on_buckets(documents: LabelledDocuments) -> list[str]:
-    if not documents.buckets:
-        return ["No document is in the split train, so labels are not divided by how often they are there."]
-    frequent, few, zero = (f"{len(documents.buckets[name]):,}" for name in BUCKETS)
-    return [
-        f"Labels used: {frequent} frequent (in more than {many(documents.frequent_over, 'document')} of train), "
-        f"{few} few-shot (in fewer, at least one), {zero} zero-shot (in none)."
-    ]
+# --- Rankings of labels for documents, as systems give them: TREC runs, tables, and ranked predictors of a corpus.
+#
+# A table has the column id and a column of scores for each label, or the columns id and label, where a cell has the
+# labels of a document, or a row has one of them.
+
+
+@dataclass(frozen=True)
+class Ranked(Run):
+    """has_scores: whether labels have scores; else they only have an order."""
+
+    has_scores: bool = True
+
+
+def ranking_of(
+    spelled: str,
+    documents: Collection[str],
+    labels: Collection[str],
+    *,
+    corpus: str,
+    column: Sequence[str] = (),
+    file_format: str | None = None,
+) -> Ranked:
+    """What a file, or a ranked predictor of a corpus, says of the documents. labels: all that there are. column,
+    file_format: how tables are read. EvaluationError, a sentence, where there is nothing that can be measured."""
+    if is_file(spelled):
+        return read_ranking(Path(spelled), documents, labels, named_columns(column, FIELDS), file_format)
+    check_corpus(spelled, corpus)
+    try:
+        found = ranked_for(corpus, spelled, documents)
+    except CorpusError as error:
+        raise EvaluationError(str(error)) from error
+    scores = {key: {label: float(-place) for place, label in enumerate(labels)} for key, labels in found.items()}
+    return Ranked(spelled, scores, [], sum(not each for each in scores.values()), has_scores=False)
+
+
+def read_ranking(
+    path: Path,
+    documents: Collection[str],
+    labels: Collection[str],
+    columns: Mapping[str, str] | None = None,
+    format: str | None = None,
+) -> Ranked:
+    """What a system says of the documents. columns: field -> the column of the file; format: where the file's name does
+    not tell it. EvaluationError, a sentence, if the file is neither a run nor a table, or has none of the documents."""
+    if path.is_dir():
+        raise EvaluationError(
+            f"{path} is a folder, and labels of documents are in one file, a TREC run or a table; name that file."
+        )
+    try:
+        format = format or (format_of(path) if path.is_file() else None)
+        header = []
+        if format:
+            check_file(path, format)
+            header = header_of(path, format)
+        table = _Table(path, format or "", documents, labels, columns or {})
+        # A run has six cells, in a file of any name.
+        is_run = not format or (format == "tsv" and table.id not in header and len(header) not in (2, 3))
+        if is_run and columns:
+            raise CorpusError(f"{path} is a TREC run, which has no columns to name; leave --column out.")
+        run = Ranked(*vars(read_run(path, documents, labels)).values()) if is_run else table.read(header)
+    except CorpusError as error:
+        raise EvaluationError(str(error).replace("--format ", "--file-format ")) from error
+    if run.without == len(documents):
+        raise EvaluationError(
+            f"{path} has no line of any of the {len(documents):,} documents measured; give the run of these documents."
+        )
+    return run
+
+
+class _Table:
+    """A table of labels while it is read. scores: document -> label -> score; of labels without scores the place in
+    their order, below 0."""
+
+    def __init__(
+        self, path: Path, format: str, documents: Collection[str], labels: Collection[str], columns: Mapping[str, str]
+    ) -> None:
+        self.path, self.format, self.documents, self.labels, self.columns = path, format, documents, labels, columns
+        self.id, self.label = columns.get("id", "id"), columns.get("label", "label")
+        self.scores: dict[str, dict[str, float]] = {}
+
+    def read(self, header: Sequence[str]) -> Ranked:
+        others = [column for column in header if column != self.id]
+        strange = [column for column in others if column not in self.labels]
+        if not strange and others != [self.label] and "label" not in self.columns:
+            self._read_scores(header)
+            return self._ranked(has_scores=True)
+        if self.id in header and self.label not in header and "label" not in self.columns:
+            raise CorpusError(
+                f"{self.path} has the column {strange[0][:40]!r}, which is not one of the {len(self.labels):,} labels; "
+                "correct it, or leave it out."
+            )
+        return self._ranked(has_scores=self._read_labels())
+
+    def _ranked(self, *, has_scores: bool) -> Ranked:
+        found = {document: self.scores.get(document, {}) for document in self.documents}
+        outside = [document for document in self.scores if document not in found]
+        return Ranked(self.path.name, found, outside, sum(not each for each in found.values()), has_scores)
+
+    def _rows(self, columns: Columns) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+        """Where each row is, its document, and its cells."""
+        for line, document, raw in rows_of(self.path, self.format, columns):
+            yield f"{self.path}, line {line:,}:", document, raw
+
+    def _read_scores(self, header: Sequence[str]) -> None:
+        """An empty cell is no score."""
+        # Objects of JSON need not have the same labels.
+        scored = self.labels if self.format == "jsonl" else [column for column in header if column in self.labels]
+        columns = Columns({"id": self.id} | {f"score {label}": label for label in scored}, ("id",))
+        for where, document, raw in self._rows(columns):
+            if document in self.scores:
+                raise CorpusError(f"{where} {document} has a row already; give each document one.")
+            said = {label: raw.get(f"score {label}") for label in scored}
+            self.scores[document] = {
+                label: _score(score, f"{where} the score of {label}")
+                for label, score in said.items()
+                if score not in (None, "")
+            }
+
+    def _read_labels(self) -> bool:
+        """Rows of one or several labels. Returns whether they have scores."""
+        score = self.columns.get("score", "score")
+        columns = Columns({"id": self.id, "label": self.label, "score": score}, ("id", "label"), bare=True)
+        scored: set[bool] = set()
+        for where, document, raw in self._rows(columns):
+            cell, score = raw.get("label"), raw.get("score")
+            labels = [str(each) for each in cell] if isinstance(cell, list) else str(cell or "").split()
+            found = self.scores.setdefault(document, {})
+            has_score = score not in (None, "")
+            if has_score and len(labels) != 1:
+                raise CorpusError(f"{where} {len(labels)} labels have one score; write a row for each label.")
+            if labels:
+                scored.add(has_score)
+            if len(scored) > 1:
+                raise CorpusError(f"{where} some labels have scores and others none; give each a score, or none.")
+            for label in labels:
+                if label not in self.labels:
+                    near = get_close_matches(label, self.labels, 1)
+                    hint = f" Did you mean {near[0]!r}?" if near else ""
+                    known = f"is not one of the {len(self.labels):,} labels; correct it, or leave it out.{hint}"
+                    raise CorpusError(f"{where} {label[:40]!r} {known}")
+                if label in found:
+                    raise CorpusError(f"{where} {document} has the label {label} twice; give it once.")
+                found[label] = _score(score, f"{where} the score of {label}") if has_score else float(-len(found))
+        return scored == {True}
+
+
+def _score(value: Any, where: str) -> float:
+    if not isfinite(score := number_in(value)):
+        raise CorpusError(f"{where} is {str(value)[:40]!r}; write a finite number such as 0.93.")
+    return score
+
+
+def sentences(run: Run) -> list[str]:
+    """What is reported of documents without a ranking, and of rankings of other documents."""
+    told = []
+    if outside := len(run.outside):
+        documents = are(outside, "document is", "documents are")
+        told.append(f"{documents} not among those measured, without effect on any figure.")
+    if run.without:
+        documents = are(run.without, "document measured has", "documents measured have")
+        told.append(f"{documents} no line; there nothing counts as found.")
+    return told

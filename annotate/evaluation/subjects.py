@@ -11,7 +11,7 @@ from pathlib import Path
 
 from annotate.goldsets.gold_set import GoldSet, read_gold_set
 from annotate.kinds.designs import STREAM
-from annotate.kinds.language_labels import NOT
+from annotate.kinds.language_labels import NOT, label_name
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions
@@ -145,6 +145,15 @@ def subject_of(
     return of_corpus(found or corpus, spelled, outside)
 
 
+def check_corpus(spelled: str, corpus: str) -> None:
+    """EvaluationError where a predictor is named, and no corpus from which it could be."""
+    if not corpus:
+        raise EvaluationError(
+            f"{spelled} is no file, and the set names no corpus whose predictor it could be; name a file, or the "
+            "corpus with --corpus."
+        )
+
+
 def is_file(spelled: str) -> bool:
     """Whether what was given is a file, and no predictor's name: it is there, or is written as the path of one."""
     path = Path(spelled)
@@ -153,6 +162,11 @@ def is_file(spelled: str) -> bool:
 
 def first_of(ids: list[str]) -> str:
     return f": {', '.join(ids)}" if len(ids) <= NAMED else f", the first: {', '.join(ids[:NAMED])}"
+
+
+def names_of(labels: Iterable[str]) -> dict[str, str]:
+    """Code -> the name of its language."""
+    return {label: name for label in labels if (name := label_name(label)) not in ("", label)}
 
 
 # --- sets

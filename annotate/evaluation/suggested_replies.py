@@ -20,8 +20,8 @@ from annotate.evaluation.prediction_files import RESTORE, PublishedSet, describe
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats.mrs import RESPONSES
 from annotate.goldsets.set_folder import GoldSetError
-from annotate.reports.evaluation_report import section
-from annotate.reports.tables import many
+from annotate.reports.evaluation_report import texts
+from annotate.reports.tables import are, many
 from corpora.threads.messages import compared
 from corpora.threads.reply_files import MOST, OF_LANGUAGE, examples
 
@@ -29,23 +29,7 @@ Pair = tuple[str, str]  # message, reference reply
 # Language -> its examples, one for each test pair that is measured, in the order of the set.
 Measured = Mapping[str, list[Example]]
 RETRIEVED = ("p1", "mrr")  # measures of the examples whose reference is in the response set
-SECTIONS = [
-    section("rouge", "Weighted ROUGE and ROUGE-1 by language", "language", "weighted_rouge rouge1", drawn=2),
-    section("longer-rouge", "ROUGE-2 and ROUGE-3 by language", "language", "rouge2 rouge3", drawn=2),
-    section("dist", "Dist-1 and Dist-2 by language", "language", "dist1 dist2", drawn=2),
-    section("retrieval", "References found in the response set by language", "language", "p1 mrr", drawn=2),
-]
-READING = (
-    "A number with two in brackets is an estimate with its 95% interval, for other messages like these. Examples of "
-    f"one message count together, as they have the same suggestions; fewer than {LEAST_LEFT_OUT} messages give no "
-    "interval.",
-    "Of each example the suggestion with the greatest weighted ROUGE counts (Zhang et al. 2021, and the program "
-    "published with it).",
-)
-RANDOMIZATION = (
-    "the two-sided randomization test: how often the two are as far apart if a coin decides for each message which "
-    "system said what"
-)
+TEXTS = texts("replies")
 
 
 @dataclass(frozen=True)
@@ -83,18 +67,13 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
 
 
 def _cells(path: Path, wanted: int) -> Iterator[list[str]]:
-    for number, cells in _lines(path):
-        if len(cells) != wanted:
-            raise GoldSetError(f"{path}, line {number:,} has {len(cells)} cells and not {wanted}. {RESTORE}")
-        yield cells
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Line by line its number and cells, with white space run together, as no reader keeps it."""
+    """The cells of each line, with white space run together, as no reader keeps it."""
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
-            cells = line.rstrip("\r\n").split("\t")
-            yield number, list(map(compared, cells))
+            cells = list(map(compared, line.rstrip("\r\n").split("\t")))
+            if len(cells) != wanted:
+                raise GoldSetError(f"{path}, line {number:,} has {len(cells)} cells and not {wanted}. {RESTORE}")
+            yield cells
 
 
 # --- predictions
@@ -143,14 +122,18 @@ def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[li
     waiting, lines = Counter(tested.pairs), 0
     said: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
     outside: Counter[bool] = Counter()
-    for number, cells in _checked(path):
+    for example in examples(path):
+        # An empty cell at the end of a line is no suggestion; before others it keeps its rank.
+        cells = list(map(compared, (example.message, example.reference, *example.replies)))
+        while len(cells) > 2 and not cells[-1]:
+            cells.pop()
         lines += 1
         pair = cells[0], cells[1]
         if len(said[pair]) < waiting[pair]:
             said[pair].append(cells[2:])
         else:
             outside[pair in waiting] += 1
-            told_first = number
+            last_outside = example.line
     if lines and lines == outside[False]:
         raise EvaluationError(
             f"{path} has no line of any of the {len(tested.pairs):,} test pairs of {language}: message and reference "
@@ -168,33 +151,20 @@ def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[li
         )
     if outside:
         told.append(
-            f"{language}: {_number(outside.total(), 'line is', 'lines are')} of no test pair, or of one that has its "
-            f"line, without effect on any figure; the last is line {told_first:,}."
+            f"{language}: {are(outside.total(), 'line is', 'lines are')} of no test pair, or of one that has its "
+            f"line, without effect on any figure; the last is line {last_outside:,}."
         )
     replies = [said[pair].popleft() for pair in tested.pairs]
     if fewer := sum(len(each) < MOST for each in replies):
         told.append(
-            f"{language}: {_number(fewer, 'example has', 'examples have')} fewer than {MOST} suggested replies; "
+            f"{language}: {are(fewer, 'example has', 'examples have')} fewer than {MOST} suggested replies; "
             "the best of those that there are counts, and where there is none, nothing is right."
         )
     return replies
 
 
-def _checked(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Number and cells of each line. An empty cell at its end is no suggestion; before others it keeps its rank."""
-    for example in examples(path):
-        cells = list(map(compared, (example.message, example.reference, *example.replies)))
-        while len(cells) > 2 and not cells[-1]:
-            cells.pop()
-        yield example.line, cells
-
-
 def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:40]}…")
-
-
-def _number(count: int, one: str, several: str) -> str:
-    return f"{count:,} {one if count == 1 else several}"
 
 
 # --- the report
@@ -207,18 +177,24 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     names, tests = system_names(paths), read_tests(gold)
     said = [read_predictions(path, tests) for path in paths]
     systems = [_examples(each, tests) for each in said]
-    comparison, alone = _comparison(*systems, seed=gold.digest) if against else ([], [])
+    test, (comparison, alone) = TEXTS.words["randomization"], ([], [])
+    if against:
+        comparison, alone = _comparison(*systems, seed=gold.digest)
     return {
         "form": "text",
         "unit": "example",
-        "sections": SECTIONS,
+        "sections": TEXTS.sections,
         "head": [{"measure": measure, "of": {}} for measure in ("weighted_rouge", "p1")],
         "words": {"gold": _counts(systems[0], tests), "comparison": alone},
-        "reading": list(READING),
+        "reading": [words.format(least=LEAST_LEFT_OUT) for words in TEXTS.reading],
         "predictor": described(names[0]),
         "gold": [gold.described() | {"rows": sum(len(tested.pairs) for tested in tests.values())}],
-        "rows": [each for of, examples in _slices(systems[0]) for each in _rows(of, examples)],
-        "comparison": {"other": described(names[1]), "rows": comparison, "test": RANDOMIZATION} if against else None,
+        "rows": [
+            row(measure, of, found, _units(measure, examples), _note(measure, examples))
+            for of, examples in _slices(systems[0])
+            for measure, found in measures.figures(examples).items()
+        ],
+        "comparison": {"other": described(names[1]), "rows": comparison, "test": test} if against else None,
         "told": [f"{name}: {words}" for name, each in zip(names, said, strict=True) for words in each.told],
         "warnings": [],
     }
@@ -244,11 +220,6 @@ def _slices(examples: Measured) -> list[tuple[dict[str, str], list[Example]]]:
     """All examples, and those of each language where there are several."""
     found: list[tuple[dict[str, str], list[Example]]] = [({}, [each for of in examples.values() for each in of])]
     return found + [({"language": code}, of) for code, of in examples.items() if len(examples) > 1]
-
-
-def _rows(of: Mapping[str, str], examples: Sequence[Example]) -> Iterator[Row]:
-    for measure, found in measures.figures(examples).items():
-        yield row(measure, of, found, _units(measure, examples), _note(measure, examples))
 
 
 def _units(measure: str, examples: Sequence[Example]) -> int:

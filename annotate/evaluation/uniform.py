@@ -1,32 +1,66 @@
-"""A uniform set joined with what a predictor says, and shares of its posts that are estimated by stratum.
+"""A uniform set of posts joined with what a predictor says: what detectors, people and predictors say of each post, and
+how often what one person alone decided is wrong.
 
-Labels that count as one class have been taken together (subjects.py). What shares are taken of is said in metrics.py;
-how they are estimated, in core/estimation/proportions.py.
+A share of what one reader decided was decided again, and a share of what an adjudicator did by another one
+(controls/checks.py). Where a label is wrong, a predictor that says the same is not right, and one that says otherwise
+may be. How often each happens is counted over all languages together, since the checks of one language are few; so
+readers of one language who err more than others do are not seen here. Adjudicators are taken to slip without regard to
+what a predictor says.
 """
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import InitVar, dataclass, field, replace
-from functools import cache, cached_property
-from typing import NamedTuple, TypeVar
+from functools import cached_property
+from typing import NamedTuple
 
-from annotate.core.estimation.annotator_error import Errors, of_adjudicators, part_of, with_slips
-from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.annotator_error import Errors, of_adjudicators, part_of, turned
 from annotate.core.estimation.detector_error import without_slips
-from annotate.core.estimation.proportions import (
-    UNRESOLVED,
-    Estimate,
-    Guess,
-    Stratum,
-    Turn,
-    Unread,
-    Way,
-    pooled,
-    proportion,
-    stratified,
-    united,
-)
-from annotate.evaluation.cells import ADJUDICATED, ANOTHER, NOT_TOLD, OF_READERS, Cell, Of, turns
+from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
+
+# A label that no post is given by anybody: what a post truly is where it is none of those that count.
+ANOTHER = "?"
+# In the place of what a predictor says, where that is not known.
+NOT_TOLD = "-"
+
+
+class Cell(NamedTuple):
+    """What posts of one cell of a uniform set have in common. stratum: the label on which the detectors agreed, "" if
+    they did not; agreed: the class of that label; read: whether people labelled it, so that truth is not the
+    detectors' own label; said: the predictor's label; other: that of a predictor with which it is compared.
+
+    word: whose word the truth is, if one person's: `adjudicated`, or a reader's, at least at first: `audited` of posts
+    of the audit, `read` of others. first: what the reader had said, where an adjudicator checked it by lot; else "".
+    chance: with which that was checked.
+    """
+
+    stratum: str
+    agreed: str
+    read: bool
+    truth: str
+    said: str
+    other: str = ""
+    word: str = ""
+    first: str = ""
+    chance: float = 1.0
+
+    @property
+    def pool(self) -> str:
+        """Whose word the label is now: an adjudicator's, where a reader's was checked."""
+        return ADJUDICATED if self.first else self.word
+
+    @property
+    def of_other(self) -> "Cell":
+        """The same as it tells of the other of two predictors."""
+        return self._replace(said=self.other, other=self.said)
+
+
+Cells = Mapping[Cell, int]
+Of = Callable[[Cell], bool]
+# What one reader says of posts on which the detectors agree has its own checks, and is hardly ever wrong.
+OF_READERS = AUDITED, READ = ("audited", "read")
+ADJUDICATED = "adjudicated"
+ASSUMED = 0.01  # what a report says would follow if so many of the labels were wrong, where nothing was checked
 
 
 @dataclass(frozen=True)
@@ -195,194 +229,32 @@ class Uniform:
         return Uniform({key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()})
 
 
-@dataclass(frozen=True)
-class Measured:
-    """An estimate and how many posts, read by people, it rests on.
+def turns(
+    cells: Cells, weights: Mapping[Cell, float], found: Mapping[str, Errors], domain: Of, right: Of
+) -> dict[str, list[tuple[Way, Turned]]]:
+    """By source, what the errors of one person make of a share: how many posts of its domain turn since their label is
+    wrong, and in which way each does. weights: how many posts each of a cell stands for."""
 
-    extremes: where posts are missing, the estimates if they are like those that were read, if they are what lowers the
-    share most, and if they are what raises it most (Manski 2003, Partial Identification of Probability Distributions,
-    section 1.2).
-    """
+    def way(cell: Cell, truth: str) -> Way:
+        in_truth = cell._replace(truth=truth)
+        inside = domain(in_truth)
+        return inside - 1, (inside and right(in_truth)) - right(cell)
 
-    estimate: Estimate
-    posts: int
-    extremes: tuple[Estimate, ...] = ()
-
-    @property
-    def bounds(self) -> tuple[float, float] | None:
-        """Between which the interval is, whatever the missing posts are; None where none is missing."""
-        return bounds_of(self.extremes) if self.extremes else None
-
-
-def together(*parts: Measured) -> Measured:
-    """Join estimates from disjoint posts of the same language."""
-    known = [part for part in parts if part.posts]
-    if len(known) == 1:
-        return known[0]
-    return Measured(pooled(*(part.estimate for part in known)), sum(part.posts for part in known))
-
-
-def counted(hits: int, of: int) -> Measured:
-    return Measured(proportion(hits, of), of)
-
-
-# The one turn of a guess that cannot turn, since without any turns every guess may.
-NEVER = Turn(0, 0, 0, 0, 0)
-Interval = TypeVar("Interval", Estimate, Difference)
-FAR = 0.01  # bounds that are further apart are reported
-MISSED: Way = (0, 1)  # the way in which a miss turns out to be a hit
-
-
-def share(
-    uniform: Uniform,
-    domain: Of,
-    right: Of,
-    apart: Collection[str] = (),
-    truths: Collection[str] = (),
-    *,
-    normal: bool = False,
-) -> Measured:
-    """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
-    What one reader alone decided is wrong as often as the checks say (cells.py). Missing posts are taken to be like
-    those of their stratum that were read, or wrong as often as `rates` says; the bounds take them for anything.
-    """
-
-    def measured(each: Uniform) -> Measured:
-        """Without regard to missing posts."""
-        cells = each.cells - Counter(each.posts[key] for key in apart if key in each.posts) if apart else each.cells
-        strata = strata_of(each, cells, domain, right, truths)
-        estimate = with_slips(
-            lambda slips: stratified(
-                strata,
-                further=turns(cells, each.weights, rates, domain, right) if (rates := each.errors(slips)) else {},
-                normal=normal,
-            ),
-            each.slips,
-        )
-        return Measured(estimate, round(sum(stratum.domain for stratum in strata)))
-
-    if not uniform.missing:
-        return measured(uniform)
-    found, *others = map(measured, uniform.by_rate)
-    if found.estimate.value is None:
-        return found
-    at_random = found if uniform.by_rate[0] is uniform else measured(uniform)
-    settled = map(measured, uniform.extremes(worth(domain, right), truths))
-    extremes = tuple(each.estimate for each in (at_random, *settled) if each.estimate.value is not None)
-    by_rate = [within(bounds_of(extremes), each.estimate) for each in (found, *others)]
-    return replace(found, estimate=united(by_rate[0], by_rate[1:], UNRESOLVED), extremes=extremes)
-
-
-def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:
-    """The ends between which all of these intervals lie."""
-    return min(each.low for each in extremes), max(each.high for each in extremes)
-
-
-def within(bounds: tuple[float, float], found: Interval) -> Interval:
-    """The same with an interval that lies within the bounds, which hold whatever the missing posts are."""
-    low, high = bounds
-    return replace(found, low=min(high, max(low, found.low)), high=max(low, min(high, found.high)))
-
-
-def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
-    """What a post does to a share: 1 raises it, -1 lowers it."""
-    return lambda cell: (1 if right(cell) else -1) if domain(cell) else 0
-
-
-def strata_of(
-    uniform: Uniform, cells: Mapping[Cell, float], domain: Of, right: Of, truths: Collection[str] = ()
-) -> list[Stratum]:
-    """The strata of a uniform set, with the posts of each in a domain and the right ones. cells: those that count here.
-
-    For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
-    labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
-    """
-    tallies = {name: _Tally() for name in uniform.drawn}
-
-    @cache  # asked many times of each, since cells differ in their strata too
-    def counted_as(truth: str, said: str, other: str) -> tuple[int, int]:
-        cell = Cell("", "", True, truth, said, other)
-        inside = domain(cell)
-        return int(inside), int(inside and right(cell))
-
-    for cell, posts in cells.items():
-        tally, told = tallies[cell.stratum], (cell.said, cell.other)
-        true = counted_as(cell.truth, *told)
-        if cell.read:
-            tally.read = tally.read[0] + posts * true[0], tally.read[1] + posts * true[1]
-        if not cell.stratum:
-            continue
-        guess, as_said = counted_as(cell.agreed, *told), counted_as(cell.said, *told)
-        tally.guessed = tally.guessed[0] + posts * guess[0], tally.guessed[1] + posts * guess[1]
-        for could in {as_said, *(counted_as(truth, *told) for truth in (cell.other, *truths, ANOTHER))} - {guess}:
-            counts = tally.turns.setdefault((could[0] - guess[0], could[1] - guess[1]), _Counts())
-            counts.posts += posts
-            if cell.read:
-                counts.read += posts
-                counts.off += posts * (true == could)
-            # Of the few posts where the predictor says otherwise than the detectors hardly any may have been read.
-            if could == as_said and could[1]:
-                counts.usual = uniform.lone_right
-    return [
-        Stratum(drawn, uniform.read[name], *tally.read, tally.guess if name else None)
-        for (name, drawn), tally in zip(uniform.drawn.items(), tallies.values(), strict=True)
-    ]
-
-
-class Lone(NamedTuple):
-    """Posts that nobody has read and that the predictor alone labels so, not the detectors, which agree there. bounds:
-    the share if all of them are wrong, and if all are right."""
-
-    posts: int
-    bounds: tuple[float, float]
-
-
-def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
-    """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None
-    if there is none, if nothing is known of the label, or if the bounds are no further apart than FAR."""
-    is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
-    if_wrong: list[Stratum] = []
-    if_right: list[Stratum] = []
-    unread = 0.0
-    for stratum in strata_of(uniform, uniform.cells, is_said, is_right):
-        guess = stratum.guess
-        misses = [turn for turn in guess.turns if turn[:2] == MISSED] if guess else []
-        unread += sum(turn.posts - turn.read for turn in misses)
-        for strata, right in ((if_wrong, False), (if_right, True)):
-            if guess and misses:
-                hits = guess.hits + int(sum(turn.off + right * (turn.posts - turn.read) for turn in misses))
-                others = tuple(turn for turn in guess.turns if turn not in misses)
-                strata.append(replace(stratum, guess=Guess(guess.domain, hits, others or (NEVER,))))
+    found_turned: dict[str, list[tuple[Way, Turned]]] = {}
+    for pool, rates in found.items():
+        own = {cell: posts * weights[cell] for cell, posts in cells.items() if cell.pool == pool}
+        missed = sum(posts for cell, posts in own.items() if cell.said != cell.truth)
+        per_miss = sum(own.values()) / missed if missed else 0.0
+        turning: defaultdict[tuple[Way, Estimate, float], float] = defaultdict(float)
+        for cell, posts in own.items():
+            if not domain(cell):
+                continue
+            as_said, otherwise = way(cell, cell.said), way(cell, ANOTHER)
+            if cell.said == cell.truth:
+                turning[otherwise, rates.lost, 1.0] += posts
             else:
-                strata.append(stratum)
-    rates = uniform.errors(uniform.slips)
-    further = turns(uniform.cells, uniform.weights, rates, is_said, is_right) if rates else {}
-    low, high = (stratified(strata, further=further).value for strata in (if_wrong, if_right))
-    return (
-        Lone(int(unread), (low, high)) if unread and low is not None and high is not None and high - low > FAR else None
-    )
-
-
-@dataclass
-class _Counts:
-    """A Turn while it is counted."""
-
-    posts: float = 0
-    read: float = 0
-    off: float = 0
-    usual: float | None = None
-
-
-@dataclass
-class _Tally:
-    """The posts of one stratum, in the domain and right: those read, and all as guessed; and how these may turn."""
-
-    read: tuple[float, float] = (0, 0)
-    guessed: tuple[float, float] = (0, 0)
-    turns: dict[Way, _Counts] = field(default_factory=dict)
-
-    @property
-    def guess(self) -> Guess:
-        domain, hits = self.guessed
-        turns = [Turn(*way, each.posts, each.read, each.off, each.usual) for way, each in self.turns.items()]
-        return Guess(domain, hits, tuple(turns) or (NEVER,))
+                turning[as_said, rates.gone if otherwise == as_said else rates.gained, per_miss] += posts
+        found_turned.setdefault(RECHECKS if pool == AUDITED else CHECKS, []).extend(
+            turned(of, posts, rate, per) for (of, rate, per), posts in turning.items() if any(of)
+        )
+    return found_turned

@@ -93,27 +93,23 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     if not finished or any("drawn" in draw["parameters"] for draw in manifest.get("draws", ())):
         shares, scarce = _shares_read(get(place, manifest, "draws", list), found)
         chances *= shares
+    groups = None  # as the licence may keep the field
+    if together and None not in found.groups:
+        places = {value: place for place, value in enumerate(dict.fromkeys(map(str, found.groups)))}
+        groups = np.array([places[str(value)] for value in found.groups], dtype=np.int64)
+    of_set = (folder, name, finished, manifest["digest"], manifest, len(found.ids), noun)
     return Units(
-        folder=folder,
-        name=name,
+        *of_set,
         corpus=(manifest.get("corpus") or {}).get("name", ""),
-        finished=finished,
-        digest=manifest["digest"],
-        manifest=manifest,
-        size=len(found.ids),
-        noun=noun,
         form=form,
         labels=labels,
-        ids=found.ids,
-        gold=found.gold,
         chances=chances,
         weights=chances.max() / chances,
         scarce=[] if finished else scarce,
-        groups=_groups(found.groups) if together else None,
+        groups=groups,
         slices=found.slices(),
-        votes=found.votes,
         jsonl=jsonl,
-        offsets=found.offsets,
+        **{column: getattr(found, column) for column in ("ids", "gold", "votes", "offsets")},
     )
 
 
@@ -229,21 +225,12 @@ class _Columns:
 
     def slices(self) -> dict[str, list[str]]:
         found = {}
-        for name, values in self.values.items():
+        # Agreement among people comes last.
+        for name in sorted(self.values, key=lambda name: name == PEOPLE):
+            values = self.values[name]
             if 2 <= len(set(values)) <= min(MOST_SLICES, len(self.ids) // 2):
                 found[name] = values + [""] * (len(self.ids) - len(values))
-        return {
-            **{name: found[name] for name in found if name != PEOPLE},
-            **({PEOPLE: found[PEOPLE]} if PEOPLE in found else {}),
-        }
-
-
-def _groups(values: Sequence[Any]) -> Ints | None:
-    """Units with an equal value are a group; None where the licence keeps the field."""
-    if any(value is None for value in values):
-        return None
-    places: dict[str, int] = {}
-    return np.array([places.setdefault(str(value), len(places)) for value in values], dtype=np.int64)
+        return found
 
 
 def is_text(name: str, value: Any) -> bool:

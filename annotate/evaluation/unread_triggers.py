@@ -6,7 +6,8 @@ too. The others can be counted, but what people would say of them cannot be know
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import TypeVar
 
 from annotate.core.measures.figure_rows import Row, row
 from annotate.evaluation.joined_sets import Joined
@@ -17,6 +18,7 @@ from corpora.core import CorpusError
 from corpora.predictions.predictor_labels import find_predictor, labels_where, triggers
 
 Left = list[tuple[GoldSet, list[GoldRow]]]
+T = TypeVar("T")
 SHOWN = 10  # languages that a warning names
 
 
@@ -89,8 +91,9 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
             if joined.within(cell.said, language) == language:
                 keys.append(key)
     corpus = next((gold.corpus for gold, _ in left if gold.corpus), "")
+    every = [key for language in foreign for key in by_label[language]]
     labels = {
-        other: _labels_of(corpus, other, [key for language in foreign for key in by_label[language]])
+        other: _known(lambda other=other: of_corpus(corpus, other).labels(every)) if corpus and other else None
         for other in {other for others in foreign.values() for other in others}
     }
     found: Counted = {}
@@ -99,38 +102,31 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
         theirs = [labels[other] for other in foreign[language]]
         outside = None
         if all(each is not None for each in theirs):
-            outside = sum(
-                all(
-                    joined.within(joined.fold.get(each[key], each[key]), language) != language
-                    for each in theirs
-                    if each
-                )
-                for key in keys
-            )
+            said = ([joined.fold.get(each[key], each[key]) for each in theirs if each] for key in keys)
+            outside = sum(all(joined.within(label, language) != language for label in labels) for labels in said)
         found[language] = len(keys), never, outside
     return found
 
 
-def _labels_of(corpus: str, other: str, ids: list[str]) -> dict[str, str] | None:
-    """What the other predictor says; None if that can no longer be found out."""
-    if not (corpus and other):
-        return None
+def _known(read: Callable[[], T]) -> T | None:
+    """What is read of the corpus; None if it can no longer be found out."""
     try:
-        return of_corpus(corpus, other).labels(ids)
+        return read()
     except CorpusError:
         return None
 
 
 def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[str]]) -> Counted:
     assert subject.predictor is not None
-    said: Counter[str] = Counter()
-    for label, posts in triggers(subject.corpus, subject.predictor).items():
+    by, said = subject.predictor, Counter[str]()
+    for label, posts in triggers(subject.corpus, by).items():
         said[joined.fold.get(label, label)] += posts
     shown = Counter(joined.said.values())
     outside: dict[str, dict[str, int] | None] = {}
     for others in foreign.values():
         if len(others) == 1 and others[0] not in outside:
-            outside[others[0]] = _where_other_differs(subject, others[0])
+            apart = lambda other=others[0]: labels_where(subject.corpus, by, find_predictor(subject.corpus, other))  # noqa: E731
+            outside[others[0]] = _known(apart) if others[0] else None
     # Labels are compared there as they are, so nothing is known of a class of several.
     classes = {*joined.fold.values(), *joined.asked}
     found: Counted = {}
@@ -138,19 +134,5 @@ def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[st
         differing = outside[others[0]] if len(others) == 1 and language not in classes else None
         taken = {language, *joined.asked.get(language, ())}
         posts, read = (sum(counter[label] for label in taken) for counter in (said, shown))
-        found[language] = (
-            posts,
-            max(0, posts - read),
-            None if differing is None else differing.get(language, 0),
-        )
+        found[language] = posts, max(0, posts - read), None if differing is None else differing.get(language, 0)
     return found
-
-
-def _where_other_differs(subject: Subject, other: str) -> dict[str, int] | None:
-    assert subject.predictor is not None
-    if not other:
-        return None
-    try:
-        return labels_where(subject.corpus, subject.predictor, find_predictor(subject.corpus, other))
-    except CorpusError:
-        return None

@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import LEAST_UNITS, apart
 from annotate.core.measures import bleu
@@ -30,6 +29,7 @@ from annotate.evaluation.prediction_files import (
     PublishedSet,
     check_labels,
     described,
+    number_in,
     read_lines,
     system_names,
     unfinished_ones,
@@ -38,28 +38,14 @@ from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.kinds.forms import choice
+from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import many
 from corpora.core.languages import published_code
 
-# A task -> what it asks, and its measure.
-QUESTIONS = {
-    "qadsm": "Is the ad relevant to the query?",
-    "qam": "Does the passage answer the question?",
-    "wpr": "How well does the page serve the query?",
-    "qg": "How near are the generated questions to those that people confirmed?",
-}
+TEXTS = texts("xglue")
+# A task -> its measure; its words are what it asks.
 MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
 NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all are alike"
-TEST_OF_PAIRS = (
-    "McNemar’s exact test for accuracy, else the randomization test: how often the two are as far apart if a coin "
-    "decides for each query or pair which system said what"
-)
-READING = (
-    "A number with two in brackets is an estimate with its 95% interval: Jeffreys’ of an accuracy, as if rows were "
-    "independent; by bootstrap of nDCG, over queries, and of BLEU, over pairs.",
-    "The average counts every language alike, as XGLUE’s evaluation does; its interval takes languages for "
-    "independent.",
-)
 
 
 @dataclass(frozen=True)
@@ -112,33 +98,28 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
     first = graded[0]
     rows = [each for part in first for each in _rows(part)]
+    words = {part.task: [f"{TEXTS.words[part.task]} Measured on the set {part.gold.name}."] for part in first}
+    for part in first:
+        words[part.task] += [f"BLEU’s signature: {bleu.signature()}."] if part.measure == "bleu4" else []
+    extra = [
+        f"There are also predictions of {part.task.upper()} in {', '.join(part.extra)}, but the set "
+        f"{part.gold.name} has no test rows there; they are not measured."
+        for each in graded
+        for part in each
+        if part.extra
+    ]
     return {
         "unit": "unit",
         "head": [{"measure": part.measure, "of": part.of()} for part in first],
-        "words": {part.task: _words(part) for part in first},
-        "reading": READING,
+        "words": words,
+        "reading": TEXTS.reading,
         "predictor": described(names[0]),
         "rows": rows,
         "confusion": None,
         "comparison": _comparison(graded, names) if against else None,
         "told": [],
-        "warnings": [*unfinished_ones(sets), *dict.fromkeys(words for each in graded for words in _extra(each))],
+        "warnings": [*unfinished_ones(sets), *dict.fromkeys(extra)],
     }
-
-
-def _words(part: Graded) -> list[str]:
-    """What the section of a task that has been measured says besides."""
-    signature = [f"BLEU’s signature: {bleu.signature()}."] if part.measure == "bleu4" else []
-    return [f"{QUESTIONS[part.task]} Measured on the set {part.gold.name}.", *signature]
-
-
-def _extra(graded: Iterable[Graded]) -> list[str]:
-    return [
-        f"There are also predictions of {part.task.upper()} in {', '.join(part.extra)}, but the set "
-        f"{part.gold.name} has no test rows there; they are not measured."
-        for part in graded
-        if part.extra
-    ]
 
 
 # --- one system
@@ -191,7 +172,7 @@ def _comparison(graded: Sequence[Sequence[Graded]], names: Sequence[str]) -> dic
         lacking = [each for each in found if each["value"] is None]
         mean, note = (None, "not measured in every language") if lacking else (averaged(found), _averaged(found))
         rows += [difference_row(part.measure, part.of(), mean, None, note, None), *found]
-    return {"other": described(names[1]), "rows": holm_corrected(rows), "test": TEST_OF_PAIRS}
+    return {"other": described(names[1]), "rows": holm_corrected(rows), "test": TEXTS.words["test"]}
 
 
 def _apart(part: Graded, one: Measured, other: Measured) -> Row:
@@ -200,7 +181,7 @@ def _apart(part: Graded, one: Measured, other: Measured) -> Row:
         return accuracy_apart(part.of(one), first, second)
     if part.measure == "ndcg":
         sums = [np.array([[value, 1.0] for value in by_query(each.pages)[0]]).reshape(-1, 2) for each in (one, other)]
-        score = _mean
+        score = lambda sums: sums[0] / sums[1]  # noqa: E731
     else:
         sums, score = [bleu.counts(each.said, each.truth) for each in (one, other)], bleu.scores
     found, p = apart(sums[0], sums[1], score, seed=part.seed(one)) if len(sums[0]) else (None, None)
@@ -208,22 +189,11 @@ def _apart(part: Graded, one: Measured, other: Measured) -> Row:
     return difference_row(part.measure, part.of(one), found, len(sums[0]), note, p)
 
 
-def _mean(sums: Floats) -> Floats:
-    mean: Floats = sums[0] / sums[1]
-    return mean
-
-
 # --- files
 
 
 def _file(gold: PublishedSet, task: str, language: str, *, part: str = "", labels: bool = False) -> Path:
     return gold.folder / benchmarks.xglue_file(task, language, TEST, part=part, mark=gold.mark, labels=labels)
-
-
-def _languages(gold: PublishedSet, task: str) -> list[str]:
-    """The languages in which a task has a test file."""
-    start, end = _file(gold, task, "*", part=".src" if benchmarks.FORMS[task].target else "").name.split("*")
-    return sorted(name[len(start) : -len(end)] for name in gold.files if name.startswith(start) and name.endswith(end))
 
 
 def _tasks(gold: PublishedSet) -> list[str]:
@@ -263,7 +233,9 @@ def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]
 
 
 def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
-    languages = _languages(gold, task)
+    start, end = _file(gold, task, "*", part=".src" if benchmarks.FORMS[task].target else "").name.split("*")
+    there = [name for name in gold.files if name.startswith(start) and name.endswith(end)]
+    languages = sorted(name[len(start) : -len(end)] for name in there)
     if not languages:
         raise EvaluationError(
             f"The set {gold.name} has no test rows of {task.upper()}; export it with a share of test."
@@ -272,7 +244,7 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
     # zh-CN.prediction is taken for zh, unless there is zh.prediction.
     there = {published_code(code, [code]): path for code, path in named.items()} | named
     if missing := [language for language in languages if language not in there]:
-        rows = gold.files[_file(gold, task, missing[0], part=".src" if benchmarks.FORMS[task].target else "").name]
+        rows = gold.files[f"{start}{missing[0]}{end}"]
         raise EvaluationError(
             f"{folder} has no {missing[0]}{SUFFIX}, and the set {gold.name} has {rows:,} test rows in "
             f"{missing[0]}; predict every language of {', '.join(languages)}."
@@ -297,23 +269,12 @@ def _measured(path: Path, task: str, gold: PublishedSet, language: str) -> Measu
         raise GoldSetError(str(error)) from error
     said = read_lines(path, wanted=len(truth), tested=tested.name)
     if form.together:
-        _check_numbers(path, said)
+        for number, value in enumerate(said, 1):
+            if not math.isfinite(number_in(value)):
+                raise EvaluationError(
+                    f"{path}, line {number:,}: {value[:40]!r} is not a finite number; the pages of a query are ranked "
+                    "by numbers, such as 3 or 0.72, the highest first."
+                )
     elif not form.target:
         check_labels(path, said, gold.labels)
     return Measured(language, truth, said, groups)
-
-
-def _check_numbers(path: Path, said: Iterable[str]) -> None:
-    for number, value in enumerate(said, 1):
-        if not _is_finite(value):
-            raise EvaluationError(
-                f"{path}, line {number:,}: {value[:40]!r} is not a finite number; the pages of a query are ranked by "
-                "numbers, such as 3 or 0.72, the highest first."
-            )
-
-
-def _is_finite(value: str) -> bool:
-    try:
-        return math.isfinite(float(value))
-    except ValueError:
-        return False

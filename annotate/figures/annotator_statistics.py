@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
-from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only
+from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, picked
 from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Pause, Task, Unit
 from annotate.quality import honeypots
+from annotate.work.permit import midnight
 from annotate.work.routes import Routes, readers_of
 
 AT_WORK, WEEK = timedelta(minutes=15), timedelta(days=7)
@@ -79,15 +80,9 @@ def _people_at_work(task: Task) -> list[dict]:
     seen = {*rows, *known, *task.trials.order_by().values_list("annotator_id", flat=True)}
     nothing = {"answers": 0, "skips": 0, "taken_back": 0, "voided": 0, "last": None, "given_back": 0, "ran_out": 0}
     return [
-        {
-            "annotator": annotator.pk,
-            "name": str(annotator),
-            "active": annotator.user.is_active,
-            **nothing,
-            **rows.get(annotator.pk, {}),
-            "known": known.get(annotator.pk),
-        }
-        for annotator in Annotator.objects.filter(pk__in=seen).select_related("user")
+        {"annotator": person.pk, "name": str(person), "active": person.user.is_active}
+        | {**nothing, **rows.get(person.pk, {}), "known": known.get(person.pk)}
+        for person in Annotator.objects.filter(pk__in=seen).select_related("user")
     ]
 
 
@@ -126,15 +121,8 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
             for label, number in most_used[: MOST_LABELS if task.kind.form.several else None]
         ],
         "known": [
-            {
-                "at": judgment.answered_at,
-                "item": judgment.unit.item.key,
-                "text": judgment.unit.item.text,
-                "label": judgment.unit.known_answer,
-                "said": judgment.label,
-                "right": honeypots.is_right(judgment),
-                "voided": judgment.voided_by_id is not None,
-            }
+            picked(judgment, "at=answered_at item=unit.item.key text=unit.item.text label=unit.known_answer said=label")
+            | {"right": honeypots.is_right(judgment), "voided": judgment.voided_by_id is not None}
             for judgment in known.order_by("-answered_at")
         ],
     }
@@ -149,17 +137,8 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict]:
     of_task = Exists(Unit.objects.filter(pk=OuterRef("unit"), task=task))
     written = Judgment.objects.filter(of_task, **only(of)).exclude(comment="")
     return [
-        {
-            "at": judgment.answered_at,
-            "annotator": judgment.annotator_id,
-            "name": str(judgment.annotator),
-            "unit": judgment.unit_id,
-            "text": judgment.unit.item.text,
-            "kind": judgment.kind,
-            "label": judgment.label,
-            "comment": judgment.comment,
-            "voided": judgment.voided_at is not None,
-        }
+        picked(judgment, "at=answered_at annotator=annotator_id unit=unit_id text=unit.item.text kind label comment")
+        | {"name": str(judgment.annotator), "voided": judgment.voided_at is not None}
         for judgment in written.select_related("annotator__user", "unit__item").order_by("-pk")[:MOST_COMMENTS]
     ]
 
@@ -188,20 +167,10 @@ def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
     """
     rows = task.pauses.filter(**only(of)).select_related("annotator__user", "by", "lifted_by").order_by("-at", "-pk")
     return [
-        {
-            "pause": pause.pk,
-            "annotator": pause.annotator_id,
-            "name": str(pause.annotator),
-            "right": pause.right,
-            "asked": pause.asked,
-            "by": _user(pause.by),
-            "reason": pause.reason,
-            "at": pause.at,
-            "lifted_at": pause.lifted_at,
-            "lifted_by": _user(pause.lifted_by),
-            "running": pause.lifted_at is None,
-            "new": pause.lifted_at is None and pause.by is None and not pause.reason,
-        }
+        picked(pause, "pause=pk annotator=annotator_id right asked reason at lifted_at")
+        | {"name": str(pause.annotator), "by": _user(pause.by), "lifted_by": _user(pause.lifted_by)}
+        | {"running": pause.lifted_at is None}
+        | {"new": pause.lifted_at is None and pause.by is None and not pause.reason}
         for pause in rows
     ]
 
@@ -244,8 +213,12 @@ def everybody() -> list[dict[str, Any]]:
     days), right (in gold answers of all tasks, an estimate; None where they had none), same (the share of their answers
     that are the label, where others judged too, in the same form), paused (in how many open tasks), last (seen).
     """
-    work, midnight = _work(), _midnight()
-    today, week = _seconds_since(midnight), _seconds_since(midnight - WEEK + DAY)
+    work, since = _work(), {"today": midnight(), "week": midnight() - WEEK + DAY}
+    seconds: dict[str, dict[int, float | None]] = {
+        key: dict(_judgments_since(start).values_list("annotator").annotate(Sum("active_seconds")))
+        for key, start in since.items()
+    }
+    seconds["all"] = {person: own.seconds for person, own in work.items()}
     languages: dict[int, dict[str, int]] = defaultdict(dict)
     for person, code, level in AnnotatorLanguage.objects.values_list("annotator", "language", "level"):
         languages[person][code] = level
@@ -253,26 +226,13 @@ def everybody() -> list[dict[str, Any]]:
     running = Pause.objects.filter(lifted_at=None, task__is_open=True).order_by()
     paused = dict(running.values_list("annotator").annotate(Count("pk")))
     rows = [
-        {
-            "annotator": person.pk,
-            "name": str(person),
-            "username": person.user.username,
-            "active": person.user.is_active,
-            "adjudicates": person.adjudicates,
-            "languages": languages.get(person.pk, {}),
-            "tasks": sorted(own.tasks),
-            "answers": own.counts["answers"],
-            "decisions": own.counts["decisions"],
-            "hours": {
-                "today": _hours(today.get(person.pk)),
-                "week": _hours(week.get(person.pk)),
-                "all": _hours(own.seconds),
-            },
-            "right": right.get(person.pk),
-            "same": _estimate(own.counts["same"], own.counts["compared"]),
-            "paused": paused.get(person.pk, 0),
-            "last": max(filter(None, (*own.lasts, person.user.last_login)), default=None),
-        }
+        picked(person, "annotator=pk username=user.username active=user.is_active adjudicates")
+        | {"name": str(person), "languages": languages.get(person.pk, {}), "tasks": sorted(own.tasks)}
+        | {key: own.counts[key] for key in ("answers", "decisions")}
+        | {"hours": {key: (of.get(person.pk) or 0.0) / 3600 for key, of in seconds.items()}}
+        | {"right": right.get(person.pk), "same": _estimate(own.counts["same"], own.counts["compared"])}
+        | {"paused": paused.get(person.pk, 0)}
+        | {"last": max(filter(None, (*own.lasts, person.user.last_login)), default=None)}
         for person in Annotator.objects.select_related("user")
         for own in [work[person.pk]]
     ]
@@ -306,22 +266,10 @@ def _estimate(part: int, whole: int) -> dict[str, Any] | None:
     return proportion(part, whole).as_dict() if whole else None
 
 
-def _midnight() -> datetime:
-    return timezone.localtime().replace(hour=0, minute=0, second=0, microsecond=0)
-
-
 def _judgments_since(since: datetime):
     """Judgments made here, by the index of each person's own judgments, so that earlier ones are not read."""
     made = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
     return made.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
-
-
-def _seconds_since(since: datetime) -> dict[int, float | None]:
-    return dict(_judgments_since(since).values_list("annotator").annotate(Sum("active_seconds")))
-
-
-def _hours(seconds: float | None) -> float:
-    return (seconds or 0.0) / 3600
 
 
 def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
@@ -336,9 +284,9 @@ def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
 
 def at_work_now() -> dict[str, Any]:
     """people (who judged in the last AT_WORK), hour and today (answers that stand), as of at."""
-    now, midnight = timezone.localtime(), _midnight()
-    counts = _judgments_since(min(midnight, now - HOUR)).aggregate(
-        today=Count("pk", filter=LIVE & ANSWER & Q(answered_at__gte=midnight)),
+    now, day = timezone.localtime(), midnight()
+    counts = _judgments_since(min(day, now - HOUR)).aggregate(
+        today=Count("pk", filter=LIVE & ANSWER & Q(answered_at__gte=day)),
         hour=Count("pk", filter=LIVE & ANSWER & Q(answered_at__gte=now - HOUR)),
         people=Count("annotator", filter=Q(answered_at__gte=now - AT_WORK), distinct=True),
     )
@@ -352,16 +300,12 @@ def timesheet(month: date) -> list[dict[str, Any]]:
     days = [month.replace(day=day + 1) for day in range(monthrange(month.year, month.month)[1])]
     annotators = {person.pk: person for person in Annotator.objects.select_related("user")}
     rows = [
-        {
-            "name": str(annotators[row["annotator"]]),
-            "username": annotators[row["annotator"]].user.username,
-            "day": day,
-            "task": row["unit__task__name"],
-            **{key: row[key] for key in ("answers", "skips", "decisions")},
-            "hours": _hours(row["seconds"]),
-        }
+        {"name": str(person), "username": person.user.username, "day": day, "task": row["unit__task__name"]}
+        | {key: row[key] for key in ("answers", "skips", "decisions")}
+        | {"hours": (row["seconds"] or 0.0) / 3600}
         for day in days
         for row in _work_on(day)
+        for person in [annotators[row["annotator"]]]
     ]
     return by_name(rows, "username", "day", "task")
 

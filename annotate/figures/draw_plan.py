@@ -226,23 +226,21 @@ class _Planner:
         own = alone(measure, self.expected, self.wished)
         if own is not None and share * self.stream.posts < own.inside:
             own = None
-        draw = self.cheapest(lambda draw: self.suits(measure, label, draw))
+        draw, needs = self.cheapest(lambda draw: self.suits(measure, label, draw)), None
+        if draw:
+            in_all = reading(self.stream, draw)
+            of = reading(self.stream, draw, lambda each: each == label) if label else in_all
+            needs = {**self._options(draw), "posts": share * draw.size, **self._read(of), "reading": in_all.all}
         return {
             "measure": measure,
             "language": label,
             "share": share,
-            "needs": draw and self._needs(draw, label, share),
+            "needs": needs,
             "why": "" if draw else HIDDEN if own else FEW,
             "alone": own and own.posts,
             "decoys": own and own.decoys,
-            "without_decoys": own
-            and [{"false_yes": false_yes, "width": points} for false_yes, points in own.without_decoys.items()],
+            "without_decoys": own and [{"false_yes": yes, "width": wide} for yes, wide in own.without_decoys.items()],
         }
-
-    def _needs(self, draw: Draw, label: str, share: float) -> dict[str, Any]:
-        in_all = reading(self.stream, draw)
-        of = reading(self.stream, draw, lambda each: each == label) if label else in_all
-        return {**self._options(draw), "posts": share * draw.size, **self._read(of), "reading": in_all.all}
 
     def _options(self, draw: Draw) -> dict[str, Any]:
         return {"size": draw.size, "audit_share": draw.share, "audit_least": draw.least}
@@ -255,12 +253,10 @@ class _Planner:
         """size, audit_share, audit_least, disputed, audits, checks, contested (posts read besides, on average, where
         the audit fails), hours and weeks."""
         part = draw.size / self.stream.posts
-        more = sum(
-            contested(
-                round(part * self.stream.agreed[label]), round(audits), self.expected.wrong, self.task.audit_limit
-            )
-            for label, audits in self.stream.audits(draw).items()
-        )
+        rule = self.expected.wrong, self.task.audit_limit
+        agreed = {label: round(part * posts) for label, posts in self.stream.agreed.items()}
+        audits = self.stream.audits(draw).items()
+        more = sum(contested(agreed[label], round(number), *rule) for label, number in audits)
         return {**self._options(draw), **self._read(reading(self.stream, draw)), "contested": more}
 
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:
@@ -340,13 +336,9 @@ class _Widths:
         return {"share": draw.share, "audits": of.audits, "read": of.all, "hours": of.work * self.seconds / 3600}
 
     def point(self, draw: Draw) -> dict[str, Any]:
-        return {
-            **self.amounts(draw),
-            "accuracy": self.width("accuracy", "", draw),
-            "error": self.width(ERROR, "", draw),
-            "recall": self.width("recall", self.typical, draw) if self.typical else None,
-            "precision": self.width("precision", self.typical, draw) if self.typical else None,
-        }
+        widths = {measure: self.width(measure, "", draw) for measure in ("accuracy", ERROR)}
+        typical = {each: self.width(each, self.typical, draw) if self.typical else None for each in DESIGNED}
+        return {**self.amounts(draw), **widths, **typical}
 
     def enlarged(self) -> Iterator[dict[str, Any]]:
         """The draw with more of each kind of work, ENLARGED_BY of what readers read where that much is left to do."""
@@ -360,9 +352,8 @@ class _Widths:
         }
         steps = [step / 200 for step in range(201)]
         for work, make in kinds.items():
-            enough = bisect_left(
-                steps, ENLARGED_BY * of.all, key=lambda by, make=make: reading(stream, make(by)).work - of.work
-            )
+            more = lambda by, make=make: reading(stream, make(by)).work - of.work  # noqa: E731
+            enough = bisect_left(steps, ENLARGED_BY * of.all, key=more)
             larger = make(steps[min(enough, len(steps) - 1)])
             if larger != draw:
                 yield {"work": work, **self.point(larger), "more": reading(stream, larger).work - of.work}

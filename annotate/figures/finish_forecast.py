@@ -86,16 +86,8 @@ def _waiting(task: Task) -> list[dict[str, Any]]:
     )
     counts = {row.pop("language"): row for row in counted}
     rows = [
-        {
-            "queue": row["queue"],
-            "name": row["name"],
-            "units": row["waiting"],
-            "answers": row["missing"],
-            **counts[row["queue"]],
-            "readers": row["readers"],
-            "qualified": row["passed"],
-            "able": row["able"],
-        }
+        {"queue": row["queue"], "name": row["name"], "units": row["waiting"], "answers": row["missing"]}
+        | {**counts[row["queue"]], "readers": row["readers"], "qualified": row["passed"], "able": row["able"]}
         for row in queue_states(task)["queues"]
         if row["waiting"]
     ]
@@ -140,17 +132,10 @@ def forecast_before(
         of, queue = reading(stream, draw, lambda each, label=label: each == label), routes.queue_in(label)
         queues[queue][0] += of.all
         queues[queue][1] += of.checks + of.seconds
-        drawn.append(
-            {
-                "language": label,
-                "posts": size * stream.share(label),
-                "agreed": size * stream.agreed.get(label, 0) / stream.posts,
-                "people": of.all,
-                "audits": of.audits,
-                "checks": of.checks + of.seconds,
-                "readers": len(able.get(queue, ())),
-            }
-        )
+        agreed = size * stream.agreed.get(label, 0) / stream.posts
+        row = {"language": label, "posts": size * stream.share(label), "agreed": agreed, "people": of.all}
+        more = {"audits": of.audits, "checks": of.checks + of.seconds, "readers": len(able.get(queue, ()))}
+        drawn.append(row | more)
     drawn.sort(key=lambda row: (-row["people"], row["language"]))
     left = [Queue(name, answers, decided=decided) for name, (answers, decided) in sorted(queues.items())]
     missing = {name: round(answers) for name, (answers, _) in queues.items() if answers >= 1}
@@ -179,7 +164,9 @@ def _told(
         row = {"queue": queue, "answers": missing[queue], "readers": len(able.get(queue, ()))}
         days, more = found.queues[queue], None
         if len(rows) < MOST:
-            more = _more(days, finishes(with_more(readers, queue, MORE)).queues[queue])
+            after = finishes(with_more(readers, queue, MORE)).queues[queue]
+            sooner = None if inf in (days.middle, after.middle) else days.middle - after.middle
+            more = {"readers": MORE, "days": _days(after), "sooner": sooner}
         rows.append({**row, "days": _days(days), "more": more})
     measured = sum(reader.answers > 0 for reader in readers)
     return {
@@ -195,11 +182,6 @@ def _told(
         "assumed": None if measured else {"seconds": usual.seconds, "weekly": usual.weekly},
         "measured": measured,
     }
-
-
-def _more(before: Finish, after: Finish) -> dict[str, Any]:
-    sooner = None if before.middle == inf or after.middle == inf else before.middle - after.middle
-    return {"readers": MORE, "days": _days(after), "sooner": sooner}
 
 
 def _days(finish: Finish) -> dict[str, float | None]:

@@ -175,12 +175,7 @@ class Ways(NamedTuple):
 # it says the label, and where it does not, in that of another. None: no such post is in the domain, whatever its truth.
 # Of accuracy every stratum is its own. The same follows from metrics.share, which counts real posts.
 WAYS: Mapping[str, tuple[Ways | None, Ways | None, Ways | None, Ways | None]] = {
-    "recall": (
-        Ways((1, 1), (-1, -1)),
-        Ways((1, 0), (-1, 0)),
-        Ways((0, 0), (1, 1)),
-        Ways((0, 0), (1, 0)),
-    ),
+    "recall": (Ways((1, 1), (-1, -1)), Ways((1, 0), (-1, 0)), Ways((0, 0), (1, 1)), Ways((0, 0), (1, 0))),
     "precision": (Ways((1, 1), (0, -1)), None, Ways((1, 0), (0, 1)), None),
     "accuracy": (Ways((1, 1), (0, -1)), Ways((1, 0), (0, 1)), None, None),
 }
@@ -243,11 +238,8 @@ def _disputed(measure: str, label: str, stream: Stream, part: float, right: floa
     own = part * stream.disputed.get(label, 0)
     if measure == "recall":
         return Stratum(drawn, drawn, own, own * right)
-    others = fsum(
-        part * posts * stream.mistaken(language, label)
-        for language, posts in stream.disputed.items()
-        if language != label
-    )
+    disputed = ((language, posts) for language, posts in stream.disputed.items() if language != label)
+    others = fsum(part * posts * stream.mistaken(language, label) for language, posts in disputed)
     triggers = own * right + others * (1 - right)
     return Stratum(drawn, drawn, min(drawn, triggers), own * right)
 

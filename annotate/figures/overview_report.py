@@ -20,6 +20,7 @@ from annotate.reports.tables import (
     Cell,
     Column,
     Table,
+    are,
     many,
     numbered,
     numbers,
@@ -75,20 +76,22 @@ def tasks_table(rows: Rows) -> Table:
 
 
 def waits_table(rows: Rows) -> Table:
+    def whom(row: dict[str, Any]) -> str:
+        return f"readers of {label_name(row['queue'])}" if row["queue"] else "adjudicators"
+
     heads = (
         Column("task", "task"),
-        Column("for", "waits for", says=_for_whom),
+        Column("for", "waits for", says=whom),
         *numbers({"waiting": "units", "missing": "answers missing", "able": "who may"}),
         Column("stuck", "", says=lambda row: "stands still" if row["stuck"] else ""),
     )
     return table("What waits for whom", heads, rows)
 
 
-def _for_whom(row: dict[str, Any]) -> str:
-    return f"readers of {label_name(row['queue'])}" if row["queue"] else "adjudicators"
-
-
 def draws_table(rows: Rows) -> Table:
+    def tasks(row: dict[str, Any]) -> str:
+        return ", ".join(row["tasks"]) or ("(enlarged)" if row["extended"] else NOT_MEASURED)
+
     heads = (
         numbered("draw", "draw"),
         Column("corpus", "corpus"),
@@ -98,32 +101,25 @@ def draws_table(rows: Rows) -> Table:
         Column("seed", "seed"),
         *numbers({"drawn": "drawn", "frame": "of"}),
         Column("chance", "chance", NUMBER, lambda row: Cell(percent(row["chance"]), row["chance"])),
-        Column("tasks", "task", says=lambda row: ", ".join(row["tasks"]) or _unused(row)),
+        Column("tasks", "task", says=tasks),
         Column("created_at", "made", NAME, lambda row: f"{row['created_at']:%Y-%m-%d}"),
     )
     return table("Draws", heads, rows)
 
 
-def _unused(row: dict[str, Any]) -> str:
-    return "(enlarged)" if row["extended"] else NOT_MEASURED
-
-
 def predictors_table(rows: list[dict[str, Any]]) -> Table:
     classes = Column("classes", "classes of several labels", NAME, lambda row: " ".join(row["classes"]))
+    ranked = Column("ranked", "ranks labels", NAME, lambda row: "ranked" if row["ranked"] else NOT_MEASURED)
     heads = (
         Column("predictor", "predictor"),
         Column("corpus", "corpus"),
         *numbers({"posts": "posts", "of": "of"}),
         Column("source", "from", says=lambda row: row["source"] or "the detectors' votes"),
         *([classes] if any(row["classes"] for row in rows) else []),
-        *([Column("ranked", "ranks labels", NAME, _ranked)] if any(row["ranked"] for row in rows) else []),
+        *([ranked] if any(row["ranked"] for row in rows) else []),
         Column("note", "", NOTE, _incomplete),
     )
     return table("Predictors", heads, rows)
-
-
-def _ranked(row: dict[str, Any]) -> str:
-    return "ranked" if row["ranked"] else NOT_MEASURED
 
 
 def _incomplete(row: dict[str, Any]) -> str:
@@ -171,21 +167,17 @@ def undecidable(count: int) -> str:
     """What to do about the units that progress.undecidable counts; empty if there are none."""
     if not count:
         return ""
-    posts = (
-        "1 post waits for an adjudicator who has not read it"
-        if count == 1
-        else f"{count:,} posts wait for an adjudicator who has not read them"
-    )
-    return f"{posts}; make another person an adjudicator."
+    it = "it" if count == 1 else "them"
+    wait = f"{are(count, 'post waits', 'posts wait')} for an adjudicator who has not read {it}"
+    return f"{wait}; make another person an adjudicator."
 
 
 def contested(waiting: Mapping[str, int]) -> str:
     """Why people are asked about posts on which the detectors agree: label -> units that wait for that reason."""
     if not waiting:
         return ""
-    number = sum(waiting.values())
-    wait = "waits" if number == 1 else "wait"
-    return f"The audit failed for {' '.join(sorted(waiting))}, so people label these too: {number:,} of them {wait}."
+    wait = are(sum(waiting.values()), "of them waits", "of them wait")
+    return f"The audit failed for {' '.join(sorted(waiting))}, so people label these too: {wait}."
 
 
 def closed(done: Mapping[str, Any]) -> str:
@@ -221,8 +213,13 @@ def _left(done: Mapping[str, Any]) -> str:
 
 def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now: datetime, asked: str = "") -> Table:
     """annotators: with their account, languages and invites. address: of the page of one, by the key."""
+
+    def user(one: Any) -> Cell:
+        note = "manager" if one.user.is_staff else ""
+        return Cell(one.user.username, one.user.username, url=address(one.pk), note=note)
+
     columns = (
-        Column("username", "user name", SHORT, lambda one: _named(one, address(one.pk))),
+        Column("username", "user name", SHORT, user),
         Column("name", "name", SENTENCE, lambda one: one.user.get_full_name()),
         Column("reads", "reads", SENTENCE, lambda one: " ".join(map(str, one.languages.all())) or NOT_MEASURED),
         Column("adjudicates", "adjudicates", SHORT, lambda one: "yes" if one.adjudicates else "no"),
@@ -230,10 +227,6 @@ def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now
         Column("last", "last log-in", SHORT, lambda one: when(one.user.last_login)),
     )
     return table("Annotators", columns, annotators, slug="accounts", asked=asked)
-
-
-def _named(one: Any, url: str) -> Cell:
-    return Cell(one.user.username, one.user.username, url=url, note="manager" if one.user.is_staff else "")
 
 
 def account_state(annotator: Any, now: datetime) -> str:
@@ -252,20 +245,11 @@ def account_state(annotator: Any, now: datetime) -> str:
 
 
 def managers_table(users: Iterable[Any], asked: str = "") -> Table:
+    rights = ("what the admin gives them", "everything")
     columns = (
-        Column("username", "user name", SHORT),
-        Column("name", "name", SENTENCE),
-        Column("rights", "may change", SENTENCE, lambda row: "everything" if row["all"] else row["rights"]),
-        Column("last", "last log-in", SHORT, lambda row: when(row["last"])),
+        Column("username", "user name", SHORT, lambda user: user.username),
+        Column("name", "name", SENTENCE, lambda user: user.get_full_name()),
+        Column("rights", "may change", SENTENCE, lambda user: rights[user.is_superuser]),
+        Column("last", "last log-in", SHORT, lambda user: when(user.last_login)),
     )
-    rows = [
-        {
-            "username": user.username,
-            "name": user.get_full_name(),
-            "all": user.is_superuser,
-            "rights": "what the admin gives them",
-            "last": user.last_login,
-        }
-        for user in users
-    ]
-    return table("Managers", columns, rows, slug="managers", asked=asked)
+    return table("Managers", columns, users, slug="managers", asked=asked)

@@ -23,8 +23,10 @@ from annotate.reports.tables import (
     Cell,
     Column,
     Table,
+    are,
     beginning,
     estimated,
+    many,
     numbered,
     numbers,
     person,
@@ -49,24 +51,24 @@ def people_table(
 ) -> Table:
     """tested: whether people who may work have passed a test."""
     quartiles = {row["annotator"]: row["quartiles"] for row in times["annotators"]}
+
+    def time(row: dict) -> Cell:
+        if row["annotator"] not in quartiles:
+            return Cell(NOT_MEASURED)
+        low, middle, high = quartiles[row["annotator"]]
+        return Cell(f"{middle:,.1f} ({low:,.1f}–{high:,.1f})", middle)
+
     running = {row["annotator"]: row for row in pauses if row["running"]}
     heads = (
         person(address),
         *numbers({"answers": "answers", "skips": "skips", "voided": "voided"}),
         *numbers({"given_back": "given back", "ran_out": "ran out"}),
-        Column("time", "seconds, median (quartiles)", NUMBER, lambda row: _time(quartiles.get(row["annotator"]))),
+        Column("time", "seconds, median (quartiles)", NUMBER, time),
         *(GOLD if any(row["known"] or row["left"] for row in people) else ()),
         timed("last", "last judged"),
         Column("state", "may work in", SENTENCE, lambda row: _now(row, running.get(row["annotator"]), tested)),
     )
     return table("Annotators", heads, people, slug="people", asked=asked)
-
-
-def _time(quartiles: list[float] | None) -> Cell:
-    if quartiles is None:
-        return Cell(NOT_MEASURED)
-    low, middle, high = quartiles
-    return Cell(f"{middle:,.1f} ({low:,.1f}–{high:,.1f})", middle)
 
 
 def _left(left: dict[str, int]) -> Cell:
@@ -116,12 +118,17 @@ def labels_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
 
 def paused_table(pauses: Iterable[dict], asked: str, address: Address | None = None) -> Table:
     """Without an address, the pauses of one person, who is not named."""
+
+    def until(row: dict) -> Cell:
+        at = row["lifted_at"]
+        return Cell(f"{when(at).shown}, {row['lifted_by']}", at) if at else Cell("now")
+
     heads = (
         *([person(address)] if address else []),
         timed("at", "since"),
         Column("why", "why", SENTENCE, lambda row: Cell(_why(row), _why(row), note="new" if row["new"] else "")),
         *numbers({"right": "right", "asked": "of gold answers"}),
-        Column("until", "until", says=_until),
+        Column("until", "until", says=until),
     )
     return table("Pauses", heads, pauses, slug="paused", asked=asked)
 
@@ -132,18 +139,12 @@ def _why(row: dict) -> str:
     return f"the task’s rule; {row['reason']}" if row["reason"] else "the task’s rule"
 
 
-def _until(row: dict) -> Cell:
-    at = row["lifted_at"]
-    return Cell(f"{when(at).shown}, {row['lifted_by']}", at) if at else Cell("now")
-
-
 def voided(annotator: object, done) -> str:
     """What pausing.void did."""
     if not done.answers and not done.reopened:
         return f"{annotator} had no answers that count, so nothing was voided."
-    answers = "1 answer" if done.answers == 1 else f"{done.answers:,} answers"
-    units = "1 unit is" if done.reopened == 1 else f"{done.reopened:,} units are"
-    return f"Voided {answers} of {annotator}; {units} back in the queue."
+    units = are(done.reopened, "unit is", "units are")
+    return f"Voided {many(done.answers, 'answer')} of {annotator}; {units} back in the queue."
 
 
 def comments_table(
@@ -179,16 +180,13 @@ def rule_tables(rule: Rule, asked: str) -> list[tuple[str, Table]]:
     found = chances(rules)
     made = []
     for place, number_asked in enumerate(ASKED):
-        cells = {(row.rule, row.accuracy): _chance(row, row.by[place][1]) for row in found}
+        chance_of = {(row.rule, row.accuracy): (row.by[place][1], "falsely" if row.falsely else "") for row in found}
+        cells = {key: Cell(percent(chance), chance, mark=mark) for key, (chance, mark) in chance_of.items()}
         words = f"Paused by the {number_asked}th gold answer"
         made.append((words, _by_rule(f"by{number_asked}", words, rules, rule, cells, asked)))
     cells = {(row.rule, row.accuracy): Cell(f"{row.mean:,.1f}", row.mean) if row.mean else Cell("") for row in found}
     words = "Gold answers until the pause, on average"
     return [*made, (words, _by_rule("mean", words, rules, rule, cells, asked))]
-
-
-def _chance(row, chance: float) -> Cell:
-    return Cell(percent(chance), chance, mark="falsely" if row.falsely else "")
 
 
 def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, asked: str) -> Table:
@@ -211,7 +209,8 @@ def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, a
 # --- the people of all tasks, and their timesheet
 
 
-HEADINGS = ("name", "username", "day", "task", "answers", "skips", "decisions", "active hours")
+TIMESHEET = ("name", "username", "day", "task", "answers", "skips", "decisions", "hours")
+HEADINGS = (*TIMESHEET[:-1], "active hours")
 
 
 def everybody_table(people: Iterable[dict[str, Any]], asked: str) -> Table:
@@ -251,18 +250,8 @@ def _hours(key: str, words: str) -> Column:
 
 def timesheet_csv(rows: Iterable[dict[str, Any]]) -> str:
     """A line a person, day and task; hours to two digits."""
-    return written(
-        HEADINGS,
-        (
-            [
-                *(row[key] for key in ("name", "username")),
-                row["day"].isoformat(),
-                *(row[key] for key in ("task", "answers", "skips", "decisions")),
-                f"{row['hours']:.2f}",
-            ]
-            for row in rows
-        ),
-    )
+    made = (row | {"day": row["day"].isoformat(), "hours": f"{row['hours']:.2f}"} for row in rows)
+    return written(HEADINGS, ([row[key] for key in TIMESHEET] for row in made))
 
 
 # --- tests and gold answers
@@ -271,15 +260,8 @@ TEXT = Column("text", "text", SENTENCE, beginning)
 
 BY_LANGUAGE = (
     ONE_LANGUAGE,
-    *numbers(
-        {
-            "took": "took it",
-            "passed": "passed",
-            "granted": "let in without it",
-            "failed": "no try left",
-            "tests": "tests",
-        }
-    ),
+    *numbers({"took": "took it", "passed": "passed", "granted": "let in without it", "failed": "no try left"}),
+    numbered("tests", "tests"),
     estimated("share", "tests passed, 95% interval"),
 )
 
@@ -302,9 +284,8 @@ def trials_table(rows: Iterable[dict], asked: str, address: Callable[[int], str]
 
 
 def _score(row: dict) -> Cell:
-    if row["right"] is None:
-        return Cell(NOT_MEASURED)
-    return Cell(f"{row['right']} of {row['asked']}", row["right"] / max(1, row["asked"]))
+    share = f"{row['right']} of {row['asked']}"
+    return Cell(NOT_MEASURED) if row["right"] is None else Cell(share, row["right"] / max(1, row["asked"]))
 
 
 def _standing(row: dict) -> Cell:
@@ -315,13 +296,11 @@ def _standing(row: dict) -> Cell:
     return Cell(f"may try again ({row['left']})", 2) if row["left"] else Cell("no try left", 3)
 
 
-def _agreeing(row: dict) -> Cell:
-    if not row["asked"]:
-        return Cell(NOT_MEASURED)
-    return Cell(f"{row['right']:,} of {row['asked']:,}", row["right"] / row["asked"])
-
-
 def known_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
+    def agreeing(row: dict) -> Cell:
+        share = f"{row['right']:,} of {row['asked']:,}"
+        return Cell(share, row["right"] / row["asked"]) if row["asked"] else Cell(NOT_MEASURED)
+
     heads = (
         Column("item", "record"),
         TEXT,
@@ -330,7 +309,7 @@ def known_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
         Column("label", "known answer", says=lambda row: called(row["label"])),
         Column("said", "others say", says=lambda row: called(row["said"])),
         numbered("asked", "asked"),
-        Column("right", "agree with it", NUMBER, _agreeing),
+        Column("right", "agree with it", NUMBER, agreeing),
     )
     return table("Known answers", heads, rows, slug="known", asked=asked)
 

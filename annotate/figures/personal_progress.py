@@ -16,7 +16,7 @@ from django.utils.translation import ngettext
 from annotate.controls.qualification import FAILED, Standing, states
 from annotate.core import stages
 from annotate.kinds.language_labels import label_name
-from annotate.models import Annotator, Backlog, Change, Judgment, Task
+from annotate.models import Annotator, Change, Judgment, Task
 from annotate.work.backlog import backlogs
 from annotate.work.eligible import waiting, with_free_place
 from annotate.work.permit import Permit, day_of, midnight
@@ -165,17 +165,11 @@ def own_progress(permit: Permit) -> Progress:
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
     """The same for several tasks, in as many statements as for one."""
-    return [_progress(backlog) for backlog in backlogs(permits)]
-
-
-def _progress(backlog: Backlog) -> Progress:
-    is_today = backlog.day == day_of()
-    return Progress(
-        answered_today=backlog.answered if is_today else 0,
-        skipped_today=backlog.skipped if is_today else 0,
-        waiting=backlog.waiting,
-        behind_tests=backlog.behind_tests,
-    )
+    found, today = [], day_of()
+    for backlog in backlogs(permits):
+        of_today = (backlog.answered, backlog.skipped) if backlog.day == today else (0, 0)
+        found.append(Progress(*of_today, backlog.waiting, backlog.behind_tests))
+    return found
 
 
 def last_used(annotator: Annotator) -> dict[int, float]:

@@ -75,9 +75,13 @@ def tasks_table(rows: Iterable[dict], address: Callable[[str], str], asked: str)
 
 def progress_table(progress: dict, asked: str) -> Table:
     """Stages without units have no column."""
+
+    def of(row: dict) -> Cell:
+        return Cell("all languages") if row["language"] is None else language(row["language"])
+
     at = {stage: words for stage, words in (*PARTS, (stages.COPIED, "copies")) if progress["all"][stage]}
     heads = (
-        Column("language", "language", SHORT, _language),
+        Column("language", "language", SHORT, of),
         numbered("units", "units"),
         DONE,
         *numbers(at | ({"waiting_copies": "copies that wait"} if progress["all"]["waiting_copies"] else {})),
@@ -86,10 +90,6 @@ def progress_table(progress: dict, asked: str) -> Table:
     rows = progress["languages"]
     total = [{**progress["all"], "language": None}] if len(rows) > 1 else []
     return table("Progress by language", heads, rows, total=total, slug="progress", asked=asked)
-
-
-def _language(row: dict) -> Cell:
-    return Cell("all languages") if row["language"] is None else language(row["language"])
 
 
 def progress_plot(progress: dict) -> SafeString:
@@ -166,17 +166,11 @@ def since_plot(pace: dict) -> SafeString:
 
 def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeString:
     """names: of annotators, by their keys, where the rows are of them."""
-    spans = [
-        Span(*_code_and_name(row, names), *row["quartiles"], row["count"])
-        for row in sorted(rows, key=lambda row: row["quartiles"][1])
-    ]
+    spans = []
+    for row in sorted(rows, key=lambda row: row["quartiles"][1]):
+        head = names.get(row["annotator"], "?") if "annotator" in row else row["language"] or "–"
+        spans.append(Span(head, label_name(row.get("language", "")), *row["quartiles"], row["count"]))
     return ranges(spans, title=title) if spans else NONE
-
-
-def _code_and_name(row: dict, names: dict[int, str]) -> tuple[str, str]:
-    if "annotator" in row:
-        return names.get(row["annotator"], "?"), ""
-    return row["language"] or "–", label_name(row["language"])
 
 
 # --- routes, and the queues to which they lead
@@ -199,21 +193,21 @@ def routes_table(routes: Iterable[Any], address: Callable[[str], str], asked: st
 
 
 def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
-    """Queues of one task, as figures/personal_progress.py has them."""
+    """Queues of one task, as figures/queue_states.py has them."""
+
+    def readers(row: Any) -> Cell:
+        it = "it" if row.lacking == 1 else "them"
+        lack = f"{are(row.lacking, 'lacks', 'lack')} readers: invite some, or reroute {it}"
+        return Cell(", ".join(row.readers) or "nobody", note=lack if row.lacking else "")
+
     columns = (
         Column("queue", "queue", SHORT, lambda row: Cell(row.queue, row.queue, mark="stuck" if row.lacking else "")),
         Column("labels", "labels", SENTENCE, lambda row: " ".join(row.labels)),
         numbered("waiting", "waiting", lambda row: row.waiting),
         numbered("leased", "open now", lambda row: row.leased),
-        Column("readers", "readers at this task’s level", SENTENCE, _readers),
+        Column("readers", "readers at this task’s level", SENTENCE, readers),
     )
     return table(caption, columns, rows)
-
-
-def _readers(row: Any) -> Cell:
-    one = row.lacking == 1
-    lack = f"{row.lacking:,} lack{'s' if one else ''} readers: invite some, or reroute {'it' if one else 'them'}"
-    return Cell(", ".join(row.readers) or "nobody", note=lack if row.lacking else "")
 
 
 # --- when the work will be done, as in finish_forecast.py
@@ -248,12 +242,9 @@ def drawn_table(told: Told) -> Table:
     heads |= {"checks": "checks", "readers": "readers"}
     rows = [{name: round(of) if isinstance(of, float) else of for name, of in row.items()} for row in told["drawn"]]
     total = {name: sum(row[name] for row in rows) for name in heads if name != "readers"}
-    of = Column(
-        "language", "language", SHORT, lambda row: language(row["language"]) if row["language"] else Cell("all")
-    )
-    return table(
-        "What such a draw gives", (of, *numbers(heads)), rows, total=[{"language": "", "readers": None, **total}]
-    )
+    named = lambda row: language(row["language"]) if row["language"] else Cell("all")  # noqa: E731
+    columns = (Column("language", "language", SHORT, named), *numbers(heads))
+    return table("What such a draw gives", columns, rows, total=[{"language": "", "readers": None, **total}])
 
 
 def terminal_table(told: Told) -> Table:
@@ -359,16 +350,17 @@ def _date(told: Told, days: float) -> str:
 
 def dates_table(told: Iterable[tuple[Any, Told]], address: Callable[[str], str], asked: str) -> Table:
     """Of each task the queues that are done last, as far as two more readers of them were thought of."""
+
+    def task(row: Told) -> Cell:
+        title, name = row["task"].title, row["task"].name
+        return Cell(title, title, f"{address(name)}#forecast", name)
+
     rows = [{"task": task, "told": of, **row} for task, of in told for row in of["queues"] if row["more"]]
     heads = (
-        Column("task", "task", says=lambda row: _task(row, address)),
+        Column("task", "task", says=task),
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
         Column("middle", "done", SENTENCE, lambda row: Cell(span(row["told"], row["days"]), row["days"]["middle"])),
         Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(row["told"], row), _sooner(row))),
         *numbers({"answers": "answers missing", "readers": "readers"}),
     )
     return table("When they will be done", heads, rows, slug="dates", asked=asked)
-
-
-def _task(row: Told, address: Callable[[str], str]) -> Cell:
-    return Cell(row["task"].title, row["task"].title, f"{address(row['task'].name)}#forecast", row["task"].name)

@@ -151,7 +151,13 @@ def _tables(tasks: list[Task]) -> _Tables:
     for task, queue, number in waiting.values_list("task_id", "language").annotate(Count("pk")):
         adjudication[task][queue] = number
     queues = _queues(tasks, judged.keys() | held.keys())
-    return _Tables(queues, adjudication, _lasts(tasks), held, open_now, judged, answers, names_of())
+    # When each person last judged a unit of each queue; the queue is the one in which the unit is now.
+    found = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
+    rows = found.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
+    lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
+    for task, person, queue, at in rows:
+        lasts[task][person, queue] = at
+    return _Tables(queues, adjudication, lasts, held, open_now, judged, answers, names_of())
 
 
 def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
@@ -173,9 +179,8 @@ def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, 
             queues[task][queue].untouched[asked] -= 1
     for task, people in readers_of(Routes.load_all(tasks)).items():
         for queue, found in queues[task].items():
-            found.readers, found.passed, found.agreed, found.able = (
-                of.get(queue, set()) for of in (people.reads, people.passed, people.agreed, people.able)
-            )
+            by_state = (people.reads, people.passed, people.agreed, people.able)
+            found.readers, found.passed, found.agreed, found.able = (of.get(queue, set()) for of in by_state)
     return queues
 
 
@@ -215,16 +220,6 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
         for unit in disturbing:
             judged[unit] |= leave
     return judged, answers
-
-
-def _lasts(tasks: list[Task]) -> dict[int, dict[tuple[int, str], datetime]]:
-    """When each person last judged a unit of each queue; the queue is the one in which the unit is now."""
-    found = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
-    rows = found.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
-    lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
-    for task, person, queue, at in rows:
-        lasts[task][person, queue] = at
-    return lasts
 
 
 # --- what follows from it
@@ -314,28 +309,17 @@ def _idle(tables: _Tables, queues: dict[str, _Queue], free, lasts) -> list[dict]
     for person, mine in own.items():
         if free[person].total():
             continue
-        unjudged = [queue for queue in mine if tables.has_left(person, queues[queue])]
+        waiting = [label_name(queue) for queue in mine if queues[queue].waiting]
+        said = "Nothing waits in their languages."
+        if waiting and any(tables.has_left(person, queues[queue]) for queue in mine):
+            said = "What is left for them is open with others, or has all its answers on the way."
+        elif waiting:
+            said = f"They have judged all that waits in {', '.join(waiting)}."
         last = max((at for (of, _), at in lasts.items() if of == person), default=None)
-        rows.append(
-            {
-                "annotator": person,
-                "name": tables.names[person],
-                "queues": mine,
-                "last": last,
-                "at_work": last is not None and now - last < AT_WORK,
-                "said": _why_idle([queue for queue in mine if queues[queue].waiting], unjudged),
-            }
-        )
+        at_work = last is not None and now - last < AT_WORK
+        row = {"annotator": person, "name": tables.names[person], "queues": mine, "last": last}
+        rows.append(row | {"at_work": at_work, "said": said})
     return sorted(rows, key=lambda row: (not row["at_work"], row["name"].casefold(), row["annotator"]))
-
-
-def _why_idle(waiting: list[str], unjudged: list[str]) -> str:
-    """waiting: their queues in which units wait; unjudged: those of them with units that they have not judged."""
-    if not waiting:
-        return "Nothing waits in their languages."
-    if unjudged:
-        return "What is left for them is open with others, or has all its answers on the way."
-    return f"They have judged all that waits in {', '.join(map(label_name, waiting))}."
 
 
 # --- the queues of a task by their readers
@@ -372,15 +356,10 @@ def queue_table(task: Task) -> list[QueueRow]:
     readers = routes.readers()
     lacking = Counter(lacking_readers(task, readers).values())
     names = names_of()
-    rows = [
-        QueueRow(
-            queue=queue,
-            labels=routes.labels.get(queue, []),
-            waiting=counts.get(queue, 0),
-            leased=leased[queue],
-            lacking=lacking[queue],
-            readers=sorted(names[pk] for pk in readers.get(queue, ())),
+    rows = []
+    for queue in counts.keys() | readers.keys():
+        named = sorted(names[pk] for pk in readers.get(queue, ()))
+        rows.append(
+            QueueRow(queue, routes.labels.get(queue, []), counts.get(queue, 0), leased[queue], lacking[queue], named)
         )
-        for queue in counts.keys() | readers.keys()
-    ]
     return sorted(rows, key=lambda row: (-row.waiting, row.queue))

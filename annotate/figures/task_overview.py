@@ -8,13 +8,14 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import Count, Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef
 
 from annotate.controls import checks
 from annotate.controls.audit_report import contested_waiting
 from annotate.core import stages
 from annotate.figures import overview_report, task_statistics
 from annotate.figures.queue_states import DONE, UNREAD, queue_states_of
+from annotate.figures.task_statistics import picked
 from annotate.kinds.language_labels import label_name
 from annotate.models import Job, Judgment, Task, Unit
 from annotate.reports.tables import are, many
@@ -50,7 +51,8 @@ def standing() -> Standing:
         corpora[name] += [corpus] if corpus else []
     able = adjudication.adjudicators().count()
     contested, contesting = contested_waiting(), dict(Job.objects.contesting().values_list("given__task", "pk"))
-    read = set(_read_by_people().values_list("name", flat=True))
+    labelled = Unit.objects.filter(task=OuterRef("pk"), stage=stages.LABELLED, reused_from=None)
+    read = set(Task.objects.filter(Exists(labelled)).values_list("name", flat=True))
     rows, waits = [], []
     # A task that was opened since the first statement has its turn the next time.
     for row in (each for each in task_statistics.overview() if each["name"] in tasks):
@@ -106,12 +108,9 @@ def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
     if row["adjudication"] and not adjudicators:
         return f"{_wait(row['adjudication'])} for an adjudicator, and there is none: make somebody one."
     if row["queued"]:
-        return " ".join(filter(None, (_missing(row["missing"]), overview_report.contested(row["contested"]))))
+        missing = f"People may go on: {are(row['missing'], 'answer is', 'answers are')} missing."
+        return f"{missing} {overview_report.contested(row['contested'])}".rstrip()
     return f"{_wait(row['adjudication'])} for an adjudicator."
-
-
-def _missing(number: int) -> str:
-    return f"People may go on: {are(number, 'answer is', 'answers are')} missing."
 
 
 def _nothing_to_publish(task: Task, units: int) -> str:
@@ -126,22 +125,13 @@ def _nothing_to_publish(task: Task, units: int) -> str:
 
 def _publish(task: Task, *, is_read: bool) -> str:
     publish = f"`assay export_gold {task.name} --out FOLDER`"
-    look = _look_at(task) if is_read else ""
-    if not look:
+    # The command that reports how far a task's labels can be trusted.
+    look = next((control.look_at for control in task.controls if control.look_at), "")
+    if not look and (task.redundancy > 1 or task.overlap_share or not task.kind.answered_here):
+        look = "agreement"
+    if not (is_read and look):
         return f"All is done. Publish it: {publish}."
     return f"All is done. Look at `assay {look} {task.name}`, then publish it: {publish}."
-
-
-def _look_at(task: Task) -> str:
-    """The command that reports how far a task's labels can be trusted; empty if none does."""
-    if look := next((control.look_at for control in task.controls if control.look_at), ""):
-        return look
-    return "agreement" if task.redundancy > 1 or task.overlap_share or not task.kind.answered_here else ""
-
-
-def _read_by_people() -> QuerySet[Task]:
-    labelled = Unit.objects.filter(task=OuterRef("pk"), stage=stages.LABELLED, reused_from=None)
-    return Task.objects.filter(Exists(labelled))
 
 
 def _closed(task: Task, left: int) -> str:
@@ -185,32 +175,16 @@ def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
         found = found.filter(tasks__name=task)
     larger = set(Draw.objects.exclude(extends=None).values_list("extends", flat=True))
     return [
-        {
-            "draw": draw.pk,
-            "corpus": draw.corpus.name,
-            "design": draw.design,
-            "language": draw.language,
-            "predictor": draw.predictor,
-            "seed": draw.seed,
-            "asked": draw.asked,
-            "drawn": draw.size,
-            "frame": draw.frame_size,
-            "chance": draw.chance,
-            "tasks": sorted(each.name for each in draw.tasks.all()),
-            "extended": draw.pk in larger,
-            "created_at": draw.created_at,
-        }
+        picked(
+            draw, "draw=pk corpus=corpus.name design language predictor seed asked drawn=size frame=frame_size chance"
+        )
+        | {"tasks": sorted(each.name for each in draw.tasks.all()), "extended": draw.pk in larger}
+        | {"created_at": draw.created_at}
         for draw in found
     ]
 
 
 # --- one task
-
-
-def stage_counts(task: Task) -> dict[str, int]:
-    """Units at each stage, in the order of the machine."""
-    counts = dict(task.units.work().order_by().values_list("stage").annotate(Count("pk")))
-    return {stage: counts.get(stage, 0) for stage in stages.STAGES if stage != stages.NEW}
 
 
 def undecidable(task: Task) -> int:

@@ -6,6 +6,7 @@ All rows can be written as JSON by Django's encoder. Hidden gold answers are no 
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,12 @@ def by_name(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["name"].casefold(), *(row[key] for key in keys)))
 
 
+def picked(of: Any, fields: str) -> dict[str, Any]:
+    """A row of attributes of an object. fields: `key=path`, or `key` where that is the path, with spaces between."""
+    pairs = (field.partition("=") for field in fields.split())
+    return {key: attrgetter(path or key)(of) for key, _, path in pairs}
+
+
 def only(annotator: Annotator | None) -> dict[str, Annotator]:
     """The filter for one annotator's rows; for all rows without one."""
     return {} if annotator is None else {"annotator": annotator}
@@ -58,11 +65,8 @@ def overview() -> list[dict]:
     running = Pause.objects.filter(lifted_at=None).order_by().values_list("task")
     paused, new = dict(running.annotate(Count("pk"))), dict(new_pauses().values_list("task").annotate(Count("pk")))
     return [
-        {
-            "name": task.name,
-            "title": task.title,
-            "kind": task.kind_slug,
-            "is_open": task.is_open,
+        picked(task, "name title kind=kind_slug is_open")
+        | {
             "units": sum(at[task.pk][stage] for stage in stages.STAGES),
             "done": sum(at[task.pk][stage] for stage in stages.FINISHED) - at[task.pk][WAITING_COPIES],
             "discarded": at[task.pk][stages.DISCARDED],
@@ -101,11 +105,10 @@ def progress(task: Task) -> dict:
     units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
     rows: dict[str, Counter[str]] = defaultdict(Counter)
     for language, stage, of_original, number, asked in units.annotate(Count("pk"), Sum("redundancy")):
+        done = number if (of_original or stage) in stages.FINISHED else 0
+        copies, missing = number * (of_original in stages.WAITING), asked if stage == stages.QUEUED else 0
+        rows[language].update({"units": number, "done": done, WAITING_COPIES: copies, "missing": missing})
         rows[language][stage] += number
-        rows[language]["units"] += number
-        rows[language]["done"] += number if (of_original or stage) in stages.FINISHED else 0
-        rows[language][WAITING_COPIES] += number if of_original in stages.WAITING else 0
-        rows[language]["missing"] += asked if stage == stages.QUEUED else 0
     waiting = counted_answers(task).filter(unit__stage=stages.QUEUED).order_by()
     waiting = waiting.annotate(of=_language(task, "unit__"))
     for language, number in waiting.values_list("of").annotate(Count("pk")):
@@ -113,12 +116,8 @@ def progress(task: Task) -> dict:
         rows[language]["missing"] -= number
     columns = ("units", "done", "answers", "missing", WAITING_COPIES, *stages.STAGES)
     everything: Counter[str] = sum(rows.values(), Counter())
-    return {
-        "languages": [
-            {"language": language, **{key: row[key] for key in columns}} for language, row in sorted(rows.items())
-        ],
-        "all": {"language": "", **{key: everything[key] for key in columns}},
-    }
+    languages = [{"language": code, **{key: row[key] for key in columns}} for code, row in sorted(rows.items())]
+    return {"languages": languages, "all": {"language": "", **{key: everything[key] for key in columns}}}
 
 
 def pace(task: Task, now: datetime | None = None) -> dict:
@@ -133,14 +132,8 @@ def pace(task: Task, now: datetime | None = None) -> dict:
     hours = _by_hour(live.filter(answered_at__gte=first), first)
     span = live.aggregate(first=Min("answered_at"), last=Max("answered_at"), answers=Count("pk"))
     cut, since = _since_first(live, span)
-    return {
-        "zone": settings.TIME_ZONE,
-        "answers": span["answers"],
-        "today": hours.total(),
-        "last_day": _moments(first, hours, 24),
-        "cut": cut,
-        "since": since,
-    }
+    found = {"zone": settings.TIME_ZONE, "answers": span["answers"], "today": hours.total()}
+    return found | {"last_day": _moments(first, hours, 24), "cut": cut, "since": since}
 
 
 def _since_first(live, span: dict) -> tuple[str, list[dict]]:
@@ -279,14 +272,7 @@ def known_answers(task: Task) -> list[dict]:
 def _known_answer(task: Task, gold, answers: Counter[str]) -> dict:
     agrees = {label: task.kind.rules.agrees(label, gold.label) for label in answers}
     asked, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
-    return {
-        "item": gold.item.key,
-        "language": gold.item.language,
-        "purpose": gold.purpose,
-        "label": gold.label,
-        "text": gold.item.text,
-        "asked": asked,
-        "right": right,
-        "said": next((label for label, _ in answers.most_common() if not agrees[label]), ""),
-        "doubtful": asked >= DOUBTED_FROM and right <= DOUBTED_AT * asked,
-    }
+    said = next((label for label, _ in answers.most_common() if not agrees[label]), "")
+    doubtful = asked >= DOUBTED_FROM and right <= DOUBTED_AT * asked
+    row = picked(gold, "item=item.key language=item.language purpose label text=item.text")
+    return row | {"asked": asked, "right": right, "said": said, "doubtful": doubtful}

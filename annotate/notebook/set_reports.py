@@ -13,13 +13,13 @@ import pyarrow as pa
 from django.template.loader import render_to_string
 
 from annotate.actions.evaluate import OF_COMMAND
-from annotate.evaluation.evaluate import evaluate as measured
+from annotate.evaluation.measurement import evaluate as measured
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.set_folder import manifest_of
 from annotate.notebook.campaign_data import named_action, options_given
 from annotate.notebook.installation import AssayError
 from annotate.notebook.lazy_rows import SAID, Rows, check_pandas, of_dicts, of_files, told
-from annotate.reports import writing
+from annotate.reports import report_renderer
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,10 +174,10 @@ class Report:
         }
 
     def __repr__(self) -> str:
-        return writing.as_text(self._report)
+        return report_renderer.as_text(self._report)
 
     def _repr_html_(self) -> str:
-        return render_to_string("annotate/report_in_notebook.html", writing.as_context(self._report))
+        return render_to_string("annotate/report_in_notebook.html", report_renderer.as_context(self._report))
 
 
 def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ from annotate.core.refusals import NotFound
 from annotate.models import Job, Task
 from annotate.pages import action_forms
 from annotate.pages.dashboard import done, manage_page, sort_of
-from annotate.reports import writing
+from annotate.reports import report_renderer
 from annotate.reports.tables import SENTENCE, SHORT, Cell, Column, Table, table, when
 from annotate.work import job_store
 
@@ -136,7 +136,7 @@ def _told(job: Job) -> dict[str, Any]:
         "again": job.action in action_forms.DEEDS and job.has_ended,
         "tried": is_done and job.given.get("dry_run") is True,
         "files": [(name, path.stat().st_size) for name, path in _files(job).items()],
-        "report": is_done and job.action == "evaluate" and writing.as_context(job.data),
+        "report": is_done and job.action == "evaluate" and report_renderer.as_context(job.data),
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "leads_to": _leads_to(job) if is_done else [],
     }

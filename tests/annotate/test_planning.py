@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from annotate.core.estimation.annotator_error import WIDER, AskedSet, false_among, in_precision, in_recall
 from annotate.core.estimation.detector_error import Audit, error, slips_of
 from annotate.evaluation import metrics
-from annotate.evaluation.cells import Cell
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import Cell, Uniform
 from annotate.figures.draw_plan import alone, cheapest, is_stated, least_audit
 from annotate.figures.interval_width import NO_CHECKS, Checks, Draw, Expected, Stream, planned, reading, width
 

@@ -3,7 +3,7 @@ from datetime import timedelta
 from django.utils import timezone
 
 from annotate.figures.queue_states import queue_table
-from annotate.figures.task_overview import stage_counts, undecidable
+from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
 from annotate.work.judgments import judge, skip, undo
@@ -24,39 +24,11 @@ def own(annotator, task):
     return counts["answered_today"], counts["skipped_today"], counts["waiting"]
 
 
-# --- stages
-
-
-def test_units_are_counted_by_stage_and_every_stage_is_named(make_task, person):
-    task = make_task(
-        [AGREED, AGREED, DISPUTED, FRENCH, {"votes": DISPUTED, "text": "x"}, {"votes": DISPUTED, "text": "x"}]
-    )
-    ann = person("ann", "de")
-    judge(ann, take(ann, task).pk, Answer("de"))
-    skip(ann, take(ann, task).pk)
-    assert list(stage_counts(task).items()) == [
-        ("COPIED", 1),
-        ("AGREED", 2),
-        ("QUEUED", 1),
-        ("ADJUDICATION", 1),
-        ("LABELLED", 1),
-        ("DISCARDED", 0),
-    ]
-    assert sum(stage_counts(task).values()) == task.units.count()
-
-
-def test_a_task_without_units_counts_nothing(make_task):
-    task = make_task([])
-    assert set(stage_counts(task).values()) == {0}
-    assert queue_table(task) == []
-
-
-def test_stages_are_counted_by_task(make_task):
-    make_task([AGREED], name="other")
-    assert stage_counts(make_task([DISPUTED]))["AGREED"] == 0
-
-
 # --- queues
+
+
+def test_a_task_without_units_has_no_queues(make_task):
+    assert queue_table(make_task([])) == []
 
 
 def test_queues_come_fullest_first_with_the_names_of_their_readers(make_task, person):

@@ -9,10 +9,10 @@ from xml.etree import ElementTree
 import pytest
 from markdown_it import MarkdownIt
 
-from annotate.evaluation.posts import NAIVE, READING, SECTIONS
+from annotate.evaluation.posts import READING, SECTIONS, WORDS
 from annotate.reports import evaluation_report
+from annotate.reports.report_renderer import as_html, as_markdown, as_text
 from annotate.reports.terminal import WIDTH
-from annotate.reports.writing import as_html, as_markdown, as_text
 
 FORMS = (as_text, as_markdown, as_html)
 VOID = {"meta", "br", "hr", "link", "img", "input"}
@@ -57,7 +57,7 @@ def report():
             {"measure": "accuracy", "of": {"posts": "with und"}},
             {"measure": "mean_recall", "of": {"posts": "with und", "labels": "all"}},
         ],
-        "words": {"accuracy": [NAIVE], "recall_check": ["Labels that differ at the 5% level: 1 of 1."]},
+        "words": {"accuracy": [WORDS["naive"]], "recall_check": ["Labels that differ at the 5% level: 1 of 1."]},
         "reading": READING,
         "told": ["It knows coarser labels: zh stands for zh-CN, zh-TW.", "Listed as vanished: 1,213."],
         "predictor": predictor(),

@@ -17,8 +17,7 @@ from annotate.core.estimation.proportions import LEAST_COUNT  # noqa: E402
 from annotate.core.measures import classification  # noqa: E402
 from annotate.core.measures.figure_rows import Row, difference_row, row  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
-from annotate.evaluation.cells import Cell  # noqa: E402
-from annotate.evaluation.uniform import Uniform  # noqa: E402
+from annotate.evaluation.uniform import Cell, Uniform  # noqa: E402
 from tests.benchmarks.looks import RECORDS, WORLDS  # noqa: E402
 
 LABELS = 12

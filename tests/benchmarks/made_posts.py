@@ -12,8 +12,7 @@ import numpy as np
 
 from annotate.core.estimation.allocation import further
 from annotate.core.estimation.detector_error import Audit, slips_of
-from annotate.evaluation.cells import Cell
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import Cell, Uniform
 
 # As tasks have them by default.
 AUDIT_SHARE, LEAST_AUDITS, RECHECK, SECOND = 0.15, 5, 0.3, 0.1

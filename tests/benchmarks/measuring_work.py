@@ -18,8 +18,8 @@ from annotate.core.estimation.annotator_error import false_among  # noqa: E402
 from annotate.core.estimation.detector_error import error, overall_error, slips_of  # noqa: E402
 from annotate.core.estimation.proportions import ENOUGH, LEAST_KNOWN, Estimate  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
-from annotate.evaluation.cells import Cell  # noqa: E402
-from annotate.evaluation.uniform import Measured, Uniform  # noqa: E402
+from annotate.evaluation.metrics import Measured  # noqa: E402
+from annotate.evaluation.uniform import Cell, Uniform  # noqa: E402
 from tests.benchmarks.made_posts import AUDIT_SHARE, LEAST_AUDITS, Population, World, draw, populate  # noqa: E402
 from tests.benchmarks.measuring import FRAMES, WORLDS, Frames, Row  # noqa: E402
 

@@ -11,7 +11,7 @@ from annotate.actions.commands import call_command
 from annotate.controls import declared_audit
 from annotate.core.estimation.filter_quality import Part, share
 from annotate.core.estimation.proportions import UNKNOWN
-from annotate.evaluation.evaluate import evaluate
+from annotate.evaluation.measurement import evaluate
 from annotate.models import Judgment, Task
 from tests.annotate.balancing.acts import TOPICS, exported, lists, opened, read_all
 

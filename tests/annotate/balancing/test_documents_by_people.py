@@ -9,7 +9,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.controls.replenishment import draw_short, standing
-from annotate.evaluation.evaluate import evaluate
+from annotate.evaluation.measurement import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judgments import judge, undo

@@ -4,7 +4,7 @@ import pytest
 
 from annotate.core.estimation.proportions import jeffreys
 from annotate.evaluation.subjects import EvaluationError
-from annotate.reports.writing import as_text
+from annotate.reports.report_renderer import as_text
 from corpora.core import CorpusError
 from tests.annotate.evaluation.figures import by_label, close, interval, means, measures_of, run, values
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from annotate.core.estimation.comparisons import paired
 from annotate.core.estimation.detector_error import slips_of
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
-from annotate.evaluation.cells import Cell
 from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import accuracy, precision
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import Cell, Uniform
 from tests.benchmarks import comparing_work
 from tests.benchmarks.made_posts import SMALL, World, draw, populate
 

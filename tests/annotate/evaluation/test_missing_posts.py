@@ -8,12 +8,11 @@ import pytest
 
 from annotate.core import stages
 from annotate.core.estimation.proportions import UNRESOLVED
-from annotate.evaluation.cells import NOT_TOLD, Cell
 from annotate.evaluation.comparison import _accuracy, differences
-from annotate.evaluation.evaluate import evaluate
-from annotate.evaluation.metrics import accuracy, precision, recall
+from annotate.evaluation.measurement import evaluate
+from annotate.evaluation.metrics import accuracy, bounds_of, precision, recall
 from annotate.evaluation.subjects import EvaluationError
-from annotate.evaluation.uniform import Uniform, bounds_of
+from annotate.evaluation.uniform import NOT_TOLD, Cell, Uniform
 from annotate.models import Unit
 from corpora.core.languages import UND
 from tests.annotate.evaluation.figures import accuracy as accuracy_in

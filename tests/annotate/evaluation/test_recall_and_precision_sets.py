@@ -9,11 +9,10 @@ from annotate.core.estimation.annotator_error import false_among
 from annotate.core.estimation.comparisons import difference, mcnemar, visible
 from annotate.core.estimation.proportions import UNKNOWN, Guess, Stratum, Turn, jeffreys, proportion, stratified
 from annotate.evaluation import metrics, unread_triggers
-from annotate.evaluation.cells import Cell
 from annotate.evaluation.subjects import EvaluationError
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import Cell, Uniform
 from annotate.models import Task
-from annotate.reports.writing import as_markdown
+from annotate.reports.report_renderer import as_markdown
 from tests.annotate.evaluation.figures import (
     accuracy,
     by_label,

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from annotate.evaluation.evaluate import write_report
+from annotate.evaluation.measurement import write_report
 from annotate.evaluation.subjects import EvaluationError, read_sets
 from annotate.goldsets.set_folder import write_manifest
 from annotate.models import Unit

@@ -8,12 +8,11 @@ import pytest
 
 from annotate.core.estimation.detector_error import slips_of
 from annotate.core.estimation.proportions import CHECKS, DRAW, RECHECKS, SECONDS, UNREAD, Estimate
-from annotate.evaluation.cells import Cell
 from annotate.evaluation.joined_sets import unchecked
-from annotate.evaluation.metrics import accuracy, precision, recall
-from annotate.evaluation.uniform import Uniform, share
+from annotate.evaluation.metrics import accuracy, precision, recall, share
+from annotate.evaluation.uniform import Cell, Uniform
 from annotate.kinds import Answer
-from annotate.reports.writing import as_text
+from annotate.reports.report_renderer import as_text
 from annotate.work.adjudication import settle, to_adjudicate
 from annotate.work.judgments import judge
 from annotate.work.queue import take

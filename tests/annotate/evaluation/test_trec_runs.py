@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 from annotate.core.measures.ranked_labels import Judged, at_each
-from annotate.evaluation.label_rankings import read_ranking, sentences
+from annotate.evaluation.ranked_documents import read_ranking, sentences
 from annotate.evaluation.subjects import EvaluationError
 
 DOCUMENTS = ["31999R1400", "32001D0712"]

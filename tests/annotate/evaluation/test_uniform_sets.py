@@ -10,14 +10,13 @@ import pytest
 from annotate.core import stages
 from annotate.core.estimation.proportions import Guess, Stratum, Turn, jeffreys, stratified
 from annotate.evaluation import measures
-from annotate.evaluation.cells import Cell
-from annotate.evaluation.evaluate import evaluate as report_on
 from annotate.evaluation.joined_sets import Joined
+from annotate.evaluation.measurement import evaluate as report_on
 from annotate.evaluation.posts import evaluate
 from annotate.evaluation.subjects import EvaluationError, of_file, read_sets
-from annotate.evaluation.uniform import Uniform
+from annotate.evaluation.uniform import Cell, Uniform
 from annotate.models import Unit
-from annotate.reports.writing import as_html, as_markdown, as_text
+from annotate.reports.report_renderer import as_html, as_markdown, as_text
 from tests.annotate.evaluation.figures import (
     VOTER,
     accuracy,

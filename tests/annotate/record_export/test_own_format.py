@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from annotate.actions.commands import call_command
-from annotate.evaluation.evaluate import evaluate
+from annotate.evaluation.measurement import evaluate
 from annotate.goldsets.exporter import export
 from annotate.goldsets.formats import FORMATS, Format, register
 from annotate.kinds.layouts import FORMATS as LAYOUTS

@@ -24,8 +24,8 @@ from annotate.goldsets.formats.mrs import MADE_BY
 from annotate.goldsets.set_folder import GoldSetError, manifest_of
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import FORMS
-from annotate.reports import writing
-from annotate.reports.evaluation_report import KIND
+from annotate.reports import report_renderer
+from annotate.reports.evaluation_report import KIND, texts
 from annotate.reports.measure_names import MEASURES
 from corpora.sources.compression import format_of
 from corpora.storage.layout import digest_of
@@ -37,15 +37,7 @@ POSTS, UNITS, RANKED, PUBLISHED = (
     "ranked labels of documents",
     "files of a published format",
 )
-ONE_LOOK = (
-    "Each interval is for one look at a set of which it was known beforehand how much would be read. To look while "
-    "people read, and to stop when the intervals are narrow enough, use --sequential."
-)
-EVERY_LOOK = (
-    "The intervals hold at every look: in 95% of cases the truth is inside them at all looks together. So reading may "
-    "stop whenever they are narrow enough. They are 1.5 to 2 times as wide as intervals for one look. They also decide "
-    "who is better; there are no p-values."
-)
+LOOKS = texts("looks").words
 # The least and the most that a measure can be which is no share; others reach from 0 up.
 BOUNDS = {
     **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
@@ -59,6 +51,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     "split": (RANKED, UNITS),
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
+OF_JUDGE = ("half_width", "epsilon")  # options of its certificate
 # Options that are not for a judge's certificate, and why.
 NOT_FOR_JUDGE = {"split": ", which needs all units of the draw", "missing_rate": ""}
 
@@ -90,7 +83,7 @@ def evaluate(
             )
     _check(what, gold[0], predictions, judge, against, sequential, options)
     if judge:
-        options["judge"] = True
+        options["judge"] = {name: options.pop(name) for name in OF_JUDGE if name in options}
     if sequential and what == UNITS:
         options["sequential"] = True
     made = evaluate_posts if what == POSTS else partial(_report, what)
@@ -100,7 +93,7 @@ def evaluate(
         if name in part:
             rows = (_widened(row) if sequential else row for row in part[name])
             part[name] = [{key: value for key, value in row.items() if key != "extremes"} for row in rows]
-    report["reading"] = [*report.get("reading", ()), EVERY_LOOK if sequential else ONE_LOOK]
+    report["reading"] = [*report.get("reading", ()), LOOKS["every" if sequential else "one"]]
     others = _digests(compared["other"]["spelled"], against) if against else ()
     return {"kind": KIND} | report | {"files": dict([*_digests(report["predictor"]["spelled"], measured), *others])}
 
@@ -166,7 +159,7 @@ def _check(
     measured = predictions or judge
     are_files = [is_file(each) for each in (measured, against) if each]
     spelled = {name: f"--{name.replace('_', '-')}" for name in options}
-    of_judge = [spelled[name] for name in ("half_width", "epsilon") if name in options]
+    of_judge = [spelled[name] for name in OF_JUDGE if name in options]
     read_so = [spelled[name] for name in ("map", "column", "file_format") if name in options]
     unmeant = [name for name in options if what not in MEANT_FOR.get(name, (what,))]
     wrong = ""
@@ -232,9 +225,9 @@ def write_report(report: dict[str, Any], out: Path) -> None:
     figures = {key: value for key, value in report.items() if key != "errors"}
     written = {
         "report.json": json.dumps(figures, ensure_ascii=False, indent=2) + "\n",
-        "report.md": writing.as_markdown(report),
-        "report.html": writing.as_html(report),
-        "report.tex": writing.as_latex(report),
+        "report.md": report_renderer.as_markdown(report),
+        "report.html": report_renderer.as_html(report),
+        "report.tex": report_renderer.as_latex(report),
     }
     if "errors" in report:
         lines = (json.dumps(each, ensure_ascii=False) for each in report["errors"])

@@ -1,0 +1,277 @@
+"""Sections of a report on measures: slices down and measures across, or one measure with a dimension across, and plots.
+
+A section holds words, tables and plots, whatever was measured; this module lays out those of figures.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Any
+
+from django.utils.safestring import SafeString
+
+from annotate.reports.measure_names import ANCHORS, DIMENSIONS, MEASURES, method
+from annotate.reports.numbers import NOT_MEASURED, coefficient, count, estimate, p_value, percent, points, span
+from annotate.reports.plots import Mark, axis_of, forest
+from annotate.reports.plots import Row as PlotRow
+from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, beside, dense, many, numbered
+
+# Marks of one picture at most, so that it fits on a printed page: of one series, and of several. Longer lists go on in
+# the next picture, on the same axis.
+SINGLES, SEVERAL = 40, 48
+# Columns side by side on a terminal: of figures without intervals; and of values down and figures with intervals.
+ACROSS, WIDE = 8, 5
+NOTES = Column("note", "note", NOTE)
+ZERO_AT_BEST = ("refused", "ece", "aurc")  # shares that a plot of the others would hide
+NAMED = ("language",)  # dimensions whose values are codes with a name
+MOST_COUNTED = 2  # measures in a table that has their effective counts
+TESTS = {"p": "p", "p_holm": "Holm p"}
+Figure = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Section:
+    """words: sentences for people who publish the numbers. loud: what nobody may overlook. plots: makes the
+    pictures. paged: its tables are for pages, not for a terminal. filters: class of rows of its tables -> what they
+    are, by which a page shows some of them.
+    """
+
+    slug: str
+    title: str
+    words: tuple[str, ...] = ()
+    tables: tuple[Table, ...] = ()
+    loud: str = ""
+    plots: Callable[[], list[SafeString]] = list
+    paged: bool = False
+    filters: Mapping[str, str] = field(default_factory=dict)
+
+
+def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[str, ...] = ()) -> list[SafeString]:
+    """As many pictures as the rows need, all on one axis. counted: what the marks' counts are."""
+    axis, most = axis_of(rows), SEVERAL // len(series) if len(series) > 1 else SINGLES
+    size = -(-len(rows) // max(1, -(-len(rows) // most))) or 1  # of parts that are nearly equal
+    parts = [rows[start : start + size] for start in range(0, len(rows), size)]
+    return [
+        forest(part, title=f"{title}, part {n}" if n > 1 else title, axis=axis, counted=counted, series=series)
+        for n, part in enumerate(parts, 1)
+        # Rows that were not measured come last, and may fill a picture.
+        if any(mark is not None and mark.value is not None for row in part for mark in row.marks)
+    ]
+
+
+def mark_of(row: Figure | None) -> Mark | None:
+    """Without an interval, only a dot is drawn."""
+    if not row:
+        return None
+    rests_on = row.get("count") if row["units"] is None else row["units"]
+    ends = (row["value"] or 0.0,) * 2 if row["low"] is None else (row["low"], row["high"])
+    return Mark(row["value"], *ends, rests_on)
+
+
+def _by_value(row: PlotRow) -> tuple:
+    """Orders the highest first; rows that were not measured come last."""
+    values = [mark.value for mark in row.marks if mark is not None and mark.value is not None]
+    missing = row.marks[0] is None or row.marks[0].value is None
+    return missing, -values[0] if values else 1, row.label
+
+
+def capital(words: str) -> str:
+    return words if words[1:2].isupper() else words[:1].upper() + words[1:]
+
+
+def figure(row: Figure) -> Cell:
+    measure, value = MEASURES[row["measure"]], row["value"]
+    if measure.is_exact and not measure.is_difference:
+        return Cell(percent(value) if measure.is_share else count(value), value)
+    return Cell((points if measure.is_difference else estimate if measure.is_share else coefficient)(row), value)
+
+
+def p_column(key: str, heading: str) -> Column:
+    return Column(key, heading, NUMBER, lambda row: p_value(row[key]))
+
+
+def measure_column(report: dict) -> Column:
+    def cell(row: Figure) -> Cell:
+        name = MEASURES[row["measure"]].name
+        return Cell(name, name, method=ANCHORS[method(row["measure"], report.get("form", ""))])
+
+    return Column("measure", "measure", says=cell)
+
+
+def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cell]) -> list[Section]:
+    """Sections of slices down and measures across. cell: what is written of a row."""
+    declared = {
+        (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
+    }
+    layout, grouped = _Layout(report, cell), dict[str, tuple[Mapping[str, Any], list[dict]]]()
+    for row in rows:
+        of = row["of"]
+        if part := declared.get((row["measure"], tuple(of))):
+            if part.get("apart"):
+                value = of[part["of"][0]]
+                title = capital(layout.names.get(value, value))
+                part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": part["of"][1:]}
+        elif task := of.get("task"):  # a section of its own, with its average
+            part = {"slug": task.lower(), "title": task, "of": ("language",)}
+        else:
+            words = " and ".join(DIMENSIONS.get(name, name) for name in of)
+            part = {"slug": f"by-{'-'.join(of)}" if of else "overall", "title": f"By {words}", "of": tuple(of)}
+        grouped.setdefault(part["slug"], (part, []))[1].append(row)
+    found = []
+    for part, rows in grouped.values():
+        is_one = len({row["measure"] for row in rows}) == 1
+        if not part["of"]:
+            found.append(layout.overall(rows))
+        elif "across" in part or ("measures" not in part and len(part["of"]) == 2 and is_one):
+            found.append(layout.crossed(part, rows))
+        else:
+            found.append(layout.sliced(part, rows))
+    return found
+
+
+class _Layout:
+    """How the rows of a report are laid out. cell: what is written of a row."""
+
+    def __init__(self, report: dict, cell: Callable[[Figure], Cell]) -> None:
+        self.report, self.cell, self.is_figures = report, cell, cell is figure
+        self.names, self.unit, self.units = report.get("names", {}), report["unit"], f"{report['unit']}s"
+
+    def anchor(self, measure: str) -> str:
+        return ANCHORS[method(measure, self.report.get("form", ""))]
+
+    def overall(self, rows: list[dict]) -> Section:
+        columns = (
+            measure_column(self.report),
+            Column("value", "estimate" if self.is_figures else "A less B", NUMBER, self.cell),
+            *([numbered("units", self.units)] if any(row["units"] is not None for row in rows) else []),
+            NOTES,
+        )
+        shown = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST]
+        marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),)) for row in shown]
+        tables = dense(many(len(rows), "measure"), columns, rows)
+        return Section("overall", "All units", (), tables, plots=lambda: pictures(marks, "Main measures", self.units))
+
+    def sliced(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
+        """A table with a row for each slice and a column for each measure."""
+        notes = {row["note"] for row in rows}
+        if len(notes) == 1 and any(notes) and all(row["value"] is None for row in rows):
+            return Section(part["slug"], part["title"], (f"{capital(*notes)}.",))
+        slices: dict[tuple[str, ...], dict[str, dict]] = {}
+        for row in rows:
+            slices.setdefault(tuple(row["of"].get(name, "all") for name in part["of"]), {})[row["measure"]] = row
+        measures = list(dict.fromkeys(row["measure"] for row in rows))
+        # A table that all rests on the same units says it once.
+        units = {row["units"] for row in rows}
+        common = many(*units, self.unit) if part.get("apart") and len(units) == 1 else ""
+        shown: list[dict[str, Any]] = []
+        for values, found in slices.items():
+            shown.append({"note": _notes(found)})
+            for place, value in enumerate(values):
+                name = self.names.get(value, "") if self.names else beside(value)
+                shown[-1] |= {f"of{place}": value, f"name{place}": name}
+            for measure in measures:
+                row = found.get(measure, {})
+                shown[-1][measure] = self.cell(row) if row else Cell("")
+                shown[-1] |= {f"{measure}_{key}": row.get(key) for key in ("units", "count", *TESTS)}
+        columns = self._columns(part["of"], measures, list(slices.values()), has_units=not common)
+        tables = dense(many(len(shown), "row"), columns, shown)
+        plotted = part.get("plotted", measures[:1])
+        words, loud = (f"{common}.",) if common else (), part.get("loud", "")
+        plots = lambda: self._plots(part, slices, plotted)  # noqa: E731
+        return Section(part["slug"], part["title"], words, tables, loud, plots=plots)
+
+    def _columns(
+        self, of: Sequence[str], measures: Sequence[str], slices: Sequence[Mapping[str, dict]], *, has_units: bool
+    ) -> list[Column]:
+        columns: list[Column] = []
+        for place, name in enumerate(of):
+            columns.append(Column(f"of{place}", DIMENSIONS.get(name, name)))
+            columns += [Column(f"name{place}", "name", NAME)] if self.names or name in NAMED else []
+        for measure in measures:
+            columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=self.anchor(measure)))
+            for key, heading in (("units", self.units), ("count", "counts as")):
+                if has_units and _is_shown(key, measure, measures, slices):
+                    columns.append(numbered(f"{measure}_{key}", heading))
+            figures = [found[measure] for found in slices if measure in found and self.is_figures]
+            keys = {f"{measure}_{key}": TESTS[key] for key in TESTS if any(key in row for row in figures)}
+            columns += map(p_column, keys, keys.values())
+        return [*columns, NOTES]
+
+    def _plots(
+        self, part: Mapping[str, Any], slices: Mapping[tuple[str, ...], Mapping[str, dict]], plotted: Sequence[str]
+    ) -> list[SafeString]:
+        """plotted: the measures that are drawn. slices: values of the slice -> measure -> its figure."""
+        plotted = [measure for measure in plotted if any(measure in found for found in slices.values())]
+        drawn = [
+            PlotRow(" ".join(values), self.names.get(values[0], ""), tuple(map(mark_of, map(found.get, plotted))))
+            for values, found in slices.items()
+            if any(measure in found for measure in plotted)
+        ]
+        if not drawn:
+            return []
+        title = str(part["title"])
+        if "measures" not in part:
+            title = f"{capital(MEASURES[plotted[0]].name)} {title.lower()}"
+        # Languages are found by their code in the table; other slices stand in its order.
+        if self.names and not all(row.label.isdigit() for row in drawn):
+            drawn.sort(key=_by_value)
+        return pictures(drawn, title, self.units, tuple(MEASURES[measure].name for measure in plotted))
+
+    def crossed(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
+        """A table of one measure with the values of the last dimension across. Of a matrix, which has some values down
+        too, the diagonal is in brackets, and intervals stand behind the figures where there is room."""
+        *names, last = part["of"]
+        listed: dict[tuple[str, ...], dict[str, Any]] = {}
+        for row in rows:
+            *values, head = row["of"].values()
+            listed.setdefault(tuple(values), {"of": values})[head] = row
+        heads = list(part.get("across") or dict.fromkeys(row["of"][last] for row in rows))
+        for each in listed.values():
+            each["note"] = _notes({head: each[head] for head in heads if head in each}, heads)
+            each |= {f"of{n}": value for n, value in enumerate(each["of"])}
+        is_matrix, measure = any(values[0] in heads for values in listed), rows[0]["measure"]
+
+        def cell(row: dict, head: str) -> Cell:
+            made = row.get(head)
+            if made and self.is_figures and is_matrix and made["low"] is not None:
+                shown = f"({percent(made['value'])})" if row["of"][0] == head else percent(made["value"])
+                return Cell(shown, made["value"], note=span(made["low"], made["high"]))
+            return self.cell(made) if made else Cell(NOT_MEASURED)
+
+        down = [Column(f"of{n}", DIMENSIONS.get(name, name)) for n, name in enumerate(names)]
+        at = self.anchor(measure)
+        across = [Column(head, head, NUMBER, lambda row, head=head: cell(row, head), at) for head in heads]
+        step, caption = ACROSS if is_matrix else WIDE - len(down), many(len(listed), "row")
+        parts = ([*down, *across[start : start + step], NOTES] for start in range(0, len(across), step))
+        tables = tuple(chain.from_iterable(dense(caption, columns, listed.values()) for columns in parts))
+        by = " and ".join(DIMENSIONS.get(name, name) for name in part["of"])
+        title = part["title"] if "measures" in part else f"{capital(MEASURES[measure].name)} by {by}"
+        brackets = ("In brackets: the same value down and across.",) if is_matrix else ()
+        marks = [
+            PlotRow(" ".join(of), "", tuple(mark_of(found.get(head)) for head in heads)) for of, found in listed.items()
+        ]
+        plots = lambda: pictures(marks, title, "units", tuple(heads)) if part.get("plotted") else []  # noqa: E731
+        return Section(part["slug"], title, brackets, tables, plots=plots)
+
+
+def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collection[Mapping[str, dict]]) -> bool:
+    """Whether a measure has a column of its units, once for measures that rest on the same ones, or of its counts."""
+    rows = [found[measure] for found in slices if measure in found]
+    if key == "count":
+        # More of them have no room.
+        differs = any(row["count"] is not None and count(row["count"]) != count(row["units"]) for row in rows)
+        return differs and len(measures) <= MOST_COUNTED
+    resting = [each for each in measures if any(found[each]["units"] is not None for found in slices if each in found)]
+    several = any(len({row["units"] for row in found.values() if row["units"] is not None}) > 1 for found in slices)
+    return measure in resting and (measure == resting[-1] or (several and not MEASURES[measure].is_exact))
+
+
+def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
+    """The notes of a slice's figures, each with the columns that it is about. heads: those that are no measures."""
+    notes: dict[str, list[str]] = {}
+    for name, row in found.items():
+        if row["note"]:
+            notes.setdefault(row["note"].rstrip("."), []).append(name if name in heads else MEASURES[name].name)
+    if len(notes) == 1 and len(next(iter(notes.values()))) == len(found):
+        return next(iter(notes))
+    return "; ".join(f"{', '.join(names)}: {note}" for note, names in notes.items())

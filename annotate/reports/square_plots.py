@@ -1,0 +1,194 @@
+"""Square plots as SVG in a string: shares against shares (a reliability diagram, accuracy by coverage), several lines
+of numbers against numbers, and a heat map of confusions.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from math import floor, log10
+from typing import NamedTuple
+
+from django.utils.safestring import SafeString
+
+from annotate.reports.numbers import count, percent
+from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, escaped, picture, text, tooltip
+
+SIDE, LEFT, TOP = 280, 62, 12  # pixels of the square, and of what is left of it and above
+TICKS = 4
+DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # of lines that are told apart without colour
+
+
+class Spot(NamedTuple):
+    """A point at (x, y), with the interval of y if it has one, and the words of its tooltip."""
+
+    x: float
+    y: float
+    low: float | None = None
+    high: float | None = None
+    words: str = ""
+
+
+@dataclass(frozen=True)
+class _Square:
+    """The frame of a plot. wide, high: the numbers at the ends of its axes; least: the number where the vertical axis
+    begins; top: pixels above it."""
+
+    wide: float = 1.0
+    high: float = 1.0
+    least: float = 0.0
+    top: int = TOP
+
+    def place(self, x: float, y: float) -> tuple[float, float]:
+        return LEFT + SIDE * x / self.wide, self.top + SIDE * (1 - (y - self.least) / (self.high - self.least))
+
+    def line(self, spots: Iterable[Spot]) -> str:
+        """The path through the spots."""
+        return "M" + "L".join("{:.1f} {:.1f}".format(*self.place(spot.x, spot.y)) for spot in spots)
+
+    def picture(self, title: str, axes: Mapping[str, str], parts: Iterable[SafeString]) -> SafeString:
+        """axes: the name of each axis, first the one across, and the format of its numbers."""
+        grid, bottom = [], self.top + SIDE
+        (across, wide), (up, high) = axes.items()
+        for share in (number / TICKS for number in range(TICKS + 1)):
+            ends = share * self.wide, self.least + share * (self.high - self.least)
+            x, y = self.place(*ends)
+            grid.append(element("path", d=f"M{x:g} {self.top}v{SIDE}M{LEFT} {y:g}h{SIDE}", stroke=LINE, fill="none"))
+            grid.append(text(format(ends[0], wide), x, bottom + 16, text_anchor="middle", fill=QUIET))
+            grid.append(text(format(ends[1], high), LEFT - 6, y + 4, text_anchor="end", fill=QUIET))
+        turned = f"translate(12 {self.top + SIDE / 2}) rotate(-90)"
+        names = text(across, LEFT + SIDE / 2, bottom + 36, text_anchor="middle")
+        names += text(up, 0, 0, transform=turned, text_anchor="middle")
+        size = {"width": LEFT + SIDE + 24, "height": bottom + 44, "viewBox": f"0 0 {LEFT + SIDE + 24} {bottom + 44}"}
+        return picture(title, "", [*grid, *parts, names], font_size=13, **size)
+
+
+def curve(
+    spots: Sequence[Spot], *, title: str, across: str, up: str, diagonal: bool = False, joined: bool = False
+) -> SafeString:
+    """Shares against shares. across, up: what the axes are. diagonal: a dashed line where both are the same; joined: a
+    line through the spots in place of dots. The vertical axis begins at a round share below all spots."""
+    lowest = min((spot.low if spot.low is not None else spot.y for spot in spots), default=0.0)
+    square = _Square(least=0.0 if diagonal else min(0.75, int(lowest * TICKS) / TICKS))
+    parts = []
+    if diagonal:
+        ends = f"M{LEFT} {TOP + SIDE}L{LEFT + SIDE} {TOP}"
+        parts.append(element("path", d=ends, stroke=QUIET, stroke_dasharray="4 3", fill="none"))
+    if joined:
+        parts.append(element("path", d=square.line(spots), stroke=ACCENT, stroke_width=2, fill="none"))
+    for spot in () if joined else spots:
+        x, y = square.place(spot.x, spot.y)
+        marks = [tooltip(spot.words or f"{percent(spot.x)}: {percent(spot.y)}")]
+        if spot.low is not None and spot.high is not None:
+            (_, low), (_, high) = square.place(0, spot.low), square.place(0, spot.high)
+            marks.append(element("path", d=f"M{x:.1f} {low:.1f}V{high:.1f}", stroke=ACCENT, stroke_width=1.5))
+        parts.append(element("g", *marks, element("circle", cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, fill=ACCENT)))
+    return square.picture(title, {across: ".0%", up: ".0%"}, parts)
+
+
+def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: str) -> SafeString:
+    """Numbers against numbers: a line for each series, at most as many as there are DASHES, with a dot at each spot.
+    Both axes begin at 0; Spot.words say what a dot is."""
+
+    def end(most: float) -> float:
+        """The least round number for an axis with TICKS parts that is not below the greatest value."""
+        power = 10 ** floor(log10(most / TICKS)) if most else 1
+        return next(TICKS * step * power for step in (1, 2, 2.5, 5, 10) if TICKS * step * power >= most)
+
+    wide, high = (end(max((spot[axis] for of in series.values() for spot in of), default=0)) for axis in (0, 1))
+    square, parts = _Square(wide, high, top=TOP + 20 * len(series)), []
+    for number, ((name, of), dash) in enumerate(zip(series.items(), DASHES, strict=False)):
+        stroke = {"stroke": ACCENT, "stroke_width": 2, "stroke_dasharray": dash, "fill": "none"}
+        top = TOP + 20 * number
+        parts += [element("path", d=f"M{LEFT} {top + 8}h40", **stroke), text(name, LEFT + 48, top + 12)]
+        parts += [element("path", d=square.line(of), **stroke)] if of else []
+        for spot in of:
+            x, y = square.place(spot.x, spot.y)
+            parts.append(element("circle", tooltip(spot.words), cx=f"{x:.1f}", cy=f"{y:.1f}", r=4, fill=ACCENT))
+    return square.picture(title, {across: ",.0f", up: "g"}, parts)
+
+
+# --- A heat map of confusions: which label is taken for which, as SVG in a string.
+
+
+Cell = tuple[str, str, float]  # gold label, predicted label, posts (estimated numbers of them are fractional)
+
+# The shades of errors: share of the gold label's posts, up to which; opacity; colour of a number on it. Steps, not
+# a ramp, because on these a number keeps a contrast of 4.5 in light and in dark.
+SHADES = (
+    (0.001, 0.16, "currentColor"),
+    (0.01, 0.3, "currentColor"),
+    (0.05, 0.45, "currentColor"),
+    (0.2, 0.85, ON_ACCENT),
+    (float("inf"), 1, ON_ACCENT),
+)
+NUMBERED = 26  # labels up to which a heat map has its numbers in the cells
+OTHERS = "others"
+
+
+def heat_map(
+    labels: Sequence[str], cells: Iterable[Cell], *, title: str, description: str = "", predicted: str = "predicted"
+) -> SafeString:
+    """Gold labels down, predicted ones across; labels that are not among `labels` go to a row and a column "others".
+
+    An error's shade is its share of its gold label's posts, in steps that are nearly logarithmic, so that rare errors
+    show; right answers have an outline and no shade. A map of few labels has numbers in its cells, one of many in
+    tooltips.
+    """
+    known, sums, totals = set(labels), Counter(), Counter()
+    for pair in cells:
+        gold, said = (label if label in known else OTHERS for label in pair[:2])
+        sums[gold, said] += pair[2]
+        totals[gold] += pair[2]
+    shown = [*labels, *([OTHERS] if any(OTHERS in pair for pair in sums) else [])]
+    place = {label: number for number, label in enumerate(shown)}
+    numbered = len(shown) <= NUMBERED
+    side, left, top = (44, 72, 44) if numbered else (12, 64, 64)
+    size = side * len(shown)
+    parts = [text(f"{predicted} →", left, 12, fill=QUIET), text("gold ↓", 0, top - 6, fill=QUIET)]
+    for n in range(len(shown) + 1):
+        path = f"M{left} {top + side * n}h{size}M{left + side * n} {top}v{size}"
+        parts.append(element("path", d=path, stroke=LINE, fill="none"))
+    for label, number in place.items():
+        middle = side * (number + 0.5)
+        above = {"x": left + middle, "y": top - 6, "text_anchor": "middle"}
+        if not numbered:
+            above = {"x": 0, "y": 0, "transform": f"translate({left + middle + 4:g} {top - 6}) rotate(-90)"}
+        parts += [text(label, left - 6, top + middle + 4, text_anchor="end"), text(label, **above)]
+    for (gold, said), weight in sums.items():
+        if weight > 0:
+            x, y = left + side * place[said], top + side * place[gold]
+            parts.append(_heat_cell(gold, said, weight, weight / totals[gold], x, y, side))
+    parts.append(_shades(top + size + 14))
+    width, height = max(left + size, 560) + 2, top + size + 32
+    measures = {"width": width, "height": height, "viewBox": f"0 0 {width} {height}"}
+    return picture(title, description, parts, font_size=13 if numbered else 11, **measures)
+
+
+def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int, side: int) -> SafeString:
+    ink = "currentColor"
+    if gold != said:
+        _, opacity, ink = next(shade for shade in SHADES if share < shade[0])
+        paint, words = {"fill": ACCENT, "fill_opacity": opacity}, f"{gold} taken for {said}"
+    elif gold == OTHERS:
+        paint, words = {"fill": "none", "stroke": LINE}, "labels that are not shown, right or not"
+    else:
+        paint, words = {"fill": "none", "stroke": QUIET}, f"{gold}, right"
+    parts = [element("title", escaped(f"{words}: {count(weight)}, {percent(share)} of {gold}"))]
+    parts.append(element("rect", x=x + 1, y=y + 1, width=side - 2, height=side - 2, **paint))
+    if side > ROW:
+        thousands = weight >= 99_999.5  # a count that fits into a cell
+        short = f"{weight / 1000:,.0f}k" if thousands else f"{weight:.1f}" if weight < 0.95 else f"{weight:,.0f}"
+        parts.append(text(short, x + side / 2, y + side / 2 + 4, fill=ink, font_size=12, text_anchor="middle"))
+    return element("g", *parts)
+
+
+def _shades(y: int) -> SafeString:
+    """The legend of the shades."""
+    bounds = [f"{100 * bound:g}" for bound, _, _ in SHADES[:-1]]
+    words = [f"<{bounds[0]}%", *(f"{low}–{high}%" for low, high in pairwise(bounds)), f"≥{bounds[-1]}%"]
+    parts = []
+    for x, word, (_, opacity, _) in zip(range(0, 72 * len(words), 72), words, SHADES, strict=True):
+        parts.append(element("rect", x=x, y=y, width=12, height=12, fill=ACCENT, fill_opacity=opacity))
+        parts.append(text(word, x + 16, y + 10))
+    return element("g", *parts, text("of the gold label", 72 * len(words), y + 10, fill=QUIET))
