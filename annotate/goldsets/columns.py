@@ -182,22 +182,22 @@ def _agreement(rows: Source) -> pa.Array:
 
 
 COLUMNS: Mapping[str, Column] = {
-    "id": Column(_TEXT, _own("item__key"), "The id that the post or record has in its corpus."),
-    "language": Column(_TEXT, _if_any(_own("item__language")), "The language that a record declares; none for posts."),
+    "id": Column(_TEXT, _own("item__key"), "The id of the post or record in its corpus."),
+    "language": Column(_TEXT, _if_any(_own("item__language")), "The declared language of a record; null for posts."),
     "split": Column(
         _TEXT,
         _split,
-        "The part of the set that the row belongs to: train, dev or test.",
+        "The row's split: train, dev or test.",
     ),
     "set": Column(
         _TEXT,
         _set,
-        "The smallest set that has the row: test, dev, or train with its size; larger train sets have it too.",
+        "The smallest set with the row: test, dev, or train with its size; larger train sets contain it too.",
     ),
     "predicted": Column(
         _TEXT,
         _if_any(_own("predicted")),
-        "The class by which a predictor found the document for people; none where classes are declared.",
+        "The predicted class by which the document was drawn; null if classes are declared.",
     ),
     "declared": Column(
         pa.list_(_TEXT),
@@ -207,143 +207,135 @@ COLUMNS: Mapping[str, Column] = {
     "apart": Column(
         pa.list_(_TEXT),
         _apart,
-        "The values of the fields named after `apart` in --sets, in their order: rows with an equal one are in one "
-        "split. It is left out where the licence keeps the text.",
+        "The values of the fields named after `apart` in --sets; rows with an equal value are in one split. Omitted "
+        "if the licence keeps the text.",
         with_text=True,
     ),
     "label": Column(
         _TEXT,
         _if_any(_judged("label")),
-        "The label that people gave, on which the detectors agree, or that is declared.",
+        "The label: given by people, agreed by detectors, or declared.",
     ),
     "concepts": Column(
         pa.list_(_TEXT),
         form_extras.concepts,
-        "The ids of the concepts: as they were declared where the declared ones stand, else in the order of their ids.",
+        "The ids of the concepts: in the declared order if declared, else sorted.",
     ),
     "support": Column(
         pa.list_(form_extras.SUPPORT),
         form_extras.support,
-        "Each concept that anybody chose, with how many did and of how many whose answers count, the most chosen "
-        "first; what adjudicators chose does not count here.",
+        "Each concept that an annotator chose, with the number who did and the number of valid answers, most chosen "
+        "first; without adjudicators.",
     ),
     "suggested": Column(
         pa.list_(_TEXT),
         form_extras.suggested,
-        "The ids of the concepts that were suggested, the best first, to whom suggestions were shown.",
+        "The ids of the suggested concepts, best first.",
     ),
-    "systems": Column(
-        pa.list_(_TEXT), form_extras.systems, "The two systems that people compared, in the order of their names."
-    ),
+    "systems": Column(pa.list_(_TEXT), form_extras.systems, "The two compared systems, by name."),
     "replies": Column(
         pa.list_(form_extras.REPLIES),
         form_extras.replies,
-        "What each of the two suggests, the best first. It is left out where the licence keeps the text.",
+        "The suggestions of each system, best first. Omitted if the licence keeps the text.",
         with_text=True,
     ),
     "preferred": Column(
         pa.list_(form_extras.PREFERRED),
         form_extras.preferred,
-        "How many people preferred each of the two, or neither (`tie`), of those whose answers count; empty where both "
-        "suggest the same, and nobody was asked.",
+        "The number of valid answers for each system and for `tie`; empty if both suggest the same, so that nobody "
+        "was asked.",
     ),
     "dawid_skene": Column(
         _TEXT,
         lambda rows: pa.array([label for label, _ in _likeliest(rows)], _TEXT),
-        "The label that the model of Dawid and Skene finds likeliest; none where it is undecided.",
+        "The most likely label by Dawid and Skene's model; null if undecided.",
     ),
     "posterior": Column(
         _NUMBER,
         lambda rows: pa.array([posterior for _, posterior in _likeliest(rows)], _NUMBER),
-        "How sure the model is of that label, 0 to 1. That is the model's own, and not a calibrated probability.",
+        "The model's posterior of that label, 0 to 1; not a calibrated probability.",
     ),
     "soft_labels": Column(
         pa.list_(SOFT_LABEL),
         _soft_labels,
-        "Each label with its share of the answers that count, and its posterior under the model; empty where no answer "
-        "counts.",
+        "Each label with its share of the valid answers and its posterior; empty without valid answers.",
     ),
     "agreement": Column(
         _NUMBER,
         _agreement,
-        "How far people agree on it: the share of the pairs of its answers that are the same, of those that count "
-        "(Fleiss 1971); none with fewer than two.",
+        "The share of equal pairs among the valid answers (Fleiss 1971); null with fewer than two.",
     ),
     "asked": Column(
         _TEXT,
         _if_any(_own("asked")),
-        "The language that people were asked about; none where they were asked which one it is.",
+        "The language asked about; null if the question was which language.",
     ),
     "text": Column(
         _TEXT,
         _own("item__text"),
-        "The text as people saw it. It is left out where the licence keeps it.",
+        "The text as people saw it. Omitted if the licence keeps it.",
         with_text=True,
     ),
     "stage": Column(_TEXT, _judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": Column(
         _TEXT,
         lambda rows: rows.stratum,
-        "How the label came about: agreed (the detectors' label, or what people said of an audited post with the same "
-        "text), audited, contested, disputed or unconfirmed (one reader named another queue's language, and nobody "
-        "else read it); none where people were asked in any case.",
+        "The [stratum](../explanation/designs.md#strata-of-a-uniform-set): agreed, audited, contested, disputed or "
+        "unconfirmed; null if people were asked in any case.",
     ),
     "agreed": Column(
         _TEXT,
         _if_any(_own("agreed_label")),
-        "The label on which the detectors agree; none where they do not.",
+        "The label on which the detectors agree, or null.",
     ),
-    "chance": Column(_NUMBER, _chance, "The chance that the row had of being drawn from its corpus."),
+    "chance": Column(_NUMBER, _chance, "The row's chance of being drawn from its corpus."),
     "audit_chance": Column(
         _NUMBER,
         _audit_chance,
-        "The chance that a post on which the detectors agree, or a document whose class is declared, had of being "
-        "given to people; 1 for all others.",
+        "The chance of an audit for agreed posts and declared documents; 1 for all others.",
     ),
     "decided_by": Column(
         _TEXT,
         _decision("decided_by"),
-        "Who gave the label: detectors, one (a reader alone), several (readers) or adjudicator; none without a label.",
+        "Who gave the label: detectors, one (reader), several (readers) or adjudicator; null without a label.",
     ),
     "check_chance": Column(
         _NUMBER,
         _decision("check_chance"),
-        "The chance that what one reader decided had of being decided again by an adjudicator; 1 for all others.",
+        "The chance of a check for labels by one reader; 1 for all others.",
     ),
     "checked": Column(
         pa.bool_(),
         _decision("checked"),
-        "Whether an adjudicator gave the label who checked, by lot, what one reader had decided.",
+        "Whether the label is from an adjudicator who checked a single reader.",
     ),
-    "first_label": Column(
-        _TEXT, _decision("first_label"), "What that reader had said, where the row was checked; none elsewhere."
-    ),
+    "first_label": Column(_TEXT, _decision("first_label"), "The reader's label if the row was checked, or null."),
     "round": Column(
         _COUNT,
         _judged("round"),
-        "The number of the round in which the unit ended: how many languages' readers were tried.",
+        "The last round: how many languages' readers were tried.",
     ),
     "judged_as": Column(
         _TEXT,
         lambda rows: pc.if_else(pc.is_valid(rows.own["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
-        "The id of the post with the same text whose label this one has; none where it has its own.",
+        "The id of the post with the same text that gave the label, or null.",
     ),
     "reused_from": Column(
         _TEXT,
         _judged("reused_from__task__name"),
-        "The task from which the label was taken; none where people gave it here.",
+        "The task that the label was reused from, or null.",
     ),
     "posted_at": Column(_TIME, _own("item__posted_at"), "The time of the post, in UTC."),
     "author": Column(
         _TEXT,
         _if_any(_own("item__author")),
-        "The author's id, hashed with the key of the installation. It is left out where the licence keeps the text.",
+        "The author's id, hashed with the installation's key. Omitted if the licence keeps the text.",
         with_text=True,
     ),
     "url": Column(
         _TEXT,
         _if_any(_own("item__url")),
-        "The address of the post. It is left out where the licence keeps the text.",
+        "The address of the post. Omitted if the licence keeps the text.",
         with_text=True,
     ),
     "letters": Column(
@@ -352,22 +344,22 @@ COLUMNS: Mapping[str, Column] = {
     "votes": Column(
         pa.list_(VOTE),
         lambda rows: votes_in(rows.own["item__votes"]).cast(pa.list_(VOTE)),
-        "What each detector named, in its order.",
+        "The languages named by each detector, in order.",
     ),
     "candidates": Column(
         pa.list_(_TEXT),
         _listed(_judged("candidates")),
-        "The languages whose readers could be asked, the most likely first.",
+        "The languages whose readers could be asked, most likely first.",
     ),
     "judgments": Column(
         pa.list_(JUDGMENT),
         _judgments,
-        "Every answer, skip and flag, those that were taken back or voided among them.",
+        "Every answer, skip and flag, including those undone or voided.",
     ),
     "transitions": Column(
         pa.list_(TRANSITION),
         _transitions,
-        "Every move of the unit from stage to stage.",
+        "Every move between stages.",
     ),
 }
 
