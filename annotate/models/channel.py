@@ -4,7 +4,7 @@ from django.conf import settings
 from django.db import models
 from django.db.models import Q
 
-from annotate.models.people import Annotator
+from annotate.models.people import BY, Annotator
 from annotate.models.tasks import Guidelines, Task
 from annotate.models.work import Judgment, Lease, Unit
 
@@ -48,9 +48,7 @@ class Flag(models.Model):
     replied_at = models.DateTimeField(null=True, blank=True)
     put_away_at = models.DateTimeField(null=True, blank=True, help_text="when the person had read the reply")
     settled_at = models.DateTimeField(null=True, blank=True, help_text="when a manager had dealt with it")
-    settled_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="flags_settled"
-    )
+    settled_by = models.ForeignKey(**BY, related_name="flags_settled")
     example = models.ForeignKey(
         Guidelines,
         on_delete=models.SET_NULL,

@@ -9,6 +9,9 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
 
+# Of a field for the user who did something; empty where nobody has, or where the program did.
+BY = {"to": settings.AUTH_USER_MODEL, "on_delete": models.PROTECT, "null": True, "blank": True}
+
 
 def new_pseudonym() -> str:
     """A name for exports that tells nothing about its person."""
@@ -75,7 +78,7 @@ class LanguageRequest(models.Model):
     asked_at = models.DateTimeField()
     outcome = models.CharField(max_length=8, blank=True, choices=[(o, o) for o in (GRANTED, REFUSED)])
     decided_at = models.DateTimeField(null=True, blank=True)
-    decided_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
+    decided_by = models.ForeignKey(**BY)
 
     class Meta:
         ordering = ["pk"]

@@ -1,11 +1,10 @@
 """What protects the numbers and people: known answers, tests on them, qualifications, lots, pauses, and consents."""
 
-from django.conf import settings
 from django.db import models
 from django.db.models import F, Q
 
 from annotate.core.draws.committed_draws import RECORDED as PURPOSES
-from annotate.models.people import Annotator
+from annotate.models.people import BY, Annotator
 from annotate.models.tasks import Guidelines, Task
 
 
@@ -100,7 +99,7 @@ class Qualification(models.Model):
     trial = models.OneToOneField(
         Trial, on_delete=models.PROTECT, null=True, blank=True, help_text="the test that was passed"
     )
-    granted_by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True)
+    granted_by = models.ForeignKey(**BY)
     at = models.DateTimeField()
 
     class Meta:
@@ -169,14 +168,10 @@ class Pause(models.Model):
     right = models.PositiveIntegerField(help_text="how many known answers were given rightly since the previous pause")
     asked = models.PositiveIntegerField(help_text="how many known answers were asked for")
     reason = models.TextField(blank=True, help_text="the managers' reasons; empty if the rule paused")
-    by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="pauses_ordered"
-    )
+    by = models.ForeignKey(**BY, related_name="pauses_ordered")
     at = models.DateTimeField()
     lifted_at = models.DateTimeField(null=True, blank=True)
-    lifted_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, related_name="pauses_lifted"
-    )
+    lifted_by = models.ForeignKey(**BY, related_name="pauses_lifted")
 
     class Meta:
         ordering = ["-pk"]

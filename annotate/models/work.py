@@ -4,12 +4,11 @@ The database refuses what must never be; work/ explains why. Judgments and trans
 judgment that no longer counts is voided.
 """
 
-from django.conf import settings
 from django.db import models
 from django.db.models import F, OuterRef, Q, Subquery
 
 from annotate.core import stages
-from annotate.models.people import Annotator
+from annotate.models.people import BY, Annotator
 from annotate.models.tasks import Task
 
 
@@ -361,12 +360,7 @@ class Judgment(models.Model):
     )
     voided_at = models.DateTimeField(null=True, blank=True)
     voided_by = models.ForeignKey(
-        settings.AUTH_USER_MODEL,
-        on_delete=models.PROTECT,
-        null=True,
-        blank=True,
-        db_index=False,
-        help_text="the manager who voided it; empty if the annotator took it back",
+        **BY, db_index=False, help_text="the manager who voided it; empty if the annotator took it back"
     )
 
     objects = Judgments.as_manager()
@@ -440,7 +434,7 @@ class Transition(models.Model):
     language = models.CharField(max_length=16, blank=True)
     label = models.TextField(blank=True)
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
-    by = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, null=True, blank=True, db_index=False)
+    by = models.ForeignKey(**BY, db_index=False)
     at = models.DateTimeField()
 
     class Meta:

@@ -31,14 +31,20 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     A row for an existing annotator replaces their languages and leaves their password as it is. NotAllowed if `by` may
     not change one of them; BadTable if a new user name differs from that of an account only in case.
     """
-    _check_twins([row.username for row in rows])
-    check_may_change(by, User.objects.filter(username__in=[row.username for row in rows]))
+    names = [row.username for row in rows]
+    there = set(User.objects.values_list("username", flat=True))
+    folded = {username.casefold(): username for username in there}  # databases fold few letters but A to Z
+    twins = [(name, folded[name.casefold()]) for name in names if name not in there and name.casefold() in folded]
+    if twins:
+        raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in twins))
+    check_may_change(by, User.objects.filter(username__in=names))
     made = []
     for row in rows:
         user, new = User.objects.get_or_create(username=row.username)
         if new:
             user.set_unusable_password()
-        annotator = _annotator_of(user)
+        annotator, _ = Annotator.objects.get_or_create(user=user)
+        annotator.user = user
         _take_over(annotator, row)
         made.append((annotator, invite(annotator) if new else None))
     return made
@@ -54,20 +60,6 @@ def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> 
     annotator.one_at_a_time()
     annotator.user.first_name = annotator.user.last_name = annotator.user.email = ""
     _take_over(annotator, row)
-
-
-def _check_twins(usernames: Iterable[str]) -> None:
-    there = set(User.objects.values_list("username", flat=True))
-    folded = {username.casefold(): username for username in there}  # databases fold few letters but A to Z
-    twins = [(name, folded[name.casefold()]) for name in usernames if name not in there and name.casefold() in folded]
-    if twins:
-        raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in twins))
-
-
-def _annotator_of(user: User) -> Annotator:
-    annotator, _ = Annotator.objects.get_or_create(user=user)
-    annotator.user = user
-    return annotator
 
 
 def _take_over(annotator: Annotator, row: Row) -> None:
@@ -158,13 +150,9 @@ def without_password(annotators: Iterable[Annotator]) -> list[Annotator]:
 
 
 def find_invite(token: str) -> Invite:
-    found = (
-        Invite.objects.filter(digest=_digest(token), used_at=None, revoked_at=None, expires_at__gt=timezone.now())
-        .filter(annotator__user__is_active=True)
-        .select_related("annotator__user")
-        .first()
-    )
-    if found is None:
+    working = Invite.objects.filter(used_at=None, revoked_at=None, expires_at__gt=timezone.now())
+    working = working.filter(digest=_digest(token), annotator__user__is_active=True)
+    if not (found := working.select_related("annotator__user").first()):
         raise NotFound(
             _("This invitation has been used, has expired, or was withdrawn. Ask the manager for a new one.")
         )

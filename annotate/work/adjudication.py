@@ -7,21 +7,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from django.db import transaction
-from django.db.models import (
-    BigIntegerField,
-    Case,
-    Count,
-    Exists,
-    Max,
-    Min,
-    OuterRef,
-    Q,
-    QuerySet,
-    Subquery,
-    Value,
-    When,
-)
+from django.db import models, transaction
+from django.db.models import Q
 from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop
@@ -76,24 +63,26 @@ def places(units) -> list[tuple[tuple, int]]:
 
 
 def _placed(units, annotator: Annotator):
-    history = Transition.objects.filter(unit=OuterRef("pk"))
+    history = Transition.objects.filter(unit=models.OuterRef("pk"))
     came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
     # Keys of moves, which are given one after another, are compared more quickly than times.
-    first = Subquery(came.annotate(first=Min("pk")).values("first"))
-    since = Case(When(blind=False, then=first), default=Value(0), output_field=BigIntegerField())
-    return units.annotate(blind=Exists(_to_be_blind(history, annotator))).annotate(since=since)
+    first = models.Subquery(came.annotate(first=models.Min("pk")).values("first"))
+    since = models.Case(
+        models.When(blind=False, then=first), default=models.Value(0), output_field=models.BigIntegerField()
+    )
+    return units.annotate(blind=models.Exists(_to_be_blind(history, annotator))).annotate(since=since)
 
 
 def _of_cases(units):
-    answers = Judgment.objects.live().answers().filter(unit=OuterRef("pk")).order_by()
-    said = answers.values("unit").annotate(number=Count("label", distinct=True)).values("number")
-    case = Case(
-        When(blind=True, then=Value(BLIND)),
-        When(said=None, then=Value(UNANSWERED)),
-        When(said=1, then=Value(AGREEING)),
-        default=Value(DIFFERING),
+    answers = Judgment.objects.live().answers().filter(unit=models.OuterRef("pk")).order_by()
+    said = answers.values("unit").annotate(number=models.Count("label", distinct=True)).values("number")
+    case = models.Case(
+        models.When(blind=True, then=models.Value(BLIND)),
+        models.When(said=None, then=models.Value(UNANSWERED)),
+        models.When(said=1, then=models.Value(AGREEING)),
+        default=models.Value(DIFFERING),
     )
-    return units.alias(said=Subquery(said)).annotate(case=case)
+    return units.alias(said=models.Subquery(said)).annotate(case=case)
 
 
 def _comparable(blind: bool, since: int, position: int) -> tuple:
@@ -131,7 +120,7 @@ def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[s
 def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
     """Task -> how many of its units this adjudicator may decide."""
     units = Unit.objects.filter(task__in=list(tasks), stage=stages.ADJUDICATION).exclude(pk__in=_judged(annotator))
-    return dict(units.order_by().values_list("task").annotate(Count("pk")))
+    return dict(units.order_by().values_list("task").annotate(models.Count("pk")))
 
 
 def for_others(task: Task, annotator: Annotator) -> int:
@@ -193,7 +182,12 @@ def decisions(annotator: Annotator, task: Task):
 
 def own_reasons(annotator: Annotator, task: Task) -> list[str]:
     """What an adjudicator has said before, in this task, of how they know: what they said most often first."""
-    said = decisions(annotator, task).order_by().values_list("reason").annotate(times=Count("pk"), last=Max("pk"))
+    said = (
+        decisions(annotator, task)
+        .order_by()
+        .values_list("reason")
+        .annotate(times=models.Count("pk"), last=models.Max("pk"))
+    )
     return [reason for reason, *_ in said.order_by("-times", "-last")[:OWN_REASONS]]
 
 
@@ -406,6 +400,6 @@ def nobody_else(unit: Unit) -> None:
     commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 
-def adjudicators() -> QuerySet[Annotator]:
+def adjudicators() -> models.QuerySet[Annotator]:
     """Those who may log in."""
     return Annotator.objects.filter(adjudicates=True, user__is_active=True)

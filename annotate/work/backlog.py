@@ -8,7 +8,6 @@ others did shows when it is counted again, in one step that many units share.
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
-from copy import copy
 from dataclasses import dataclass, field
 from datetime import timedelta
 
@@ -42,36 +41,22 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
         rows = _kept(annotator.pk, tasks[0].pk)
     else:
         rows = Backlog.objects.filter(annotator=annotator, task__in=tasks)
-    kept = {row.task_id: row for row in rows}
-    kept |= {permit.task.pk: _stopped(kept[permit.task.pk]) for permit in permits if _is_kept_from(permit, kept)}
-    old = [permit for permit in permits if not _is_kept_from(permit, kept)]
-    old = [permit for permit in old if not _holds(kept.get(permit.task.pk), permit)]
-    before = {permit.task.pk for permit in old if _tells(kept.get(permit.task.pk), permit)}
+    kept, now = {row.task_id: row for row in rows}, timezone.now()
+    old, before = [], set()
+    for permit in permits:
+        row = kept.get(permit.task.pk)
+        has_number = row is not None and bool(row.waiting) and row.queues == permit.queues
+        if row and permit.stopped:
+            row.waiting = 0  # the row is not saved: its number holds again once they are not stopped
+        elif not (row and has_number and now - KEPT < row.counted_at <= now):
+            old.append(permit)
+            before |= {permit.task.pk} if has_number else set()
     counted = _counted(old)
     # What is told for the first time is kept, so that the next answer does not show in an exact count.
     first = any(row.waiting and row.task_id not in before for row in counted)
     is_kept = _keep(counted, wait=first)
     kept |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
     return [kept[task.pk] for task in tasks]
-
-
-def _is_kept_from(permit: Permit, kept: dict[int, Backlog]) -> bool:
-    """Whether a person who is stopped has a count that holds again once they are not."""
-    return permit.stopped is not None and permit.task.pk in kept
-
-
-def _stopped(row: Backlog) -> Backlog:
-    found = copy(row)
-    found.waiting = 0
-    return found
-
-
-def _tells(row: Backlog | None, permit: Permit) -> bool:
-    return row is not None and bool(row.waiting) and row.queues == list(permit.queues)
-
-
-def _holds(row: Backlog | None, permit: Permit) -> bool:
-    return _tells(row, permit) and timezone.now() - KEPT < row.counted_at <= timezone.now()
 
 
 def forget(annotator: Annotator, task: Task) -> None:
@@ -95,7 +80,12 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
     left: dict[int, Counter[tuple[str, bool]]] = {task: Counter() for task in tasks}
     for (task, *queue), number in _units(permits).items():
         left[task][tuple(queue)] = number
-    turn, done, aside = turns(permits), _today(annotator, tasks), _aside(permits)
+    own = Judgment.objects.live().filter(annotator=annotator, unit__task__in=tasks, lease__isnull=False)
+    rows = own.filter(answered_at__gte=midnight()).order_by().values_list("unit__task", "kind")
+    done: dict[int, Counter[str]] = {task: Counter() for task in tasks}
+    for task, kind, number in rows.annotate(Count("pk")):
+        done[task][kind] = number
+    turn, aside = turns(permits), _aside(permits)
     return [
         _backlog(permit, left[permit.task.pk], turn, aside[permit.task.pk], done[permit.task.pk]) for permit in permits
     ]
@@ -116,16 +106,6 @@ def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
     return True
 
 
-def _today(annotator: Annotator, tasks: list[int]) -> dict[int, Counter[str]]:
-    """Task -> how many answers and skips of today stand, by kind."""
-    own = Judgment.objects.live().filter(annotator=annotator, unit__task__in=tasks, lease__isnull=False)
-    rows = own.filter(answered_at__gte=midnight()).order_by().values_list("unit__task", "kind")
-    found: dict[int, Counter[str]] = {task: Counter() for task in tasks}
-    for task, kind, number in rows.annotate(Count("pk")):
-        found[task][kind] = number
-    return found
-
-
 def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     """Task, language (the queue), honeypot and number of units that one person has not judged, in all queues that they
     read.
@@ -138,16 +118,13 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     left = _by_queue(queued, annotator)
     # Not one by one: a million may wait, of which the person has judged a few.
     gone = beyond(annotator)
-    if hiding := [permit.task.pk for permit in permits if _hides(permit.task)]:
+    # Units that are kept from people who have seen their texts may be among the work; records have only gold answers
+    # of that sort.
+    tasks = [permit.task for permit in permits]
+    if hiding := [task.pk for task in tasks if task.gold_share or not task.kind.routing.waits]:
         gone |= Q(task__in=hiding) & Q(Seen("pk", annotator.pk))
     left.subtract(_by_queue(queued.filter(gone), annotator))
     return left
-
-
-def _hides(task: Task) -> bool:
-    """Whether units that are kept from people who have seen their texts may be among the work: records have only gold
-    answers of that sort."""
-    return bool(task.gold_share) or not task.kind.routing.waits
 
 
 def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:

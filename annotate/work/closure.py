@@ -105,14 +105,6 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
     return ""
 
 
-def _resume(task: Task) -> None:
-    """Take back what closing the task did to its units."""
-    last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("from_stage")[:1]
-    ended = task.units.work().ended_by(*stages.BY_CLOSING).annotate(before=Subquery(last)).order_by("pk")
-    while some := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
-        save_all(some, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in some], ["stage", "label"])
-
-
 def reopen(task: Task) -> dict[str, Any]:
     """Hand out a task again, with what closing it had labelled or left out. Returns the first five of `close`.
 
@@ -125,7 +117,10 @@ def reopen(task: Task) -> dict[str, Any]:
         )
     was = _set_open(task, is_open=True)
     with transaction.atomic():
-        _resume(task)
+        last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("from_stage")[:1]
+        ended = task.units.work().ended_by(*stages.BY_CLOSING).annotate(before=Subquery(last)).order_by("pk")
+        while some := list(ended.select_for_update(of=("self",), no_key=True)[:BATCH]):
+            save_all(some, [moved(unit, "resumed", unit.before, of=PLAIN) for unit in some], ["stage", "label"])
     for control in task.controls:
         control.reopened(task)
     return _told(task, was)
@@ -229,12 +224,13 @@ def task_to_delete(task: Task) -> dict[str, Any]:
 def _kept_by(task: Task) -> str:
     """Why it stays, and what to do instead; empty where nothing keeps it."""
     instead = f"`assay close {task.name}` ends the work on it instead."
-    if judgments := Judgment.objects.filter(unit__task=task).count():
-        return f"people have said something of its units ({many(judgments, 'time')}), and that is kept. {instead}"
-    if tests := task.trials.count():
-        return f"people have practised for it or taken its test ({many(tests, 'time')}), and that is kept. {instead}"
-    if flags := Flag.objects.filter(unit__task=task).count():
-        return f"people have told something of its units ({many(flags, 'time')}), and that is kept. {instead}"
+    for rows, what in (
+        (Judgment.objects.filter(unit__task=task), "said something of its units"),
+        (task.trials, "practised for it or taken its test"),
+        (Flag.objects.filter(unit__task=task), "told something of its units"),
+    ):
+        if number := rows.count():
+            return f"people have {what} ({many(number, 'time')}), and that is kept. {instead}"
     if Unit.objects.filter(reused_from__task=task).exclude(task=task).exists():
         return f"another task has taken labels from it. {instead}"
     held = Lease.objects.filter(unit__task=task, closed_at=None, expires_at__gt=timezone.now())
@@ -260,7 +256,11 @@ def delete_task(task: Task) -> dict[str, Any]:
     units.delete()
     task.delete()
     for draw in draws:
-        _delete_unused(draw)
+        # Those that it extends go too, as far as no task and no other draw needs them.
+        while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
+            smaller = draw.extends
+            draw.delete()
+            draw = smaller
     for start in range(0, len(items), KEYS_AT_ONCE):
         some = Item.objects.filter(pk__in=items[start : start + KEYS_AT_ONCE])
         some.filter(units=None, gold_answers=None).delete()
@@ -278,11 +278,3 @@ def _lock(task: Task) -> None:
         raise WrongStage(
             f"Somebody is at work in {task.name} just now. Close it with `assay close {task.name}`, and try again."
         ) from error
-
-
-def _delete_unused(draw: Draw) -> None:
-    """The draw and those that it extends, as far as no task and no other draw needs them."""
-    while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
-        smaller = draw.extends
-        draw.delete()
-        draw = smaller

@@ -50,23 +50,8 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
     words: the person's own; a question needs some. What is not disturbing may be told of a unit that is no longer open,
     too. active_seconds: as for an answer.
     """
-    words = _checked(words, of_question=kind == Flag.QUESTION)
-    if kind not in KINDS:
-        raise InvalidAnswer(_("Say what you flag: disturbing, personal, broken or question."))
-    if kind == Flag.DISTURBING:
-        closed = judgments.close(permit, lease_id, None, active_seconds, is_disturbing=True)
-        said = closed.judgment
-        return Flagged(_stored(said.lease_id, said.unit_id, permit.annotator, kind, words, said), closed)
-    own = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
-    unit = own.values_list("unit", flat=True).first()
-    if unit is None:
-        raise NotFound(_("You have not been given such a unit."))
-    return Flagged(_stored(lease_id, unit, permit.annotator, kind, words))
-
-
-def _checked(words: str, *, of_question: bool) -> str:
     words = words.replace("\r\n", "\n").strip()
-    if of_question and not words:
+    if kind == Flag.QUESTION and not words:
         raise InvalidAnswer(_("Write your question first, so that the manager can answer it."))
     if len(words) > MOST_WORDS:
         raise InvalidAnswer(
@@ -74,15 +59,23 @@ def _checked(words: str, *, of_question: bool) -> str:
         )
     if "\x00" in words:
         raise InvalidAnswer(_("What you wrote has a NUL character in it. Please remove it."))
-    return words
-
-
-def _stored(lease: int, unit: int, annotator: Annotator, kind: str, words: str, judgment=None) -> Flag:
-    given = {"unit_id": unit, "annotator": annotator, "judgment": judgment, "words": words, "at": timezone.now()}
-    found, is_new = Flag.objects.get_or_create(lease_id=lease, kind=kind, defaults=given)
+    if kind not in KINDS:
+        raise InvalidAnswer(_("Say what you flag: disturbing, personal, broken or question."))
+    closed = None
+    if kind == Flag.DISTURBING:
+        closed = judgments.close(permit, lease_id, None, active_seconds, is_disturbing=True)
+        lease_id, unit = closed.judgment.lease_id, closed.judgment.unit_id
+    else:
+        own = Lease.objects.filter(pk=lease_id, annotator=permit.annotator, unit__task=permit.task)
+        unit = own.values_list("unit", flat=True).first()
+    if unit is None:
+        raise NotFound(_("You have not been given such a unit."))
+    values = {"unit_id": unit, "annotator": permit.annotator, "words": words, "at": timezone.now()}
+    values["judgment"] = closed and closed.judgment
+    found, is_new = Flag.objects.get_or_create(lease_id=lease_id, kind=kind, defaults=values)
     if not is_new and found.words != words:
         raise AlreadyAnswered(_("You have flagged this one so before, and the manager has what you wrote then."))
-    return found
+    return Flagged(found, closed)
 
 
 def take_disturbing(annotator: Annotator, *, takes: bool) -> None:

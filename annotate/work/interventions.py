@@ -6,7 +6,7 @@ The rule itself is in quality/pauses.py.
 
 from collections import Counter, defaultdict
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, QuerySet
@@ -34,21 +34,22 @@ def pause_if_failing(permit: Permit) -> bool:
     right, asked = score(permit.task, known(permit))
     if permit.is_paused or not fails(permit.task, right, asked):
         return permit.is_paused
-    store(permit.annotator, permit.task, right, asked)
-    close_others([], permit.annotator, permit.task, "released")
+    _stop(permit, right, asked)
     return True
+
+
+def _stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
+    """how: the manager, by, and their reason; none if the rule pauses."""
+    annotator, task = permit.annotator, permit.task
+    at = timezone.now()
+    made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=asked, at=at, **how)
+    close_others([], annotator, task, "released")
+    return made
 
 
 @transaction.atomic
 def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
     """Give an annotator no more work of a task. If they are paused already, they stay so, and the reason is noted."""
-    reason = _checked(reason)
-    annotator.one_at_a_time()
-    return _pause_or_note(annotator, task, by=by, reason=reason)
-
-
-def _checked(reason: str) -> str:
-    """A manager's reason without blanks around it. InvalidAnswer if it is empty or cannot be stored."""
     reason = reason.strip()
     if not reason:
         raise InvalidAnswer("Say in a few words why, so that others can follow the decision.")
@@ -56,16 +57,11 @@ def _checked(reason: str) -> str:
         raise InvalidAnswer("The reason has a NUL character in it. Please remove it.")
     if len(reason) > REASON:
         raise InvalidAnswer(f"The reason is longer than {REASON} characters. Please shorten it.")
-    return reason
-
-
-def _pause_or_note(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
+    annotator.one_at_a_time()
     found = running(annotator, task)
     if found is None:
-        said = known(permit_of(annotator, task))
-        pause = store(annotator, task, *score(task, said), by=by, reason=reason)
-        close_others([], annotator, task, "released")
-        return pause
+        permit = permit_of(annotator, task)
+        return _stop(permit, *score(task, known(permit)), by=by, reason=reason)
     if not f"; {found.reason}".endswith(f"; {reason}"):
         found.reason = "; ".join(filter(None, [found.reason, reason]))
         found.save(update_fields=["reason"])
@@ -146,7 +142,6 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
     The judgments are kept and marked, and the annotator is never given the same units again. A second run finds
     nothing.
     """
-    reason = _checked(reason)
     annotator.one_at_a_time()
     # Locked in one order; nobody else holds one unit while waiting for another. None is added: the annotator is locked.
     units = Unit.objects.filter(pk__in=_said(annotator, task).values("unit")).order_by("pk")
@@ -164,7 +159,7 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
         reopened += before != stages.QUEUED == unit.stage
     # This comes last: it closes what they have open without the units' locks, and others who wait for those want the
     # leases.
-    _pause_or_note(annotator, task, by=by, reason=reason)
+    pause(annotator, task, by=by, reason=reason)
     forget(annotator, task)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)
 
@@ -174,9 +169,8 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
 
 def agreed_at(annotator: Annotator, task: Task) -> datetime | None:
     """When the annotator agreed to the work of a task; None if they have not, or have taken it back."""
-    return (
-        Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None).values_list("at", flat=True).first()
-    )
+    running = Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None)
+    return running.values_list("at", flat=True).first()
 
 
 def agree(annotator: Annotator, task: str) -> None:
@@ -203,10 +197,3 @@ def withdraw(annotator: Annotator, task: str) -> None:
 def check_sensitive(task: Task) -> None:
     if not task.kind.sensitive:
         raise NotFound(_("Nothing in this task asks for your agreement."))
-
-
-def store(annotator: Annotator, task: Task, right: int, asked: int, *, by=None, reason: str = "") -> Pause:
-    """by, reason: the manager's; empty if the rule pauses. The caller closes what the annotator has open."""
-    return Pause.objects.create(
-        annotator=annotator, task=task, right=right, asked=asked, by=by, reason=reason, at=timezone.now()
-    )

@@ -13,19 +13,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_noop, ngettext
 
-from annotate.core import stages
-from annotate.core.refusals import (
-    AlreadyAnswered,
-    InvalidAnswer,
-    LeaseExpired,
-    NotAllowed,
-    NotFound,
-    NothingToUndo,
-    NotQualified,
-    Refusal,
-    TooLateToUndo,
-    WrongStage,
-)
+from annotate.core import refusals, stages
 from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import translated
 from annotate.kinds.language_labels import label_name
@@ -70,7 +58,7 @@ def task_of(annotator: Annotator, lease_id: int) -> Task:
     """The task of a lease. NotFound if the annotator was given no such unit."""
     found = _task_of(lease_id, annotator.pk)
     if not found:
-        raise NotFound(_("You have not been given such a unit."))
+        raise refusals.NotFound(_("You have not been given such a unit."))
     return found[0]
 
 
@@ -81,7 +69,7 @@ def _task_of(lease, annotator) -> QuerySet[Task]:
 
 def judge_sheet(
     annotator: Annotator, task: Task, answers: dict[int, Answer | None], active_seconds: float | None = None
-) -> list[Refusal]:
+) -> list[refusals.Refusal]:
     """Answer each unit of a sheet by its lease, or skip it if its answer is None. Returns the refusals; the rest is
     saved.
 
@@ -94,7 +82,7 @@ def judge_sheet(
         try:
             with acting(annotator.user, task.name) as permit:
                 close(permit, lease_id, answer, each)
-        except Refusal as refusal:
+        except refusals.Refusal as refusal:
             refused.append(refusal)
     return refused
 
@@ -155,7 +143,7 @@ def close(
     # and a control that locks the task for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
-        raise NotFound(_("You have not been given such a unit."))
+        raise refusals.NotFound(_("You have not been given such a unit."))
     [unit] = work
     unit.task = task
     # Read in a separate statement after the lock: the transaction that held it may have changed them.
@@ -187,7 +175,7 @@ def close(
     is_late_gold = lease.instead_of_id and is_late
     is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
     if is_gone and not lease.again:
-        raise WrongStage(_(GONE_ON))
+        raise refusals.WrongStage(_(GONE_ON))
     if answer:
         check(task.kind, answer, shown)
         # A gold answer holds no place, and is late for everybody when the unit for which it stands is. The lease itself
@@ -197,7 +185,7 @@ def close(
             free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
             place = place or free
             if place is None:
-                raise LeaseExpired(
+                raise refusals.LeaseExpired(
                     _("You had this one open for too long, and somebody else has it now. Please take the next.")
                 )
         lease.place = None if lease.instead_of_id else place
@@ -291,26 +279,28 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
     queue = unit.language if is_late else lease.queue
     if queue not in permit.queues:
         if queue != lease.queue:
-            raise WrongStage(_(GONE_ON))
+            raise refusals.WrongStage(_(GONE_ON))
         if queue in permit.read_queues:
-            raise NotQualified(
+            raise refusals.NotQualified(
                 _(
                     "You have to pass the test in %(language)s again before you go on there, so this was not counted. "
                     "Look at the task's guidelines."
                 )
                 % {"language": label_name(queue)}
             )
-        raise NotAllowed(
+        raise refusals.NotAllowed(
             _("You may not work in %(language)s any more, so this was not counted. The manager can tell you why.")
             % {"language": label_name(queue)}
         )
     if not is_late:
         return
     if not permit.task.is_open:
-        raise WrongStage(_("This task was closed before you answered, and your time had run out. It was not counted."))
+        raise refusals.WrongStage(
+            _("This task was closed before you answered, and your time had run out. It was not counted.")
+        )
     if now > lease.expires_at + timedelta(minutes=GRACE_MINUTES):
         opened = timezone.localtime(lease.opened_at)
-        raise LeaseExpired(
+        raise refusals.LeaseExpired(
             _(
                 "You were given this one at %(time)s on %(day)s, which is too long ago, so it was not counted. Please "
                 "take the next."
@@ -318,7 +308,9 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
             % {"time": f"{opened:%H:%M}", "day": f"{opened:%Y-%m-%d}"}
         )
     if permit.annotator.adjudicates and not lease.again and not may_be_given(permit, unit):
-        raise WrongStage(_("As an adjudicator you could read meanwhile what others said here, so it was not counted."))
+        raise refusals.WrongStage(
+            _("As an adjudicator you could read meanwhile what others said here, so it was not counted.")
+        )
 
 
 def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
@@ -326,14 +318,16 @@ def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> J
     [label] = seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
-        raise AlreadyAnswered(_("Your answers in this task were set aside by the manager, who can tell you why."))
+        raise refusals.AlreadyAnswered(
+            _("Your answers in this task were set aside by the manager, who can tell you why.")
+        )
     if first.voided_at:
-        raise AlreadyAnswered(_(TAKEN_BACK[first.kind]) % answered)
+        raise refusals.AlreadyAnswered(_(TAKEN_BACK[first.kind]) % answered)
     if answer is None and first.kind == kind:
         return first
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
-    raise AlreadyAnswered(_(STANDS[first.kind]) % answered)
+    raise refusals.AlreadyAnswered(_(STANDS[first.kind]) % answered)
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
@@ -369,26 +363,26 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     if permit.stopped:
         raise permit.stopped
     if not task.is_open:
-        raise WrongStage(_("This task is closed, so your answer stands."))
+        raise refusals.WrongStage(_("This task is closed, so your answer stands."))
     if judgment_id is None:
         judgment = last_judgment(annotator, task)
     else:
         own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
         judgment = own.numbered(annotator, judgment_id).first()
     if judgment is None:
-        raise NothingToUndo(_("There is no answer of yours to take back."))
+        raise refusals.NothingToUndo(_("There is no answer of yours to take back."))
     unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
     unit.task = task
     judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
     if judgment.voided_at:
-        raise NothingToUndo(_("That answer has already been taken back."))
+        raise refusals.NothingToUndo(_("That answer has already been taken back."))
     if judgment.lease.queue not in permit.queues:
-        raise NotAllowed(
+        raise refusals.NotAllowed(
             _("You may not work in %(language)s any more, so your answer stands.")
             % {"language": label_name(judgment.lease.queue)}
         )
     if not may_be_taken_back(judgment, task):
-        raise TooLateToUndo(
+        raise refusals.TooLateToUndo(
             ngettext(
                 "You said that more than %(number)s minute ago, so it stands.",
                 "You said that more than %(number)s minutes ago, so it stands.",
@@ -461,14 +455,14 @@ def read_answer(
     if reason and not any(sent):
         sent = [kind.undefined.label]
     if sum(map(len, sent)) > LONGEST:
-        raise InvalidAnswer(
+        raise refusals.InvalidAnswer(
             _("The answer is longer than %(most)s characters. Choose fewer labels.") % {"most": intcomma(LONGEST)}
         )
     check_words(*sent, reason, comment)
     try:
         label = kind.form.read(sent)
     except ValueError as error:
-        raise InvalidAnswer(translated(error)) from error
+        raise refusals.InvalidAnswer(translated(error)) from error
     return Answer(label=label, reason=reason, comment=comment, **details)
 
 
@@ -482,11 +476,11 @@ def posted_answer(kind: Kind, posted: Any) -> Answer:
 def check_words(*words: str) -> None:
     """InvalidAnswer where words cannot be stored; the last of them are the comment."""
     if len(words[-1]) > COMMENT:
-        raise InvalidAnswer(
+        raise refusals.InvalidAnswer(
             _("The comment is longer than %(most)s characters. Please shorten it.") % {"most": intcomma(COMMENT)}
         )
     if any("\x00" in word for word in words):
-        raise InvalidAnswer(_("The answer has a NUL character in it. Please remove it."))
+        raise refusals.InvalidAnswer(_("The answer has a NUL character in it. Please remove it."))
 
 
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
@@ -494,4 +488,4 @@ def check(kind: Kind, answer: Answer, unit: Unit) -> None:
     try:
         kind.rules.check(answer, unit)
     except ValueError as error:
-        raise InvalidAnswer(translated(error)) from error
+        raise refusals.InvalidAnswer(translated(error)) from error

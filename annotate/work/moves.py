@@ -5,7 +5,6 @@ decided in routing.py.
 """
 
 from collections.abc import Iterable, Mapping
-from copy import copy
 from itertools import chain
 from typing import Any
 
@@ -42,11 +41,6 @@ def move(
     transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
     update_one(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
     insert_one(transition, keep=keep)
-
-
-def stay(unit: Unit, *, by, judgment: Judgment) -> None:
-    """Leave a unit in its queue, by the statements of a move."""
-    move(copy(unit), "skipped", stages.QUEUED, by=by, judgment=judgment, keep=False)
 
 
 def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[Any] = Transition, **changes) -> Any:

@@ -3,7 +3,7 @@
 import csv
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from django.contrib.auth.models import User
@@ -75,8 +75,8 @@ def read_table(text: str) -> list[Row]:
 
 def read_person(username: str, name: str, languages: str, email: str = "", *, adjudicates: bool = False) -> Row:
     """One person, as a form says them. Raises BadTable with every fault at once."""
-    said = {"username": username, "name": name, "languages": languages, EMAIL: email}
-    row, faults = _read_row({**said, ADJUDICATES: "yes" if adjudicates else "no"}, {})
+    cells = {"username": username, "name": name, "languages": languages, EMAIL: email}
+    row, faults = _read_row({**cells, ADJUDICATES: "yes" if adjudicates else "no"}, {})
     if faults:
         raise BadTable(*(f"{fault[0].upper()}{fault[1:]}" for fault in faults))
     return row
@@ -108,12 +108,12 @@ def _read_row(cells: dict, taken: Mapping[str, str]) -> tuple[Row, list[str]]:
         faults.append(f"the user name {username} is a number that another program has rewritten; save it as text.")
     elif (other := taken.get(username.casefold(), username)) != username:
         faults.append(twin(username, other))
-    elif not _is_username(username) or username.casefold() in taken:
+    elif not _passes(UnicodeUsernameValidator(), username) or username.casefold() in taken:
         faults.append(f"{username!r} is not a user name (letters, digits and @.+-_), or stands here twice.")
     if len(name) > LONGEST or not name.isprintable():
         faults.append(f"the name is longer than {LONGEST} characters, or has some that cannot be seen.")
     email = _written(cells.get(EMAIL))
-    if email and not _is_email(email):
+    if email and not _passes(validate_email, email):
         faults.append(f"{email!r} is not a mail address.")
     if None in cells:
         faults.append("there are more cells than columns; separate languages by spaces, or quote them.")
@@ -132,17 +132,9 @@ def _written(cell: str | None) -> str:
     return "" if is_missing(cell) else tidy(cell or "")
 
 
-def _is_username(text: str) -> bool:
+def _passes(validate: Callable[[str], None], text: str) -> bool:
     try:
-        UnicodeUsernameValidator()(text)
-    except ValidationError:
-        return False
-    return len(text) <= LONGEST
-
-
-def _is_email(text: str) -> bool:
-    try:
-        validate_email(text)
+        validate(text)
     except ValidationError:
         return False
     return len(text) <= LONGEST

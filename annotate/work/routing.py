@@ -3,19 +3,20 @@
 Callers hold the unit's row lock. The moves themselves are made by moving.py.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
+from copy import copy
+from typing import Any, NamedTuple
 
 from django.db import transaction
-from django.db.models import Func, Q, QuerySet, TextField
+from django.db.models import Func, Q, TextField
 
 from annotate.core import stages
 from annotate.core.aggregation.majority import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.eligible import BEGINS, Seen
-from annotate.work.moves import move, moved, save_all, stay
+from annotate.work.moves import move, moved, save_all
 from annotate.work.routes import Routes
 from corpora.database.bulk_rows import listed
 from corpora.database.statements import update_one
@@ -47,16 +48,19 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     """
     if unit.stage != stages.QUEUED:
         return  # it has gone on without an answer that was taken back, and now given anew
-    task, by = unit.task, judgment.annotator.user
+    task, how = unit.task, {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [each for each in said if each.kind == Judgment.ANSWER]
     skipped = [each for each in said if each.kind == Judgment.SKIP]
     is_done = len(answers) >= unit.redundancy
     # Where the answer may name another queue's language, readers of it are looked for, whatever else decides about the
     # unit: no statement tells what that is.
     if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", judgment.lease.queue):
-        decide(unit, answers, by=by, judgment=judgment, keep=keep)
+        decide(unit, answers, **how)
         return
-    skips = _skips_of_round(unit, skipped) if skipped else 0
+    # Those of the unit's round count towards the task's limit, since it was last asked again.
+    skipped = [each for each in skipped if each.lease.round == unit.round]
+    reopened = unit.transitions.filter(event="reopened").last() if skipped else None
+    skips = sum(reopened is None or each.answered_at > reopened.at for each in skipped)
     # People who may label records come and go with the test: too few of them now is no reason to give up; but those who
     # take what others found disturbing may never come.
     waits = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
@@ -67,71 +71,51 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     reach = _reach(unit, judgment.annotator_id)
     is_enough = _enough_readers(unit, reach.readers, reach.not_asked, len(answers))
     if is_done:
-        decide(unit, answers, by=by, judgment=judgment, keep=keep, reach=reach)
+        decide(unit, answers, **how, reach=reach)
         return
     if not is_enough and is_settled_by_most(unit, answers):
-        decide_without_more(unit, answers, by=by, judgment=judgment, keep=keep)
+        decide_without_more(unit, answers, **how)
         return
     if waits:
         return
     if skips < task.skip_limit and is_enough:
         if task.overlap_share:
-            stay(unit, by=by, judgment=judgment)
+            # It stays in its queue, by the statements of a move.
+            move(copy(unit), "skipped", stages.QUEUED, **how | {"keep": False})
         return
     if task.overlap_share and len(answers) >= task.redundancy:
         # Nobody can give the overlap's second opinion, so the first stands alone.
         unit.redundancy = len(answers)
-        decide(unit, answers, by=by, judgment=judgment, keep=keep, reach=reach)
+        decide(unit, answers, **how, reach=reach)
     elif (queue := _next_queue(unit, reach, answers)) and unit.round < task.rounds:
-        move(
-            unit,
-            "skipped",
-            stages.QUEUED,
-            by=by,
-            judgment=judgment,
-            keep=keep,
-            round=unit.round + 1,
-            language=queue,
-            visited=[*unit.visited, queue],
-        )
+        visited = [*unit.visited, queue]
+        move(unit, "skipped", stages.QUEUED, round=unit.round + 1, language=queue, visited=visited, **how)
     else:
-        move(unit, "exhausted", _when_exhausted(unit), by=by, judgment=judgment, keep=keep)
+        move(unit, "exhausted", _when_exhausted(unit), **how)
 
 
-def decide(
-    unit: Unit,
-    answers: Sequence[Judgment],
-    *,
-    by=None,
-    judgment: Judgment | None = None,
-    keep: bool = True,
-    reach: Reach | None = None,
-) -> None:
+def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, **how: Any) -> None:
     """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on.
 
-    answers: with their leases. keep: as of after_judgment. reach: needed where a lone answer may name another queue's
-    language.
+    answers: with their leases. reach: needed where a lone answer may name another queue's language. how: by, judgment
+    and keep, as of moves.move.
     """
     came_to = _came_to(unit, [each.label for each in answers])
     # A doubted post goes there too, though an adjudicator decides it afterwards. If audited posts alone did not come to
     # the reader of the language named, two readers who compare notes would recognise them.
-    if reach and not isinstance(came_to, int) and came_to[0] in ("answered", "checked", "doubted"):
-        [first, *others] = answers
-        if not others and (queue := _named_queue(first, reach.routes)) != first.lease.queue:
-            _send_to_named(unit, queue, reach, by=by, judgment=judgment, keep=keep)
+    event = "" if isinstance(came_to, int) else came_to[0]
+    if reach and len(answers) == 1 and event in ("answered", "checked", "doubted"):
+        language = unit.task.kind.routing.named(answers[0].label)
+        queue = reach.routes.queue_in(language) if language else ""
+        if queue not in ("", answers[0].lease.queue):
+            _send_to_named(unit, queue, reach, **how)
             return
     if isinstance(came_to, int):
         unit.redundancy = came_to
-        update_one(unit, "redundancy", keep=keep)
+        update_one(unit, "redundancy", keep=how.get("keep", True))
     else:
         event, to_stage, label = came_to
-        move(unit, event, to_stage, by=by, judgment=judgment, keep=keep, label=label)
-
-
-def _named_queue(answer: Judgment, routes: Routes) -> str:
-    """The queue of the language that an answer names; that in which it was given if it names none."""
-    language = routes.task.kind.routing.named(answer.label)
-    return routes.queue_in(language) if language else answer.lease.queue
+        move(unit, event, to_stage, **how, label=label)
 
 
 def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
@@ -258,13 +242,6 @@ def reopen(unit: Unit, by=None) -> None:
         decide(unit, answers, by=by, reach=_reach(unit))
 
 
-def _skips_of_round(unit: Unit, said: Iterable[Judgment]) -> int:
-    """The skips that count towards the task's limit: those of the unit's round, since it was last asked again."""
-    skips = [each for each in said if each.lease.round == unit.round]
-    reopened = unit.transitions.filter(event="reopened").last() if skips else None
-    return sum(reopened is None or each.answered_at > reopened.at for each in skips)
-
-
 def is_audit(unit: Unit) -> bool:
     """Whether the unit is with people because it, or a copy of it, was chosen for the audit."""
     if not hasattr(unit, "is_audit"):
@@ -285,19 +262,15 @@ def _not_asked(unit: Unit) -> set[int]:
     """
     judged = unit.judgments.binding().order_by().values_list("annotator_id", flat=True)
     if not unit.disturbing:
-        return set(judged.union(_who_saw(unit).values_list("annotator_id", flat=True)))
+        # A hidden unit is not given to people who have seen its text as another unit. The statement is the same for
+        # every unit.
+        text = unit.item.text if unit.known_answer or unit.audited else ""
+        begins = Func("text", 1, BEGINS, function="SUBSTR", output_field=TextField())
+        same = Item.objects.alias(begins=begins).filter(begins=text[:BEGINS], text=text).order_by()
+        seen = Lease.objects.filter(unit__item__in=same).exclude(unit=unit).order_by()
+        return set(judged.union(seen.values_list("annotator_id", flat=True)))
     others = Annotator.objects.filter(Q(pk__in=judged.order_by()) | Q(takes_disturbing=False))
     return set(others.order_by().values_list("pk", flat=True))
-
-
-def _who_saw(unit: Unit) -> QuerySet[Lease]:
-    """The leases of other units with the text of a hidden unit, which is not given to whoever has seen that. The
-    statement is the same for every unit.
-    """
-    text = unit.item.text if unit.known_answer or unit.audited else ""
-    begins = Func("text", 1, BEGINS, function="SUBSTR", output_field=TextField())
-    same = Item.objects.alias(begins=begins).filter(begins=text[:BEGINS], text=text).order_by()
-    return Lease.objects.filter(unit__item__in=same).exclude(unit=unit).order_by()
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
@@ -332,18 +305,15 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
         seen = Unit.objects.filter(Seen("pk", annotator), pk__in=listed(keys))
         for unit in seen.order_by().values_list("pk", flat=True):
             judged.setdefault(unit, set()).add(annotator)
+    able = defaultdict(set, readers)
     takers = set(Annotator.objects.filter(takes_disturbing=True).order_by().values_list("pk", flat=True))
     queued = task.units.work().queued().order_by("pk").values_list("pk", "language", "redundancy", "disturbing")
     return {
         unit: queue
         for unit, queue, redundancy, disturbing in queued
-        if len(_able(readers.get(queue, set()), takers, disturbing=disturbing) - judged.get(unit, set()))
+        if len((able[queue] & takers if disturbing else able[queue]) - judged.get(unit, set()))
         < redundancy - answers[unit]
     }
-
-
-def _able(readers: set[int], takers: set[int], *, disturbing: bool) -> set[int]:
-    return readers & takers if disturbing else readers
 
 
 @transaction.atomic

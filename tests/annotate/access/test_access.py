@@ -144,7 +144,7 @@ def test_a_token_opens_what_a_session_opens(world):
 def test_a_paused_adjudicator_can_do_nothing_in_the_task(world):
     ada = Annotator.objects.get(user=world.who["ada"])
     for task in Task.objects.all():  # some addresses are of others
-        interventions.store(ada, task, 0, 0, reason="too fast")
+        interventions.pause(ada, task, by=None, reason="too fast")
     client = world.client("ada")
     names = [name for name, (asked, _) in (PAGES | API).items() if "adjudic" in name or name in OF_ADJUDICATORS]
     assert len(names) == 10
