@@ -55,7 +55,9 @@ def said_by(annotator):
 
 
 def queues_of(annotator, task):
-    return permit_of(annotator, task).queues
+    """The queues in which a person may work, each with the languages that it stands for."""
+    permit = permit_of(annotator, task)
+    return {queue: permit.routes.labels[queue] for queue in permit.queues}
 
 
 def _sorted_out(fields):
