@@ -10,7 +10,6 @@ from django.utils import timezone
 from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Backlog, Task
-from annotate.work import adjudication
 from annotate.work.flags import take_disturbing
 from annotate.work.judgments import judge, undo
 from annotate.work.queue import open_lease, release, take
@@ -301,7 +300,7 @@ def test_audited_checked_and_doubly_read_units_and_decoys_run_the_same_statement
 def test_what_adjudicators_see_and_decide_runs_the_same_statements_for_audited_and_checked_posts(
     make_task, person, client, name, monkeypatch
 ):
-    monkeypatch.setattr(adjudication, "is_seconded", lambda task, key: False)
+    monkeypatch.setattr("annotate.controls.checks.is_seconded", lambda task, key: False)
     task = make_task([DISPUTED, AGREED] * 10, audit_least=9, audit_recheck=0.6, check_share=0.6)
     ann, ada = person("ann", "de"), person("ada", adjudicates=True)
     while lease := take(ann, task):

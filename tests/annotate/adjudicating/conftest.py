@@ -3,7 +3,6 @@
 import pytest
 
 from annotate.kinds import Answer
-from annotate.work import adjudication
 from annotate.work.adjudication import UNANSWERED, settle, to_adjudicate
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
@@ -39,7 +38,7 @@ def checked(make_task, person, ada, monkeypatch):
     with cases that are not blind; and another adjudicator, whom second opinions come to.
     """
     # Of all that ada settles, so that some of the few cases are sure to be second opinions.
-    monkeypatch.setattr(adjudication, "is_seconded", lambda task, key: True)
+    monkeypatch.setattr("annotate.controls.checks.is_seconded", lambda task, key: True)
     entries = [DISPUTED, AGREED] * 12
     task = make_task(entries, audit_least=10, audit_recheck=0.5, check_share=0.4, rounds=1)
     ann, eve = person("ann", "de"), person("eve", adjudicates=True)
