@@ -9,11 +9,8 @@ from csp.constants import SELF, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.urls import include, path
 from django.views import View
-from drf_spectacular.utils import extend_schema
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 from rest_framework import serializers
-from rest_framework.decorators import api_view
-from rest_framework.response import Response
 
 from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -21,10 +18,9 @@ from annotate.figures import personal_progress
 from annotate.kinds.concept_kind import version_of
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Task, Trial
-from annotate.pages.access import check_right, with_permit, with_right
 from annotate.pages.concept_picker import Listing
 from annotate.pages.serializers import (
-    REFUSED,
+    OPTIONAL,
     AnsweredSerializer,
     AnswerSerializer,
     ClosedSerializer,
@@ -39,128 +35,103 @@ from annotate.pages.serializers import (
     TaskSerializer,
     TrialAnswerSerializer,
     TrialSerializer,
+    resource,
+    sent,
+    string,
+    strings,
 )
 from annotate.work import flags, judgments, queue
 from annotate.work.permit import acting, permit_of, permits
 from corpora.vocabulary.thesaurus import VocabularyError
 
-# --- Concepts by the API: what a program finds by what somebody types, as the pages find it.
+# --- Tasks and their concepts
 
 
 class TypedSerializer(serializers.Serializer):
-    typed = serializers.CharField(
-        required=False, allow_blank=True, default="", help_text="beginnings of words, in any order"
-    )
-    language = serializers.CharField(
+    typed = string("beginnings of words, in any order", **OPTIONAL)
+    language = string(
+        "of the document; labels in English and in the languages that you read are found too",
         required=False,
         default=ENGLISH,
         max_length=16,
-        help_text="of the document; labels in English and in the languages that you read are found too",
     )
 
 
 class ConceptSerializer(serializers.Serializer):
-    id = serializers.CharField(source="key", help_text="send it as the answer, with those of other concepts")
-    label = serializers.CharField(source="name", help_text="its name on the pages")
-    path = serializers.ListField(
-        child=serializers.CharField(), help_text="its scheme and the labels of broader concepts, broadest first"
-    )
+    id = string("send it as the answer, with those of other concepts", source="key")
+    label = string("its name on the pages", source="name")
+    path = strings("its scheme and the labels of broader concepts, broadest first")
 
 
-@extend_schema(
+@resource(
+    "GET",
+    "permit",
+    "Search the concepts of a task",
+    ConceptSerializer,
+    many=True,
     parameters=[TypedSerializer],
-    responses={200: ConceptSerializer(many=True), **REFUSED},
-    summary="Search the concepts of a task",
-    description="At most ten, best first; none if nothing was typed.",
 )
-@api_view(["GET"])
-@with_permit
 def concepts(request, permit):
-    wanted = TypedSerializer(data=request.query_params)
-    wanted.is_valid(raise_exception=True)
-    task, language = permit.task, wanted.validated_data["language"]
-    if task.vocabulary_id is None:
+    """At most ten, best first; none if nothing was typed."""
+    wanted = sent(TypedSerializer, request.query_params)
+    if permit.task.vocabulary_id is None:
         raise NotFound("The answers of this task are no concepts; its address lists them.")
     try:
-        rows = Listing(version_of(task), language).found(wanted.validated_data["typed"], list(permit.levels))
+        return Listing(version_of(permit.task), wanted["language"]).found(wanted["typed"], list(permit.levels))
     except VocabularyError as error:
         raise InvalidAnswer(str(error)) from error
-    return Response(ConceptSerializer(rows, many=True).data)
 
 
-@extend_schema(responses={200: TaskSerializer(many=True), **REFUSED}, summary="List open tasks with your progress")
-@api_view(["GET"])
-def tasks(request):
-    annotator = check_right(request.user, "annotate")
+@resource("GET", "annotate", "List open tasks with your progress", TaskSerializer, many=True)
+def tasks(request, annotator):
     found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True))
-    rows = [
-        TaskSerializer.row(permit.task, own)
-        for permit, own in zip(found, personal_progress.progress_in(found), strict=True)
-    ]
-    return Response(TaskSerializer(rows, many=True).data)
+    progress = personal_progress.progress_in(found)
+    return [TaskSerializer.row(permit.task, own) for permit, own in zip(found, progress, strict=True)]
 
 
-@extend_schema(
-    responses={200: TaskInFullSerializer, **REFUSED},
-    summary="Get a task with all its possible answers",
-    description="Request it once, before the first unit; units do not repeat the answers.",
-)
-@api_view(["GET"])
-@with_permit
+@resource("GET", "permit", "Get a task with all its possible answers", TaskInFullSerializer)
 def task_in_full(request, permit):
-    row = TaskInFullSerializer.row(permit.task, personal_progress.own_progress(permit))
-    return Response(TaskInFullSerializer(row).data)
+    """Request it once, before the first unit; units do not repeat the answers."""
+    return TaskInFullSerializer.row(permit.task, personal_progress.own_progress(permit))
 
 
-@extend_schema(responses={200: ProgressSerializer, **REFUSED}, summary="Get your progress in a task")
-@api_view(["GET"])
-@with_permit
+@resource("GET", "permit", "Get your progress in a task", ProgressSerializer)
 def own_progress(request, permit):
-    return Response(ProgressSerializer(personal_progress.own_progress(permit)).data)
+    return personal_progress.own_progress(permit)
 
 
-@extend_schema(
-    request=None,
-    responses={200: NextSerializer, **REFUSED},
-    summary="Take the next unit",
-    description="Returns the unit that you already hold, if any. `lease` is null if there is none, and `why` gives "
-    "the reason.",
-)
-@api_view(["POST"])
-@with_right("annotate")
+# --- Units
+
+
+@resource("POST", "annotate", "Take the next unit", NextSerializer)
 def take(request, annotator, task):
+    """Returns the unit that you already hold, if any. `lease` is null if there is none, and `why` gives the reason."""
     lease = queue.take(annotator, task)
     if lease is None and task.kind.sensitive and (stopped := permit_of(annotator, task).stopped):
         raise stopped
-    return Response(NextSerializer(_taken(annotator, task, lease)).data)
+    return _taken(annotator, task, lease)
 
 
 def _taken(annotator, task, lease):
     return {"lease": lease, "why": "" if lease else personal_progress.why_empty(permit_of(annotator, task))}
 
 
-@extend_schema(request=AnswerSerializer, responses={200: ClosedSerializer, **REFUSED}, summary="Answer a unit")
-@api_view(["POST"])
-def judge(request, lease):
+@resource("POST", "annotate", "Answer a unit", ClosedSerializer, AnswerSerializer)
+def judge(request, annotator, lease):
     def answer(kind, said):
         label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
         return judgments.read_answer(kind, [label], reason, comment, is_sure=sure)
 
-    return _close(request, lease, AnswerSerializer, answer)
+    return _closed(annotator, lease, sent(AnswerSerializer, request.data), answer)
 
 
-@extend_schema(request=SkipSerializer, responses={200: ClosedSerializer, **REFUSED}, summary="Skip a unit")
-@api_view(["POST"])
-def skip(request, lease):
-    return _close(request, lease, SkipSerializer, lambda kind, said: None)
+@resource("POST", "annotate", "Skip a unit", ClosedSerializer, SkipSerializer)
+def skip(request, annotator, lease):
+    return _closed(annotator, lease, sent(SkipSerializer, request.data), lambda kind, said: None)
 
 
-def _close(request, lease, serializer, answer):
+def _closed(annotator, lease, said, answer):
     """One transaction for the answer, or the skip, and what comes next if that was asked for."""
-    annotator = check_right(request.user, "annotate")
-    sent = serializer(data=request.data)
-    sent.is_valid(raise_exception=True)
-    said = sent.validated_data
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         closed = judgments.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
         following = None
@@ -170,21 +141,13 @@ def _close(request, lease, serializer, answer):
         task = permit.task
         # Units that others had locked could not be handed out at once; here they are waited for.
         closed.judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
-    return Response(ClosedSerializer(closed.judgment).data)
+    return closed.judgment
 
 
-@extend_schema(
-    request=FlagSerializer,
-    responses={200: FlaggedSerializer, **REFUSED},
-    summary="Flag a unit for the manager",
-    description="A disturbing unit goes to another person and does not count as a skip; any other stays with you.",
-)
-@api_view(["POST"])
-def flag(request, lease):
-    annotator = check_right(request.user, "annotate")
-    sent = FlagSerializer(data=request.data)
-    sent.is_valid(raise_exception=True)
-    said, following = sent.validated_data, None
+@resource("POST", "annotate", "Flag a unit for the manager", FlaggedSerializer, FlagSerializer)
+def flag(request, annotator, lease):
+    """A disturbing unit goes to another person and does not count as a skip; any other stays with you."""
+    said, following = sent(FlagSerializer, request.data), None
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         done = flags.flag(permit, lease, said["kind"], said["words"], said["active_seconds"])
         takes_next = done.closed is not None and said["take_next"]
@@ -192,36 +155,32 @@ def flag(request, lease):
             following = queue.hand_out(done.closed.permit, done.closed.held)
     if takes_next:
         done.flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))
-    return Response(FlaggedSerializer(done.flag).data)
+    return done.flag
 
 
-@extend_schema(request=None, responses={204: None, **REFUSED}, summary="Give a unit back without an answer")
-@api_view(["POST"])
-def release(request, lease):
-    queue.release(check_right(request.user, "annotate"), lease)
-    return Response(status=204)
+@resource("POST", "annotate", "Give a unit back without an answer")
+def release(request, annotator, lease):
+    queue.release(annotator, lease)
 
 
-@extend_schema(
-    request=None,
-    responses={200: NextSerializer, **REFUSED},
-    summary="Undo your last answer or skip",
-    description="Returns its unit, which is open again.",
-)
-@api_view(["POST"])
-@with_right("annotate")
+@resource("POST", "annotate", "Undo your last answer or skip", NextSerializer)
 def undo(request, annotator, task):
-    return Response(NextSerializer({"lease": judgments.undo(annotator, task), "why": ""}).data)
+    """Returns its unit, which is open again."""
+    return {"lease": judgments.undo(annotator, task), "why": ""}
 
 
-@extend_schema(
-    responses={200: StandingSerializer(many=True), **REFUSED},
-    summary="Get your qualification for each language of a task that you read",
+# --- Practice and test
+
+
+@resource(
+    "GET",
+    "permit",
+    "Get your qualification for each language of a task that you read",
+    StandingSerializer,
+    many=True,
 )
-@api_view(["GET"])
-@with_permit
 def standing(request, permit):
-    return Response(StandingSerializer(qualification.states(permit, texts=True), many=True).data)
+    return qualification.states(permit, texts=True)
 
 
 def _begin(annotator, task, language, kind):
@@ -236,49 +195,29 @@ def _begin(annotator, task, language, kind):
     question = qualification.next_question(trial) if trial else None
     if trial and question is None:
         trial.refresh_from_db()  # another tab may have finished it just now
-    result = None if question else ResultSerializer.row(trial)
-    return Response(TrialSerializer({"question": question, "result": result}).data)
+    return {"question": question, "result": None if question else ResultSerializer.row(trial)}
 
 
-@extend_schema(
-    request=None,
-    responses={200: TrialSerializer, **REFUSED},
-    summary="Begin or continue practice",
-    description="Practice comes before the first test and must be completed.",
-)
-@api_view(["POST"])
-@with_right("annotate")
+@resource("POST", "annotate", "Begin or continue practice", TrialSerializer)
 def practise(request, annotator, task, language):
+    """Practice comes before the first test and must be completed."""
     return _begin(annotator, task, language, Trial.PRACTICE)
 
 
-@extend_schema(
-    request=None,
-    responses={200: TrialSerializer, **REFUSED},
-    summary="Begin or continue the test",
-    description="Begins another test if you failed and have tries left; once you have passed, reports that.",
-)
-@api_view(["POST"])
-@with_right("annotate")
+@resource("POST", "annotate", "Begin or continue the test", TrialSerializer)
 def take_test(request, annotator, task, language):
+    """Begins another test if you failed and have tries left; once you have passed, reports that."""
     return _begin(annotator, task, language, Trial.TEST)
 
 
-@extend_schema(
-    request=TrialAnswerSerializer,
-    responses={200: AnsweredSerializer, **REFUSED},
-    summary="Answer a question of practice or test",
-    description="Practice returns the right answer at once, a test at its end with the result.",
-)
-@api_view(["POST"])
-def answer_question(request, question):
-    annotator = check_right(request.user, "annotate")
-    said = TrialAnswerSerializer(data=request.data)
-    said.is_valid(raise_exception=True)
+@resource("POST", "annotate", "Answer a question of practice or test", AnsweredSerializer, TrialAnswerSerializer)
+def answer_question(request, annotator, question):
+    """Practice returns the right answer at once, a test at its end with the result."""
+    said = sent(TrialAnswerSerializer, request.data)
     with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
-        label = judgments.read_answer(permit.task.kind, [said.validated_data["label"]]).label
-        answered = qualification.answer(permit, question, label, is_sure=said.validated_data["sure"])
-    return Response(AnsweredSerializer(AnsweredSerializer.row(answered)).data)
+        label = judgments.read_answer(permit.task.kind, [said["label"]]).label
+        answered = qualification.answer(permit, question, label, is_sure=said["sure"])
+    return AnsweredSerializer.row(answered)
 
 
 # Both render what OPTIONS has not: by a template, and as YAML.

@@ -7,24 +7,27 @@ they show of it: nothing of votes, judgments or history where it is checked blin
 from django.core.paginator import EmptyPage, Paginator
 from django.shortcuts import get_object_or_404
 from django.urls import path
-from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
-from rest_framework.decorators import api_view
-from rest_framework.response import Response
 
 from annotate.core.refusals import NotFound
 from annotate.models import Judgment
 from annotate.pages import adjudicators
-from annotate.pages.access import with_right
 from annotate.pages.item_view import sides_of
 from annotate.pages.serializers import (
-    REFUSED,
+    OPTIONAL,
     SETS,
     SEVERAL,
     JudgmentSerializer,
     SureSerializer,
+    boolean,
     fields_of,
+    integer,
+    resource,
+    sent,
     sets_of,
+    string,
+    string_map,
+    strings,
     text_of,
 )
 from annotate.work import adjudication
@@ -37,7 +40,7 @@ PER_PAGE = 50
 
 
 class WantedSerializer(serializers.Serializer):
-    language = serializers.CharField(
+    language = string(
         required=False, default="", help_text="only units that were in its queue; those checked blind are in none"
     )
     case = serializers.ChoiceField(
@@ -47,7 +50,7 @@ class WantedSerializer(serializers.Serializer):
         help_text="only units that are checked blind, or of all others those that nobody answered, that all answered "
         "alike, or of which the answers differ",
     )
-    page = serializers.IntegerField(required=False, default=1, min_value=1, help_text=f"of {PER_PAGE} units each")
+    page = integer(required=False, default=1, min_value=1, help_text=f"of {PER_PAGE} units each")
 
     def validate_language(self, code: str) -> str:
         if code and not is_language(code):
@@ -56,27 +59,24 @@ class WantedSerializer(serializers.Serializer):
 
 
 class DiscardSerializer(serializers.Serializer):
-    reason = serializers.CharField(max_length=200, help_text="how you know, in a few words")
-    comment = serializers.CharField(max_length=2000, required=False, allow_blank=True, default="")
+    reason = string(max_length=200, help_text="how you know, in a few words")
+    comment = string(max_length=2000, **OPTIONAL)
 
 
 class SettleSerializer(SureSerializer, DiscardSerializer):
-    label = serializers.CharField(help_text=f"one of the task's answers to the unit, such as de or und; {SEVERAL}")
+    label = string(f"one of the task's answers to the unit, such as de or und; {SEVERAL}")
 
 
 # --- what it gives
 
 
 class DisputedSerializer(serializers.Serializer):
-    unit = serializers.IntegerField(help_text="use it to decide")
-    item = serializers.CharField(help_text="the id of the post or record in its source")
-    text = serializers.CharField(help_text="for a record, its fields one after another")
-    language = serializers.CharField(allow_blank=True, help_text="the language of a record")
-    fields = serializers.DictField(child=serializers.CharField(), help_text="the fields of a record by name")
-    asked = serializers.CharField(
-        allow_blank=True,
-        help_text="the language asked about, if any; the task lists the answers to it",
-    )
+    unit = integer("use it to decide")
+    item = string("the id of the post or record in its source")
+    text = string("for a record, its fields one after another")
+    language = string(allow_blank=True, help_text="the language of a record")
+    fields = string_map("the fields of a record by name")
+    asked = string(allow_blank=True, help_text="the language asked about, if any; the task lists the answers to it")
 
     @staticmethod
     def row(unit):
@@ -92,19 +92,16 @@ class DisputedSerializer(serializers.Serializer):
 
 
 class WaitingSerializer(DisputedSerializer):
-    blind = serializers.BooleanField(help_text="checked blind: votes, judgments and history are hidden")
-    told = serializers.DictField(
-        child=serializers.CharField(),
-        help_text="what the page lists, such as candidates or answers so far; empty if blind",
-    )
+    blind = boolean("checked blind: votes, judgments and history are hidden")
+    told = string_map("what the page lists, such as candidates or answers so far; empty if blind")
 
 
 class WaitingListSerializer(serializers.Serializer):
-    waiting = serializers.IntegerField(help_text="units that you may decide, in all languages")
-    for_others = serializers.IntegerField(
-        help_text="units that another adjudicator must decide, because you have judged them; 0 while the task is open"
+    waiting = integer("units that you may decide, in all languages")
+    for_others = integer(
+        "units that another adjudicator must decide, because you have judged them; 0 while the task is open"
     )
-    pages = serializers.IntegerField()
+    pages = integer()
     units = WaitingSerializer(
         many=True, help_text="the units of this page: first those checked blind, then those that wait longest"
     )
@@ -112,8 +109,8 @@ class WaitingListSerializer(serializers.Serializer):
 
 class SaidSerializer(serializers.ModelSerializer):
     annotator = serializers.StringRelatedField()
-    label = serializers.CharField(source="seen", allow_blank=True)
-    queue = serializers.CharField(source="lease.queue", default="", help_text="the unit's queue; empty for decisions")
+    label = string(source="seen", allow_blank=True)
+    queue = string(source="lease.queue", default="", help_text="the unit's queue; empty for decisions")
 
     class Meta:
         model = Judgment
@@ -132,34 +129,34 @@ class SaidSerializer(serializers.ModelSerializer):
 
 class MoveSerializer(serializers.Serializer):
     at = serializers.DateTimeField()
-    event = serializers.CharField()
-    stage = serializers.CharField(source="to_stage")
-    language = serializers.CharField(allow_blank=True, help_text="the queue")
-    round = serializers.IntegerField()
+    event = string()
+    stage = string(source="to_stage")
+    language = string(allow_blank=True, help_text="the queue")
+    round = integer()
     by = serializers.StringRelatedField(allow_null=True)
 
 
 class OtherPostSerializer(serializers.Serializer):
-    id = serializers.CharField()
-    text = serializers.CharField()
+    id = string()
+    text = string()
     posted_at = serializers.DateTimeField(allow_null=True)
-    url = serializers.CharField(allow_blank=True)
+    url = string(allow_blank=True)
 
 
 class DossierSerializer(DisputedSerializer):
     """Of a unit that is checked blind, votes, judgments and history are empty, and the outcome is null for good."""
 
-    url = serializers.CharField(allow_blank=True, help_text="its source")
-    sets = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), help_text=SETS)
-    blind = serializers.BooleanField()
-    open = serializers.BooleanField(help_text="whether it waits for an adjudicator")
+    url = string(allow_blank=True, help_text="its source")
+    sets = serializers.ListField(child=strings(), help_text=SETS)
+    blind = boolean()
+    open = boolean("whether it waits for an adjudicator")
     own = JudgmentSerializer(allow_null=True, help_text="your own valid answer, skip or decision, if any")
-    outcome = serializers.CharField(allow_null=True, help_text="its current label; empty if it was discarded")
+    outcome = string(allow_null=True, help_text="its current label; empty if it was discarded")
     votes = serializers.DictField(help_text="each detector's languages with scores, best first")
     judgments = SaidSerializer(many=True)
     history = MoveSerializer(many=True)
     posts = OtherPostSerializer(many=True, help_text="other posts of the author")
-    searches = serializers.DictField(child=serializers.CharField(), help_text="addresses to look it up, by name")
+    searches = string_map("addresses to look it up, by name")
 
     @staticmethod
     def row(unit, annotator):
@@ -181,19 +178,17 @@ class DossierSerializer(DisputedSerializer):
 # --- views
 
 
-@extend_schema(
+@resource(
+    "GET",
+    "adjudicate",
+    "List what waits for you as an adjudicator",
+    WaitingListSerializer,
     operation_id="tasks_adjudication_list",
     parameters=[WantedSerializer],
-    responses={200: WaitingListSerializer, **REFUSED},
-    summary="List what waits for you as an adjudicator",
-    description="Units that you have judged as an annotator are left out.",
 )
-@api_view(["GET"])
-@with_right("adjudicate")
 def waiting(request, annotator, task):
-    wanted = WantedSerializer(data=request.query_params)
-    wanted.is_valid(raise_exception=True)
-    cut = wanted.validated_data
+    """Units that you have judged as an annotator are left out."""
+    cut = sent(WantedSerializer, request.query_params)
     pages = Paginator(adjudication.to_adjudicate(task, annotator, cut["language"], cut["case"]), PER_PAGE)
     try:
         page = pages.page(cut["page"])
@@ -205,76 +200,49 @@ def waiting(request, annotator, task):
         WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}
         for unit, cells in adjudication.told(page, annotator)
     ]
-    found = {
+    return {
         "waiting": adjudication.to_adjudicate(task, annotator).count(),
         "for_others": adjudication.for_others_told(task, annotator),
         "pages": pages.num_pages,
         "units": units,
     }
-    return Response(WaitingListSerializer(found).data)
 
 
-@extend_schema(
-    responses={200: DossierSerializer, **REFUSED},
-    summary="Get a unit with everything an adjudicator may know about it",
-    description="It waits for an adjudicator, or is decided by one.",
-)
-@api_view(["GET"])
-@with_right("adjudicate")
+@resource("GET", "adjudicate", "Get a unit with everything an adjudicator may know about it", DossierSerializer)
 def dossier(request, annotator, task, unit):
-    found = adjudication.shown(task, annotator, unit)
-    return Response(DossierSerializer(DossierSerializer.row(found, annotator)).data)
+    """It waits for an adjudicator, or is decided by one."""
+    return DossierSerializer.row(adjudication.shown(task, annotator, unit), annotator)
 
 
-@extend_schema(
-    request=SettleSerializer,
-    responses={200: JudgmentSerializer, **REFUSED},
-    summary="Settle a unit's label",
-    description="Some units, chosen at random, then go to a second adjudicator. Repeating a decision returns the "
-    "first; a different one is refused until you take that back.",
-)
-@api_view(["POST"])
-@with_right("adjudicate")
+@resource("POST", "adjudicate", "Settle a unit's label", JudgmentSerializer, SettleSerializer)
 def settle(request, annotator, task, unit):
-    found, said = _decided(request, annotator, task, unit, SettleSerializer)
+    """Some units, chosen at random, then go to a second adjudicator. Repeating a decision returns the first; a
+    different one is refused until you take that back.
+    """
+    found, said = adjudication.shown(task, annotator, unit), sent(SettleSerializer, request.data)
     label, reason, comment, sure = (said[name] for name in ("label", "reason", "comment", "sure"))
     answer = adjudication.read_decision(task.kind, [label], reason, comment, is_sure=sure)
-    return Response(JudgmentSerializer(adjudication.settle(annotator, found.pk, answer)).data)
+    return adjudication.settle(annotator, found.pk, answer)
 
 
-@extend_schema(
-    request=DiscardSerializer,
-    responses={200: JudgmentSerializer, **REFUSED},
-    summary="Leave an undecidable unit out of the gold set",
-    description="Repeating a decision returns the first; a different one is refused until you take that back.",
+@resource(
+    "POST",
+    "adjudicate",
+    "Leave an undecidable unit out of the gold set",
+    JudgmentSerializer,
+    DiscardSerializer,
 )
-@api_view(["POST"])
-@with_right("adjudicate")
 def discard(request, annotator, task, unit):
-    found, said = _decided(request, annotator, task, unit, DiscardSerializer)
-    return Response(JudgmentSerializer(adjudication.discard(annotator, found.pk, said["reason"], said["comment"])).data)
+    """Repeating a decision returns the first; a different one is refused until you take that back."""
+    found, said = adjudication.shown(task, annotator, unit), sent(DiscardSerializer, request.data)
+    return adjudication.discard(annotator, found.pk, said["reason"], said["comment"])
 
 
-def _decided(request, annotator, task, unit, serializer):
-    """The unit, if adjudicators may see it, and what was sent of it."""
-    found = adjudication.shown(task, annotator, unit)
-    said = serializer(data=request.data)
-    said.is_valid(raise_exception=True)
-    return found, said.validated_data
-
-
-@extend_schema(
-    request=None,
-    responses={204: None, **REFUSED},
-    summary="Undo your decision",
-    description="The unit waits for an adjudicator again.",
-)
-@api_view(["POST"])
-@with_right("adjudicate")
+@resource("POST", "adjudicate", "Undo your decision")
 def unsettle(request, annotator, task, unit):
+    """The unit waits for an adjudicator again."""
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)
-    return Response(status=204)
 
 
 urlpatterns = [

@@ -2,8 +2,13 @@
 people's judgments. What adjudicators send and are told is in api_adjudication.py.
 """
 
-from drf_spectacular.utils import OpenApiResponse
+from functools import wraps
+from typing import Any
+
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import serializers
+from rest_framework.decorators import api_view
+from rest_framework.response import Response
 
 from annotate.controls import qualification
 from annotate.controls.concept_suggestions import shown_to
@@ -11,6 +16,7 @@ from annotate.controls.pair_order import Sides, sides_of_question
 from annotate.kinds import Kind
 from annotate.kinds.kind import BESIDE_BROADER, ENGLISH
 from annotate.models import Flag, Judgment, Task, Trial, Unit
+from annotate.pages.access import with_permit, with_right
 from annotate.pages.item_view import sides_of
 from annotate.quality.guideline_versions import current
 from annotate.work.flags import MOST_WORDS
@@ -21,29 +27,43 @@ SETS = "the two compared sets of replies, in the order you see; else empty"
 SEVERAL = "for concepts, all chosen ids separated by spaces"
 
 
+# --- Fields
+
+
+def _short(field: type[serializers.Field]):
+    return lambda help_text=None, **options: field(help_text=help_text, **options)
+
+
+string, integer, boolean = map(_short, (serializers.CharField, serializers.IntegerField, serializers.BooleanField))
+method = serializers.SerializerMethodField
+OPTIONAL: dict[str, Any] = {"required": False, "allow_blank": True, "default": ""}
+
+
+def strings(help_text=None) -> serializers.Field:
+    return serializers.ListField(child=serializers.CharField(), help_text=help_text)
+
+
+def string_map(help_text=None) -> serializers.Field:
+    return serializers.DictField(child=serializers.CharField(), help_text=help_text)
+
+
+# --- What annotators get and send
+
+
 class ProgressSerializer(serializers.Serializer):
-    answered_today = serializers.IntegerField()
-    skipped_today = serializers.IntegerField()
-    waiting = serializers.IntegerField(
-        help_text="units in your languages that you have not judged; work of others appears after ten minutes"
-    )
+    answered_today = integer()
+    skipped_today = integer()
+    waiting = integer("units in your languages that you have not judged; work of others appears after ten minutes")
 
 
 class TaskSerializer(serializers.Serializer):
     name = serializers.SlugField()
-    title = serializers.CharField()
-    type = serializers.CharField()
-    labels = serializers.ListField(
-        child=serializers.CharField(),
-        help_text="the languages it asks about, or the labels of records; the task's own resource has all answers",
-    )
-    languages = serializers.ListField(
-        child=serializers.CharField(), help_text="the languages of its records; empty if the task asks about languages"
-    )
-    guidelines = serializers.CharField(
-        help_text="Markdown; for records in English (see qualification for other languages)"
-    )
-    version = serializers.CharField(allow_blank=True, help_text="version of the guidelines: MAJOR.MINOR")
+    title = string()
+    type = string()
+    labels = strings("the languages it asks about, or the labels of records; the task's own resource has all answers")
+    languages = strings("the languages of its records; empty if the task asks about languages")
+    guidelines = string("Markdown; for records in English (see qualification for other languages)")
+    version = string(allow_blank=True, help_text="version of the guidelines: MAJOR.MINOR")
     progress = ProgressSerializer()
 
     @staticmethod
@@ -62,18 +82,18 @@ class TaskSerializer(serializers.Serializer):
 
 
 class OfferedSerializer(serializers.Serializer):
-    label = serializers.CharField(help_text="send this as the answer, such as de, not-de, und or 1")
-    asked = serializers.CharField(allow_blank=True, help_text="it answers only units with the same `asked`")
-    name = serializers.CharField(help_text="its name on the pages, in English")
-    names = serializers.DictField(child=serializers.CharField(), help_text="its name for a record, by language")
-    autonym = serializers.CharField(allow_blank=True, help_text="for a language, its own name for itself")
+    label = string("send this as the answer, such as de, not-de, und or 1")
+    asked = string(allow_blank=True, help_text="it answers only units with the same `asked`")
+    name = string("its name on the pages, in English")
+    names = string_map("its name for a record, by language")
+    autonym = string(allow_blank=True, help_text="for a language, its own name for itself")
 
 
 class VocabularySerializer(serializers.Serializer):
-    name = serializers.CharField()
-    version = serializers.IntegerField()
-    least = serializers.IntegerField(help_text="the minimum number of concepts in an answer")
-    most = serializers.IntegerField(allow_null=True, help_text="the maximum number; null for any")
+    name = string()
+    version = integer()
+    least = integer("the minimum number of concepts in an answer")
+    most = integer(allow_null=True, help_text="the maximum number; null for any")
     beside_broader = serializers.ChoiceField(
         list(BESIDE_BROADER),
         help_text="the rule for choosing a concept together with a broader one; if ask, send `sure`",
@@ -130,20 +150,20 @@ class LeaseSerializer(serializers.Serializer):
     gold-17 would tell a hidden answer from work. Adjudicators are told it.
     """
 
-    id = serializers.IntegerField(source="pk", help_text="use it to judge, skip or release")
-    text = serializers.SerializerMethodField(help_text="for a record, its fields one after another")
-    language = serializers.CharField(source="unit.item.language", allow_blank=True, help_text="a record's language")
-    fields = serializers.SerializerMethodField("get_record", help_text="the fields of a record by name")
-    asked = serializers.CharField(
+    id = integer(source="pk", help_text="use it to judge, skip or release")
+    text = method(help_text="for a record, its fields one after another")
+    language = string(source="unit.item.language", allow_blank=True, help_text="a record's language")
+    fields = method("get_record", help_text="the fields of a record by name")
+    asked = string(
         source="unit.asked",
         allow_blank=True,
         help_text="the language that the question names: is the text in it? Empty if the question is which one. The "
         "answers to it are those of the task with the same `asked`",
     )
-    sets = serializers.SerializerMethodField(help_text=SETS)
+    sets = method(help_text=SETS)
     expires_at = serializers.DateTimeField(help_text="others may receive the unit after this time")
 
-    suggestions = serializers.SerializerMethodField(
+    suggestions = method(
         help_text="the ids of concepts that the pages would suggest, the best first; none by your lot, and where "
         "nothing is suggested"
     )
@@ -163,13 +183,11 @@ class LeaseSerializer(serializers.Serializer):
 
 class NextSerializer(serializers.Serializer):
     lease = LeaseSerializer(allow_null=True)
-    why = serializers.CharField(allow_blank=True, help_text="why there is no lease")
+    why = string(allow_blank=True, help_text="why there is no lease")
 
 
 class SkipSerializer(serializers.Serializer):
-    take_next = serializers.BooleanField(
-        required=False, default=False, help_text="also take the next unit, to save a request"
-    )
+    take_next = boolean(required=False, default=False, help_text="also take the next unit, to save a request")
     active_seconds = serializers.FloatField(
         required=False,
         allow_null=True,
@@ -181,17 +199,11 @@ class SkipSerializer(serializers.Serializer):
 
 class FlagSerializer(SkipSerializer):
     kind = serializers.ChoiceField(list(Flag.KINDS), help_text="what you report about the unit")
-    words = serializers.CharField(
-        max_length=MOST_WORDS,
-        required=False,
-        allow_blank=True,
-        default="",
-        help_text="your words; required for a question",
-    )
+    words = string(max_length=MOST_WORDS, **OPTIONAL, help_text="your words; required for a question")
 
 
 class SureSerializer(serializers.Serializer):
-    sure = serializers.BooleanField(
+    sure = boolean(
         required=False,
         default=False,
         help_text="for concepts: you mean both a concept and a broader one, if the task asks",
@@ -199,23 +211,17 @@ class SureSerializer(serializers.Serializer):
 
 
 class AnswerSerializer(SureSerializer, SkipSerializer):
-    label = serializers.CharField(
-        help_text=f"one of the task's answers to the unit, such as de, not-de or und; {SEVERAL}"
-    )
-    reason = serializers.CharField(
+    label = string(f"one of the task's answers to the unit, such as de, not-de or und; {SEVERAL}")
+    reason = string(
         max_length=200,
-        required=False,
-        allow_blank=True,
-        default="",
+        **OPTIONAL,
         help_text="with und: several, mixed, gibberish or, if the question is which language, unlisted",
     )
-    comment = serializers.CharField(
-        max_length=2000, required=False, allow_blank=True, default="", help_text="required with unlisted"
-    )
+    comment = string(max_length=2000, **OPTIONAL, help_text="required with unlisted")
 
 
 class JudgmentSerializer(serializers.ModelSerializer):
-    label = serializers.SerializerMethodField(help_text="as sent, in canonical form; empty for a skip or a flag")
+    label = method(help_text="as sent, in canonical form; empty for a skip or a flag")
 
     class Meta:
         model = Judgment
@@ -248,19 +254,19 @@ class FlaggedSerializer(serializers.ModelSerializer):
 
 
 class StandingSerializer(serializers.Serializer):
-    language = serializers.CharField()
+    language = string()
     state = serializers.ChoiceField(list(qualification.STEPS), source="step", help_text="what comes next for you")
-    version = serializers.CharField(source="guidelines.version", default="", help_text="version of the guidelines")
-    guidelines = serializers.CharField(source="guidelines.text", default="", help_text="Markdown")
-    tries_left = serializers.IntegerField()
+    version = string(source="guidelines.version", default="", help_text="version of the guidelines")
+    guidelines = string(source="guidelines.text", default="", help_text="Markdown")
+    tries_left = integer()
 
 
 class QuestionSerializer(serializers.Serializer):
-    id = serializers.IntegerField(source="pk", help_text="use it to answer")
-    number = serializers.IntegerField(source="position")
-    of = serializers.SerializerMethodField()
-    fields = serializers.SerializerMethodField("get_record", help_text="the record's fields by name")
-    sets = serializers.SerializerMethodField(help_text=SETS)
+    id = integer(source="pk", help_text="use it to answer")
+    number = integer(source="position")
+    of = method()
+    fields = method("get_record", help_text="the record's fields by name")
+    sets = method(help_text=SETS)
 
     def get_of(self, question) -> int:
         return question.trial.answers.count()
@@ -273,21 +279,21 @@ class QuestionSerializer(serializers.Serializer):
 
 
 class MissedSerializer(serializers.Serializer):
-    fields = serializers.DictField(child=serializers.CharField())
-    sets = serializers.ListField(child=serializers.ListField(child=serializers.CharField()), help_text=SETS)
-    said = serializers.CharField()
-    label = serializers.CharField(help_text="the right answer")
-    explanation = serializers.CharField(allow_blank=True)
+    fields = string_map()
+    sets = serializers.ListField(child=strings(), help_text=SETS)
+    said = string()
+    label = string("the right answer")
+    explanation = string(allow_blank=True)
 
 
 class ResultSerializer(serializers.Serializer):
     """What came of a practice or a test; made when it is over, and not before."""
 
-    kind = serializers.CharField(help_text="practice or test")
-    passed = serializers.BooleanField()
-    right = serializers.IntegerField()
-    asked = serializers.IntegerField()
-    needed = serializers.IntegerField(help_text="the number of right answers needed to pass")
+    kind = string("practice or test")
+    passed = boolean()
+    right = integer()
+    asked = integer()
+    needed = integer("the number of right answers needed to pass")
     missed = MissedSerializer(many=True)
 
     @staticmethod
@@ -319,16 +325,16 @@ class TrialSerializer(serializers.Serializer):
 
 
 class TrialAnswerSerializer(SureSerializer):
-    label = serializers.CharField(help_text=f"one of the task's answers; {SEVERAL}")
+    label = string(f"one of the task's answers; {SEVERAL}")
 
 
 class AnsweredSerializer(serializers.Serializer):
     """right, label and explanation are told in practice only."""
 
-    accepted = serializers.BooleanField()
-    right = serializers.BooleanField(allow_null=True)
-    label = serializers.CharField(allow_null=True, help_text="the right answer")
-    explanation = serializers.CharField(allow_null=True)
+    accepted = boolean()
+    right = boolean(allow_null=True)
+    label = string(allow_null=True, help_text="the right answer")
+    explanation = string(allow_null=True)
     result = ResultSerializer(allow_null=True, help_text="after the last question")
 
     @staticmethod
@@ -344,17 +350,54 @@ class AnsweredSerializer(serializers.Serializer):
 
 
 class RefusalSerializer(serializers.Serializer):
-    code = serializers.CharField()
-    detail = serializers.CharField()
+    code = string()
+    detail = string()
 
 
 REFUSED = {
-    400: OpenApiResponse(RefusalSerializer, "the answer is not one that the task takes"),
-    401: OpenApiResponse(RefusalSerializer, "no token, or one that was revoked or whose owner is locked out"),
-    403: OpenApiResponse(RefusalSerializer, "not an annotator, or none who may do this"),
-    404: OpenApiResponse(RefusalSerializer, "no such task or unit, or not a lease of yours"),
-    406: OpenApiResponse(RefusalSerializer, "asked for as another type than JSON"),
-    409: OpenApiResponse(RefusalSerializer, "too late, or already answered otherwise"),
-    415: OpenApiResponse(RefusalSerializer, "sent as another type than JSON"),
-    429: OpenApiResponse(RefusalSerializer, "more requests within a minute than the API takes"),
+    status: OpenApiResponse(RefusalSerializer, why)
+    for status, why in {
+        400: "the answer is not one that the task takes",
+        401: "no token, or one that was revoked or whose owner is locked out",
+        403: "not an annotator, or none who may do this",
+        404: "no such task or unit, or not a lease of yours",
+        406: "asked for as another type than JSON",
+        409: "too late, or already answered otherwise",
+        415: "sent as another type than JSON",
+        429: "more requests within a minute than the API takes",
+    }.items()
 }
+
+
+# --- Resources
+
+
+def sent(serializer: type[serializers.Serializer], data) -> dict[str, Any]:
+    """What was sent, read by a serializer."""
+    read = serializer(data=data)
+    read.is_valid(raise_exception=True)
+    return read.validated_data
+
+
+def resource(method: str, right: str, summary: str, gives=None, takes=None, *, many: bool = False, **schema):
+    """Makes a resource of view(request, ...), which returns what is written by the serializer `gives`; without one, the
+    reply has no body. right: one of access.RIGHTS, or "permit". takes: the serializer that the view reads the body by.
+    The docstring of the view is its description for programs.
+    """
+
+    def decorate(view):
+        guarded = (with_permit if right == "permit" else with_right(right))(view)
+
+        @wraps(view)
+        def answered(request, **named):
+            found = guarded(request, **named)
+            return Response(gives(found, many=many).data) if gives else Response(status=204)
+
+        responses = {200: gives(many=True) if many else gives} if gives else {204: None}
+        description = " ".join((view.__doc__ or "").split())
+        described = extend_schema(
+            request=takes, responses=responses | REFUSED, summary=summary, description=description, **schema
+        )
+        return described(api_view([method])(answered))
+
+    return decorate

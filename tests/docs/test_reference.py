@@ -149,14 +149,14 @@ def test_a_program_is_told_each_of_the_other_codes(db, monkeypatch, settings):
     session = Client(enforce_csrf_checks=True)
     session.force_login(ann)
     with monkeypatch.context() as broken:
-        broken.setattr("annotate.pages.api.check_right", lambda user, right: 1 / 0)
+        broken.setattr("annotate.pages.access.check_right", lambda user, right: 1 / 0)
         failed = Client(raise_request_exception=False).get(tasks, headers=token)
 
     def no_room(user, right):
         raise OSError(errno.ENOSPC, "No space left on device")
 
     with monkeypatch.context() as broken:
-        broken.setattr("annotate.pages.api.check_right", no_room)
+        broken.setattr("annotate.pages.access.check_right", no_room)
         unsaved = Client(raise_request_exception=False).get(tasks, headers=token)
     with monkeypatch.context() as full:
         full.setattr("annotate.pages.middleware.AT_ONCE", 0)
