@@ -122,14 +122,21 @@ class ByDate(admin.DateFieldListFilter):
         return rows.filter(annotator__in=Annotator.objects.order_by().values("pk")) if self.used_parameters else rows
 
 
+def column(show, description: str | None = None, ordering: str | None = None, *, boolean: bool | None = None):
+    """A column of a list: show(row)."""
+    return admin.display(lambda self, row: show(row), description=description, ordering=ordering, boolean=boolean)
+
+
+def label_column(task):
+    """The label of a row, in a few words. task: of a row."""
+    return column(lambda row: task(row).kind.pages.short(row.label), "label", "label")
+
+
 class OfUnit(admin.TabularInline):
     extra = 0
     can_delete = False
     readonly_fields = ["called"]
-
-    @admin.display(description="label")
-    def called(self, row):
-        return row.unit.task.kind.pages.short(row.label)
+    called = label_column(lambda row: row.unit.task)
 
 
 class JudgmentInline(OfUnit):
@@ -143,6 +150,12 @@ class TransitionInline(OfUnit):
     fields = ["at", "event", "from_stage", "to_stage", "round", "language", "called", "by"]
 
 
+class TrialAnswerInline(OfUnit):
+    model = TrialAnswer
+    fields = ["position", "gold_answer", "called", "answered_at"]
+    called = label_column(lambda row: row.trial.task)
+
+
 @admin.register(Unit)
 class UnitAdmin(ReadOnly):
     list_display = ["position", "task", "text", "asked", "stage", "round", "language", "called", "agreed_label"]
@@ -152,18 +165,9 @@ class UnitAdmin(ReadOnly):
     ordering = ["-pk"]
     list_select_related = ["task", "item"]
     inlines = [JudgmentInline, TransitionInline]
-
-    @admin.display
-    def text(self, unit):
-        return unit.in_a_line[:80]
-
-    @admin.display(description="label", ordering="label")
-    def called(self, unit):
-        return unit.task.kind.pages.short(unit.label)
-
-    @admin.display(boolean=True, ordering="known_answer")
-    def decoy(self, unit):
-        return bool(unit.known_answer)
+    text = column(lambda unit: unit.in_a_line[:80], "text")
+    called = label_column(lambda unit: unit.task)
+    decoy = column(lambda unit: bool(unit.known_answer), "decoy", "known_answer", boolean=True)
 
 
 @admin.register(Judgment)
@@ -174,49 +178,8 @@ class JudgmentAdmin(ReadOnly):
     search_fields = ["unit__item__key", "unit__item__text", "comment", "=annotator__user__username"]
     ordering = ["-pk"]
     list_select_related = ["annotator__user", "unit__item", "unit__task"]
-
-    @admin.display
-    def text(self, judgment):
-        return judgment.unit.in_a_line[:80]
-
-    @admin.display(description="label", ordering="label")
-    def called(self, judgment):
-        return judgment.unit.task.kind.pages.short(judgment.label)
-
-
-@admin.register(Annotator)
-class AnnotatorAdmin(ReadOnly):
-    list_display = ["user", "pseudonym", "adjudicates"]
-    list_filter = ["adjudicates", "user__is_active"]
-    search_fields = ["user__username", "user__first_name", "user__last_name", "=languages__language"]
-    search_help_text = "name, user name, or the code of a language that they read"
-    list_select_related = ["user"]
-
-
-@admin.register(Draw)
-class DrawAdmin(ReadOnly):
-    list_display = ["corpus", "design", "language", "predictor", "seed", "asked", "size", "frame_size", "parameters"]
-    list_display += ["extends", "created_at"]
-    list_filter = ["corpus", "design", "predictor", "language"]
-
-
-@admin.register(Guidelines)
-class GuidelinesAdmin(ReadOnly):
-    list_display = ["task", "language", "version", "created_at"]
-    list_filter = ["task", "language"]
-    list_select_related = ["task"]
-
-
-class TrialAnswerInline(admin.TabularInline):
-    model = TrialAnswer
-    extra = 0
-    fields = ["position", "gold_answer", "called", "answered_at"]
-    readonly_fields = ["called"]
-    can_delete = False
-
-    @admin.display(description="label")
-    def called(self, row):
-        return row.trial.task.kind.pages.short(row.label)
+    text = column(lambda judgment: judgment.unit.in_a_line[:80], "text")
+    called = label_column(lambda judgment: judgment.unit.task)
 
 
 @admin.register(Trial)
@@ -227,22 +190,40 @@ class TrialAdmin(ReadOnly):
     list_select_related = ["annotator__user", "task"]
     ordering = ["-pk"]
     inlines = [TrialAnswerInline]
+    score = column(lambda trial: "–" if trial.right is None else f"{trial.right} of {trial.asked}", "right")
 
     def get_queryset(self, request):
         return super().get_queryset(request).annotate(asked=Count("answers"))
 
-    @admin.display(description="right")
-    def score(self, trial):
-        return "–" if trial.right is None else f"{trial.right} of {trial.asked}"
 
-
-for model, columns in (
-    (Task, ["name", "title", "kind_slug", "is_open", "created_at"]),
-    (Corpus, ["name", "created_at"]),
+# Lists that need no more than columns and filters.
+LISTS = {
+    Annotator: {
+        "list_display": ["user", "pseudonym", "adjudicates"],
+        "list_filter": ["adjudicates", "user__is_active"],
+        "search_fields": ["user__username", "user__first_name", "user__last_name", "=languages__language"],
+        "search_help_text": "name, user name, or the code of a language that they read",
+        "list_select_related": ["user"],
+    },
+    Draw: {
+        "list_display": [
+            *("corpus", "design", "language", "predictor", "seed", "asked", "size", "frame_size", "parameters"),
+            *("extends", "created_at"),
+        ],
+        "list_filter": ["corpus", "design", "predictor", "language"],
+    },
+    Guidelines: {
+        "list_display": ["task", "language", "version", "created_at"],
+        "list_filter": ["task", "language"],
+        "list_select_related": ["task"],
+    },
+    Task: {"list_display": ["name", "title", "kind_slug", "is_open", "created_at"]},
+    Corpus: {"list_display": ["name", "created_at"]},
     # Who changed which setting.
-    (LogEntry, ["action_time", "user", "content_type", "object_repr", "change_message"]),
-):
-    admin.site.register(model, ReadOnly, list_display=columns)
+    LogEntry: {"list_display": ["action_time", "user", "content_type", "object_repr", "change_message"]},
+}
+for model, options in LISTS.items():
+    admin.site.register(model, ReadOnly, **options)
 
 
 # --- Gold answers
@@ -301,19 +282,10 @@ class GoldAnswerAdmin(Undeletable):
 
         return ["text", "task", "language", "purpose", "called", right]
 
-    @admin.display(ordering="item__text")
-    def text(self, gold):
-        return gold.item.text[:80]
+    text = column(lambda gold: gold.item.text[:80], "text", "item__text")
+    language = column(lambda gold: gold.item.language, "language", "item__language")
+    called = column(lambda gold: gold.task.kind.name(gold.label), "label", "label")
 
-    @admin.display(ordering="item__language")
-    def language(self, gold):
-        return gold.item.language
-
-    @admin.display(ordering="label", description="label")
-    def called(self, gold):
-        return gold.task.kind.name(gold.label)
-
-    @admin.display
     def record(self, gold):
         fields = ((name, gold.item.fields[name]) for name in gold.task.kind.fields)
         return format_html("<dl>{}</dl>", format_html_join("", "<dt>{}</dt><dd dir='auto'>{}</dd>", fields))
@@ -378,9 +350,7 @@ class QualificationAdmin(Undeletable):
 
         return ["annotator", "task", "language", "major", holds, "by", "at"]
 
-    @admin.display
-    def by(self, qualification):
-        return "test" if qualification.trial_id else f"let in by {qualification.granted_by}"
+    by = column(lambda row: "test" if row.trial_id else f"let in by {row.granted_by}", "by")
 
     def save_model(self, request, obj, form, change):
         made = grant(obj.annotator, obj.task, obj.language, by=request.user)

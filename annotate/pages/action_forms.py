@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any
@@ -75,8 +76,6 @@ class Arriving(UploadedFile):
 class ToInbox(FileUploadHandler):
     """Takes in files of managers, and nobody else's, up to the size that the installation allows."""
 
-    refused = ""
-
     def new_file(self, *args, **kwargs) -> None:
         super().new_file(*args, **kwargs)
         if not is_manager(self.request.user):
@@ -136,23 +135,15 @@ def keep(arrived: UploadedFile) -> Path:
     arrived.flush()
     os.fsync(arrived.fileno())
     _sweep()
-    for path in _names(name):
+    stem, dot, endings = name.partition(".")
+    for number in count(1):
+        path = folder() / (name if number == 1 else f"{stem} ({number}){dot}{endings}")
         with suppress(FileExistsError):
             os.link(arrived.file.name, path)
             return path
         if path.stat().st_size == arrived.size and digest_of(path) == digest_of(Path(arrived.file.name)):
             return path
     raise AssertionError("there is always another number")
-
-
-def _names(name: str):
-    """It, and with a number before its endings."""
-    stem, dot, endings = name.partition(".")
-    yield folder() / name
-    number = 2
-    while True:
-        yield folder() / f"{stem} ({number}){dot}{endings}"
-        number += 1
 
 
 def _sweep() -> None:
@@ -168,14 +159,13 @@ Choices = list[tuple[str, str]]  # value, words
 @dataclass(frozen=True)
 class Deed:
     """An action with a page. title: its heading; button: what begins it; first: the options that are always in sight,
-    in this order; hidden: those that a page decides. about: "corpus" or "task", to which it belongs.
+    in this order; hidden: those that a page decides.
     """
 
     title: str
     button: str
     first: tuple[str, ...]
     hidden: tuple[str, ...] = ()
-    about: str = ""
 
 
 DEEDS: Mapping[str, Deed] = {
@@ -188,58 +178,43 @@ DEEDS: Mapping[str, Deed] = {
         "New corpus of message-reply pairs", "Import", ("corpus", "files", "licence", "text_may_leave")
     ),
     "import_vocabulary": Deed("New vocabulary", "Import", ("name", "files", "schemes")),
-    "prelabel": Deed("Prelabel", "Prelabel", ("corpus",), about="corpus"),
-    "import_predictions": Deed(
-        "Import predictions", "Import", ("corpus", "file", "name", "version", "column"), about="corpus"
-    ),
-    "import_scores": Deed("Import scores", "Import", ("corpus", "file", "name", "threshold"), about="corpus"),
-    "suggest": Deed("Suggest labels", "Suggest", ("corpus", "vocabulary"), about="corpus"),
-    "export_pairs": Deed("Export pairs", "Export", ("corpus", "seed"), ("out",), about="corpus"),
+    "prelabel": Deed("Prelabel", "Prelabel", ("corpus",)),
+    "import_predictions": Deed("Import predictions", "Import", ("corpus", "file", "name", "version", "column")),
+    "import_scores": Deed("Import scores", "Import", ("corpus", "file", "name", "threshold")),
+    "suggest": Deed("Suggest labels", "Suggest", ("corpus", "vocabulary")),
+    "export_pairs": Deed("Export pairs", "Export", ("corpus", "seed"), ("out",)),
     "open_task": Deed(
         "New task",
         "Open the task",
         (
-            "name",
-            "title",
-            "corpus",
-            "kind",
-            "design",
-            "size",
-            "seed",
-            "languages",
-            "labels",
-            "guidelines",
-            "redundancy",
+            *("name", "title", "corpus", "kind", "design", "size", "seed"),
+            *("languages", "labels", "guidelines", "redundancy"),
         ),
         ("extend",),
-        about="corpus",
     ),
     "import_judgments": Deed("Import judgments", "Import", ("task", "file", "column")),
-    "close": Deed("Close the task", "Close", ("task", "leave_out"), about="task"),
-    "reopen": Deed("Open the task again", "Open again", ("task",), about="task"),
-    "reroute": Deed("Reroute", "Reroute", ("task",), about="task"),
-    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "checks", "languages"), about="task"),
-    "adjudicate": Deed("Decisions from a file", "Take them in", ("task", "file", "as"), ("list", "out"), about="task"),
+    "close": Deed("Close the task", "Close", ("task", "leave_out")),
+    "reopen": Deed("Open the task again", "Open again", ("task",)),
+    "reroute": Deed("Reroute", "Reroute", ("task",)),
+    "audit": Deed("Audit", "Go on", ("task", "contest", "add", "checks", "languages")),
+    "adjudicate": Deed("Decisions from a file", "Take them in", ("task", "file", "as"), ("list", "out")),
     "delete": Deed("Delete", "Delete", ("task", "corpus", "predictor")),
-    "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",), about="task"),
+    "export_gold": Deed("Export the gold set", "Export", ("task",), ("out",)),
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
     "evaluate": Deed("Evaluate", "Evaluate", ("predictions", "gold", "against", "judge", "column"), ("out", "format")),
 }
+# What is a file or a name, so that a file may be sent with the form.
+ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
 # What is chosen and not typed: (action, option) or option -> what there is.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
     "task": lambda: [(task.name, f"{task.title} ({task.name})") for task in Task.objects.order_by("-is_open", "-pk")],
     ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpora_there() if row["holds"] == POSTS),
-    "vocabulary": lambda: [
-        (name, name) for name in Vocabulary.objects.order_by().values_list("name", flat=True).distinct()
-    ],
+    "vocabulary": lambda: _twice(Vocabulary.objects.order_by().values_list("name", flat=True).distinct()),
     ("evaluate", "gold"): lambda: gold_sets(),
-    ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *(each for each in in_inbox() if each[0].endswith(".toml"))],
+    ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *in_inbox(".toml")],
     "predictor": lambda: _predictors(),
-    ("evaluate", "predictions"): lambda: [*_predictors(), *in_inbox()],
-    ("evaluate", "against"): lambda: [*_predictors(), *in_inbox()],
-    ("evaluate", "judge"): lambda: [*_predictors(), *in_inbox()],
-    ("open_task", "systems"): lambda: [*_predictors(), *in_inbox()],
+    **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *in_inbox()]),
 }
 # Where a corpus or a task is made, its name is typed.
 TYPED = {
@@ -248,28 +223,24 @@ TYPED = {
     ("import_judgments", "task"),
     ("evaluate", "corpus"),
 }
-# What is a file or a name, so that a file may be sent with the form.
-ALSO_FILES = {("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge"))}
 TRY = "dry_run"  # a button of its own
 # Where files of one sort alone can be meant.
 ENDINGS = {"guidelines": ".md", "languages": ".toml"}
 SETS = ("export_gold", "import_gold", "export_pairs")
 
 
-def in_inbox() -> Choices:
-    return [(str(path), path.name) for path in files()]
+def in_inbox(ending: str = "") -> Choices:
+    return [(str(path), path.name) for path in files() if path.name.endswith(ending)]
 
 
 def gold_sets() -> Choices:
     """The folders that jobs have exported or imported, the newest first."""
     done = Job.objects.filter(action__in=SETS, state=Job.DONE)
+    folders = [(job_store.folder(job) / "out", job) for job in done]
     return [
-        (
-            str(job_store.folder(job) / "out"),
-            f"{job.given.get('task') or job.given.get('name') or job.corpus}, job {job.pk}",
-        )
-        for job in done
-        if (job_store.folder(job) / "out").is_dir()
+        (str(out), f"{job.given.get('task') or job.given.get('name') or job.corpus}, job {job.pk}")
+        for out, job in folders
+        if out.is_dir()
     ]
 
 
@@ -293,9 +264,9 @@ class Field:
     kind: str
     value: str
     choices: Sequence[tuple[str, str, bool]]
-    required: bool
-    is_file: bool
-    otherwise: str
+    required: bool = True
+    is_file: bool = False
+    otherwise: str = ""
 
 
 def deed_named(name: str) -> tuple[Deed, Action]:
@@ -345,20 +316,15 @@ def choices_of(action: str, option: Option) -> Choices | None:
     if found := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
         return found()
     if option.is_file:
-        endings = ENDINGS.get(option.name, "")
-        return [each for each in in_inbox() if each[0].endswith(endings)]
+        return in_inbox(ENDINGS.get(option.name, ""))
     if option.choices:
-        return [(choice, choice) for choice in option.choices]
-    if option.read is flag and option.opposite:
-        return [("yes", "yes"), ("no", "no")]
-    return None
+        return _twice(option.choices)
+    return _twice(("yes", "no")) if option.read is flag and option.opposite else None
 
 
 def _field(action: str, option: Option, given: Mapping[str, Any], defaults: Mapping[str, Any] | None) -> Field:
     said, offered = given.get(option.name), choices_of(action, option)
-    texts = (
-        [str(each) for each in said] if isinstance(said, list) else [] if said in (None, "", ()) else [written(said)]
-    )
+    texts = list(map(str, said)) if isinstance(said, list) else [] if said in (None, "", ()) else [written(said)]
     kind, value, choices = "line", "\n".join(texts), list[tuple[str, str, bool]]()
     if offered is not None:
         kind = "choices" if option.several else "choice"
@@ -397,14 +363,9 @@ def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
         if offered is not None and (strange := set(texts) - {value for value, _ in offered}):
             raise ActionError(f"{label_of(option)}: {min(strange)!r} cannot be chosen here any more. Choose again.")
         if texts:
-            found[option.name] = _said(option, texts)
+            is_flag = option.read is flag
+            found[option.name] = texts[-1] == "yes" if is_flag else texts if option.several else texts[-1]
     return found
-
-
-def _said(option: Option, texts: list[str]) -> Any:
-    if option.read is flag:
-        return texts[-1] == "yes"
-    return texts if option.several else texts[-1]
 
 
 def begin(request, action: str, given: Mapping[str, Any]):

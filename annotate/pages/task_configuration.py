@@ -129,9 +129,6 @@ def _field(option: Option, value: str) -> Field:
         kind="choice" if choices else "number" if option.read is whole_number else "line",
         value=value,
         choices=choices,
-        required=True,
-        is_file=False,
-        otherwise="",
     )
 
 

@@ -187,7 +187,7 @@ def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
     """What can be asked of the rows of a corpus: each kind with its designs, and what each is for; of files in the
     inbox too.
     """
-    own = [(str(path), path.name) for path in action_forms.files() if path.suffix == ".toml"]
+    own = action_forms.in_inbox(".toml")
     found = []
     for given, name in [*((slug, slug) for slug in ASKED_HERE), *own]:
         try:
