@@ -94,21 +94,13 @@ def run(values, progress) -> Outcome:
     fields, language, labels = terms_of(format, known, tuple(values["fields"]), values["language"], values["labels"])
     _check_fields(fields if known is None and format not in DOCUMENTS else ())
     columns = columns_of(fields or (known.fields if known else ()))
-    outcomes = import_files(
-        name,
-        values["files"],
-        **given,
-        columns=named_columns(values["column"], columns),
-        fields=fields,
-        language=language,
-        declared=labels,
-    )
-    done = []
-    for outcome in outcomes:
-        done.append(outcome)
+    given |= {"columns": named_columns(values["column"], columns), "fields": fields}
+    outcomes = []
+    for outcome in import_files(name, values["files"], **given, language=language, declared=labels):
+        outcomes.append(outcome)
         # Said at once: this file stays, even if the next one is refused.
-        progress.say(_told(outcome))
-    return _summed(name, done, "record" if "language" in columns else "post")
+        progress.say(_of_file(outcome))
+    return _summary(name, outcomes, "record" if "language" in columns else "post")
 
 
 def _check_fields(fields: Sequence[str]) -> None:
@@ -121,33 +113,30 @@ def _check_fields(fields: Sequence[str]) -> None:
             )
 
 
-def _told(outcome: Imported) -> str:
+def _of_file(outcome: Imported) -> str:
     source = outcome.source
     if outcome.already:
         return f"{source.name}: already imported."
-    told = f"{source.name}: {source.accepted:,} accepted, {many(source.duplicates, 'duplicate')}"
     listed = f", listed in {outcome.rejects}" if source.rejects else ""
-    return f"{told}, {source.rejects:,} rejected{listed}."
+    counts = f"{source.accepted:,} accepted, {many(source.duplicates, 'duplicate')}, {source.rejects:,} rejected"
+    return f"{source.name}: {counts}{listed}."
 
 
-def _of_formulas(outcome: Imported) -> str:
-    count, first = outcome.formulas
-    begin = "begins" if count == 1 else "begin"
-    return (
-        f"{outcome.source.name}: {many(count, 'id')} {begin} with one of {' '.join(FORMULA)}, "
-        f"the first is {first}. A spreadsheet that opens an exported file takes these for formulas and runs them: open "
-        "such files as text."
-    )
-
-
-def _of_authors(outcome: Imported) -> str:
-    named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in outcome.authorless.most_common(SHOWN))
-    total = outcome.authorless.total()
+def _warnings(outcome: Imported) -> tuple[str, str]:
+    """On ids that a spreadsheet would run, and on rows without an author; each empty if there are none."""
+    (count, first), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
+    named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
+    total = authors.total()
     told = "1 row names no author; it has" if total == 1 else f"{total:,} rows name no author; they have"
-    return f"{outcome.source.name}: {told} {named}."
+    formulas = (
+        f"{name}: {many(count, 'id')} {'begins' if count == 1 else 'begin'} with one of {' '.join(FORMULA)}, the first "
+        f"is {first}. A spreadsheet that opens an exported file takes these for formulas and runs them: open such "
+        "files as text."
+    )
+    return formulas if count else "", f"{name}: {told} {named}." if authors else ""
 
 
-def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
+def _summary(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     new = [outcome.source for outcome in outcomes if not outcome.already]
     counts = {count: sum(getattr(source, count) for source in new) for count in ("accepted", "duplicates", "rejects")}
     told = (
@@ -156,8 +145,7 @@ def _summed(corpus: str, outcomes: Sequence[Imported], noun: str) -> Outcome:
     )
     if not new:
         told = f"Corpus {corpus}: nothing is new; it has {many(manifest_of(corpus).rows, noun)}."
-    warned = [_of_formulas(outcome) for outcome in outcomes if outcome.formulas[0]]
-    warned += [_of_authors(outcome) for outcome in outcomes if outcome.authorless]
+    warned = [sentence for kind in zip(*map(_warnings, outcomes), strict=True) for sentence in kind if sentence]
     files = [_file(outcome) for outcome in outcomes]
     data = {"corpus": corpus, **counts, "files": files}
     if not manifest_of(corpus).declared:

@@ -1,7 +1,6 @@
 """import_vocabulary: a thesaurus, as a version of its own."""
 
 import re
-from collections.abc import Collection
 from pathlib import Path
 
 from annotate.actions.action import THE_FILE, Action, Outcome, size_of
@@ -37,24 +36,28 @@ OPTIONS = (
 def run(values, progress) -> Outcome:
     name, files, schemes = values["name"], values["files"], values["schemes"]
     progress.begin(size_of([*files, *([schemes] if schemes else [])]), "B")
-    imported = import_vocabulary(
-        name,
-        files,
-        schemes=schemes,
-        format=values["format"],
-        language=values["language"],
-        dry_run=values["dry_run"],
-        progress=progress.advance,
-    )
-    said = [_told(name, imported, values["dry_run"])]
+    options = {option: values[option] for option in ("schemes", "format", "language", "dry_run")}
+    imported = import_vocabulary(name, files, **options, progress=progress.advance)
+    said = [_summary(name, imported, values["dry_run"])]
     if imported.before and not imported.already:
-        said += _changed(imported)
+        said += _changes(imported)
     if values["dry_run"] and not imported.already:
         said.append(NOT_KEPT)
-    return Outcome(said, _odd(imported, values["language"]), _data(name, imported, values["dry_run"]))
+    odd, changes = imported.oddities, imported.changes
+    data = {
+        "vocabulary": name,
+        **{each: getattr(imported, each) for each in ("version", "before", "already")},
+        "dry_run": values["dry_run"],
+        **{each: getattr(imported, each) for each in ("concepts", "labels", "schemes", "languages")},
+        **{"gone": changes.gone, "new": changes.new},
+        "renamed": {key: list(labels) for key, labels in changes.renamed.items()},
+        **{each: getattr(odd, each) for each in ("unlabelled", "shared", "alike", "deprecated", "lengthened")},
+        "not_read": odd.unread,
+    }
+    return Outcome(said, _notes(imported, values["language"]), data)
 
 
-def _told(name: str, imported: Imported, dry_run: bool) -> str:
+def _summary(name: str, imported: Imported, dry_run: bool) -> str:
     version = f"version {imported.version}"
     if imported.already:
         newer = f"; the newest is version {imported.before}" if imported.before != imported.version else ""
@@ -67,35 +70,27 @@ def _told(name: str, imported: Imported, dry_run: bool) -> str:
     )
 
 
-def _changed(imported: Imported) -> list[str]:
-    """Against the newest version before: what is gone, new and renamed, the first few of each by their ids."""
-    changes = imported.changes
-    return [
-        f"Since version {imported.before}:",
-        *(
-            _first(what, [f"{key} {label}" for key, label in of.items()])
-            for what, of in (("gone", changes.gone), ("new", changes.new))
-        ),
-        _first("renamed", [f"{key} {old} → {new}" for key, (old, new) in changes.renamed.items()]),
-    ]
+def _changes(imported: Imported) -> list[str]:
+    """What is gone, new and renamed since the newest version before, the first few of each by their ids."""
+    changes, said = imported.changes, [f"Since version {imported.before}:"]
+    listed = {what: [f"{key} {label}" for key, label in getattr(changes, what).items()] for what in ("gone", "new")}
+    listed["renamed"] = [f"{key} {old} → {new}" for key, (old, new) in changes.renamed.items()]
+    for what, named in listed.items():
+        first = f"{', the first' if len(named) > NAMED else ''}: {'; '.join(named[:NAMED])}" if named else ""
+        said.append(f"  {len(named):,} {what}{first}")
+    return said
 
 
-def _first(what: str, named: list[str]) -> str:
-    more = ", the first" if len(named) > NAMED else ""
-    shown = f"{more}: {'; '.join(named[:NAMED])}" if named else ""
-    return f"  {len(named):,} {what}{shown}"
-
-
-def _odd(imported: Imported, language: str) -> list[str]:
+def _notes(imported: Imported, language: str) -> list[str]:
     odd, warned = imported.oddities, []
     if odd.unlabelled:
         lacking = listed(odd.unlabelled, len(odd.unlabelled), "concept")
         warned.append(f"Note: without a preferred label in {language}, so that another one is shown: {lacking}.")
     if odd.shared:
-        shared = _with_ids([(f"“{label}”", keys) for label, keys in odd.shared.items()])
+        first = [f"“{label}” of {', '.join(keys[:NAMED])}" for label, keys in list(odd.shared.items())[:NAMED]]
         warned.append(
             f"Note: several concepts share, but for capital letters and Unicode forms, {many(len(odd.shared), 'label')}"
-            f"{shared}."
+            f"{', the first' if len(odd.shared) > NAMED else ''}: {'; '.join(first)}."
         )
     if odd.alike:
         alike = "; ".join(", ".join(keys) for keys in odd.alike[:NAMED])
@@ -104,10 +99,8 @@ def _odd(imported: Imported, language: str) -> list[str]:
         )
     if odd.deprecated:
         named = [f"{key} (use {', '.join(by)})" if by else key for key, by in odd.deprecated.items()]
-        warned.append(
-            "Note: deprecated, so kept for documents that have them and not offered: "
-            f"{listed(named, len(named), 'concept')}."
-        )
+        deprecated = listed(named, len(named), "concept")
+        warned.append(f"Note: deprecated, so kept for documents that have them and not offered: {deprecated}.")
     if odd.lengthened:
         longer = listed(list(odd.lengthened), len(odd.lengthened), "id")
         warned.append(
@@ -121,35 +114,6 @@ def _odd(imported: Imported, language: str) -> list[str]:
     if odd.unread:
         warned.append(f"Note: not read: {', '.join(many(count, noun) for noun, count in odd.unread.items())}.")
     return warned
-
-
-def _with_ids(rows: Collection[tuple[str, list[str]]]) -> str:
-    named = [f"{what} of {', '.join(keys[:NAMED])}" for what, keys in list(rows)[:NAMED]]
-    return f"{', the first' if len(rows) > NAMED else ''}: {'; '.join(named)}"
-
-
-def _data(name: str, imported: Imported, dry_run: bool) -> dict[str, object]:
-    changes, odd = imported.changes, imported.oddities
-    return {
-        "vocabulary": name,
-        "version": imported.version,
-        "before": imported.before,
-        "already": imported.already,
-        "dry_run": dry_run,
-        "concepts": imported.concepts,
-        "labels": imported.labels,
-        "schemes": imported.schemes,
-        "languages": imported.languages,
-        "gone": changes.gone,
-        "new": changes.new,
-        "renamed": {key: list(labels) for key, labels in changes.renamed.items()},
-        "unlabelled": odd.unlabelled,
-        "shared": odd.shared,
-        "alike": odd.alike,
-        "deprecated": odd.deprecated,
-        "lengthened": odd.lengthened,
-        "not_read": odd.unread,
-    }
 
 
 ACTION = Action(

@@ -1,9 +1,9 @@
-"""status: what stands, from the data folder to what waits for whom, and what to do next; and the lists of corpora,
+"""Status of the installation, from the data folder to what waits for whom and what to do next; and lists of corpora,
 vocabularies, predictors, draws and tasks.
 """
 
 import shutil
-from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count, Q
 
-from annotate.actions.action import Action, ActionError, Outcome, assumed
+from annotate.actions.action import ActionError, Outcome, action, assumed
 from annotate.actions.database import harmful_settings
 from annotate.controls import replenishment
 from annotate.controls.checks import NO_SECOND
@@ -34,7 +34,12 @@ SHOWN = 20  # rows of what waits; --json has all
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
-def run(values, progress) -> Outcome:
+@action(
+    "status",
+    "Show what stands: the installation, its data folder and database, people, corpora and tasks, what waits for whom, "
+    "pauses that nobody has looked at, and what to do next.",
+)
+def status_action(values, progress) -> Outcome:
     there = {"installation": _installation(), "database": _database()}
     said = [_place(there)]
     if there["database"]["migrations_missing"]:
@@ -50,18 +55,14 @@ def run(values, progress) -> Outcome:
         *((f"Classes of {name}", standing_table(rows), "") for name, rows in of_classes.items()),
         ("Pauses that nobody has looked at", overview_report.pauses_table(pauses) if pauses else None, ""),
     ]
-    said += [
-        _of_people(people),
-        *(line for title, table, rest in tables if table for line in _part(title, table, rest)),
-    ]
+    said.append(_of_people(people))
+    for title, table, rest in tables:
+        if table:
+            said += ["", underlined(title, "-"), as_lines(table), *([rest] if rest else [])]
     if todo:
         said += ["", underlined("What to do next", "-"), *todo]
     data = {**there, "people": people, "corpora": found, "tasks": stands.tasks, "waits": stands.waits}
     return Outcome(said, data=data | {"classes": of_classes, "pauses": pauses, "next": todo})
-
-
-def _part(title: str, table: Table, rest: str) -> list[str]:
-    return ["", underlined(title, "-"), as_lines(table), *([rest] if rest else [])]
 
 
 def _waits(stands: Standing) -> tuple[Table | None, str]:
@@ -149,7 +150,7 @@ def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int])
     said = []
     if not people["managers"]:
         said.append("Make an account for the manager: `assay add_manager NAME`.")
-    said += todo(found) if found else [NO_CORPORA]
+    said += _todo_of_corpora(found) if found else [NOTHING["corpora"]]
     if not people["annotators"]:
         said.append("Nobody is there to annotate: `assay add_annotators FILE`.")
     unseconded = [row["name"] for row in stands.tasks if row["unseconded"]]
@@ -160,51 +161,8 @@ def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int])
     ]
 
 
-ACTION = Action(
-    "status",
-    "Show what stands: the installation, its data folder and database, people, corpora and tasks, what waits for whom, "
-    "pauses that nobody has looked at, and what to do next.",
-    (),
-    run,
-)
-
-
-# --- lists
-
-NO_CORPORA = "There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME FILE --licence LICENCE`."
-NO_VOCABULARIES = "There is no vocabulary yet. Take one in: `assay import_vocabulary NAME FILE`."
-NO_PREDICTORS = (
-    "There is no predictor: no posts have votes, and no predictions were imported. See `assay prelabel CORPUS` and "
-    "`assay import_predictions CORPUS FILE --name NAME --version VERSION`."
-)
-NO_DRAWS = (
-    "Nothing was drawn yet. A draw is made when a task is opened: `assay open_task NAME --corpus CORPUS --seed 1 …`."
-)
-NO_TASKS = "There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS --size 1000 --seed 1`."
-
-
-def _listing(
-    name: str,
-    does: str,
-    rows: Callable[[dict[str, Any]], list[dict]],
-    as_table: Callable[[list[dict]], Table],
-    nothing: str,
-    *options: Option,
-    todo: Callable[[list[dict]], list[str]] = lambda rows: [],
-) -> Action:
-    """An action that shows a table. nothing: the sentence where it has no rows; todo: sentences below it."""
-
-    def run(values, progress) -> Outcome:
-        found = rows(values)
-        after = todo(found)
-        said = [as_lines(as_table(found)), *(["", *after] if after else [])] if found else [nothing]
-        return Outcome(said, data={name: found})
-
-    return Action(name, does, options, run)
-
-
-def todo(rows: list[dict[str, Any]]) -> list[str]:
-    """What is to be done next with corpora that nothing was drawn from."""
+def _todo_of_corpora(rows: list[dict[str, Any]]) -> list[str]:
+    """What to do next with corpora that nothing was drawn from."""
     said = []
     for row in rows:
         name = row["corpus"]
@@ -215,50 +173,62 @@ def todo(rows: list[dict[str, Any]]) -> list[str]:
     return said
 
 
-def _draws(name: str) -> list[dict]:
-    """A corpus's draws are all that a task of the same name has, and more."""
+# --- Lists
+
+NOTHING = {
+    "corpora": "There is no corpus yet. Make one of a file of posts: `assay import_corpus NAME FILE --licence "
+    "LICENCE`.",
+    "vocabularies": "There is no vocabulary yet. Take one in: `assay import_vocabulary NAME FILE`.",
+    "predictors": "There is no predictor: no posts have votes, and no predictions were imported. See `assay prelabel "
+    "CORPUS` and `assay import_predictions CORPUS FILE --name NAME --version VERSION`.",
+    "draws": "Nothing was drawn yet. A draw is made when a task is opened: `assay open_task NAME --corpus CORPUS "
+    "--seed 1 …`.",
+    "tasks": "There is no task yet. Open one on a corpus: `assay open_task NAME --corpus CORPUS --size 1000 --seed 1`.",
+}
+
+
+def _listed(what: str, rows: list[dict[str, Any]]) -> Outcome:
+    """A table of the rows, or what to do where there are none."""
+    table = getattr(overview_report, f"{what}_table")
+    return Outcome([as_lines(table(rows)) if rows else NOTHING[what]], data={what: rows})
+
+
+@action("corpora", "List the corpora: what each holds, its votes, licence and draws.")
+def corpora_action(values, progress) -> Outcome:
+    outcome = _listed("corpora", corpora_there())
+    todo = _todo_of_corpora(outcome.data["corpora"])
+    return replace(outcome, said=[*outcome.said, *(["", *todo] if todo else [])])
+
+
+@action("vocabularies", "List the vocabularies, each with its versions.")
+def vocabularies_action(values, progress) -> Outcome:
+    return _listed("vocabularies", vocabularies_there())
+
+
+@action(
+    "predictors",
+    "List the predictors of a corpus: detectors, their majority, and imported ones.",
+    Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),
+)
+def predictors_action(values, progress) -> Outcome:
+    return _listed("predictors", predictors_there(values["corpus"]))
+
+
+@action(
+    "draws",
+    "List the draws: design, seed, size and chance, and the task that asks about each.",
+    Option("of", default="", argument=True, shown="NAME", help="a task or a corpus; without it, all draws"),
+)
+def draws_action(values, progress) -> Outcome:
+    name = values["of"]
+    # A corpus's draws are all that a task of the same name has, and more.
     if not name or Corpus.objects.filter(name=name).exists():
-        return draws_there(corpus=name)
+        return _listed("draws", draws_there(corpus=name))
     if Task.objects.filter(name=name).exists():
-        return draws_there(task=name)
+        return _listed("draws", draws_there(task=name))
     raise ActionError(f"There is no task and no corpus {name!r}; `assay tasks` and `assay corpora` list what there is.")
 
 
-CORPORA = _listing(
-    "corpora",
-    "List the corpora: what each holds, its votes, licence and draws.",
-    lambda values: corpora_there(),
-    overview_report.corpora_table,
-    NO_CORPORA,
-    todo=todo,
-)
-VOCABULARIES = _listing(
-    "vocabularies",
-    "List the vocabularies, each with its versions.",
-    lambda values: vocabularies_there(),
-    overview_report.vocabularies_table,
-    NO_VOCABULARIES,
-)
-PREDICTORS = _listing(
-    "predictors",
-    "List the predictors of a corpus: detectors, their majority, and imported ones.",
-    lambda values: predictors_there(values["corpus"]),
-    overview_report.predictors_table,
-    NO_PREDICTORS,
-    Option("corpus", default="", argument=True, help="the corpus's name; without it, all corpora"),
-)
-DRAWS = _listing(
-    "draws",
-    "List the draws: design, seed, size and chance, and the task that asks about each.",
-    lambda values: _draws(values["of"]),
-    overview_report.draws_table,
-    NO_DRAWS,
-    Option("of", default="", argument=True, shown="NAME", help="a task or a corpus; without it, all draws"),
-)
-TASKS = _listing(
-    "tasks",
-    "List the tasks, with their progress and next step.",
-    lambda values: standing().tasks,
-    overview_report.tasks_table,
-    NO_TASKS,
-)
+@action("tasks", "List the tasks, with their progress and next step.")
+def tasks_action(values, progress) -> Outcome:
+    return _listed("tasks", standing().tasks)

@@ -35,6 +35,12 @@ logger = logging.getLogger(__name__)
 # What became of a mail: there is no mail server, or no address of the person; it was sent; it could not be sent; the
 # person's address was refused.
 NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
+OUTCOMES = {
+    SENT: "Sent by mail to {names}.",
+    REFUSED: "The mail addresses of {names} were refused, so nothing was sent. Correct the addresses, or give these "
+    "people their links otherwise.",
+    FAILED: "The mail to {names} could not be sent. Their links work; give them to them otherwise.",
+}
 
 
 def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
@@ -52,20 +58,8 @@ def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
 
 def mail_words(sent: Mapping[str, str]) -> list[str]:
     """What became of invitations, in sentences; none where there is no mail to send."""
-    went, failed, refused = (
-        [name for name, became in sent.items() if became == what] for what in (SENT, FAILED, REFUSED)
-    )
-    said = [f"Sent by mail to {', '.join(went)}."] if went else []
-    if refused:
-        said.append(
-            f"The mail addresses of {', '.join(refused)} were refused, so nothing was sent. Correct the addresses, or "
-            "give these people their links otherwise."
-        )
-    if failed:
-        said.append(
-            f"The mail to {', '.join(failed)} could not be sent. Their links work; give them to them otherwise."
-        )
-    return said
+    names = {what: ", ".join(name for name, became in sent.items() if became == what) for what in OUTCOMES}
+    return [words.format(names=names[what]) for what, words in OUTCOMES.items() if names[what]]
 
 
 def mail_reply(flag: Flag) -> str:
@@ -114,74 +108,49 @@ def _send(user: User, template: str, context: dict) -> str:
 def add_annotators_action(values, progress) -> Outcome:
     if values["languages"]:
         add_languages(values["languages"])
-    rows = _people_of(values["file"])
+    file = values["file"]
     try:
-        made = add_annotators(rows)
+        made = add_annotators(read_table(file.read_text(encoding="utf-8")))
     except BadTable as error:
-        raise _refused(error) from error
+        raise ActionError("\n".join([*error.args, "Nothing was changed."])) from error
+    except UnicodeDecodeError as error:
+        raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
+    except OSError as error:
+        raise ActionError(f"{file} cannot be read: {error.strerror}.") from error
     tokens = {annotator.user.username: token for annotator, token in made if token}
     known = [annotator for annotator, token in made if not token]
     waiting = without_password(known)
-    new = len(tokens)
+    said = [f"{many(len(tokens), 'annotator')} made, {len(known):,} updated."]
     if values["again"]:
         tokens |= {annotator.user.username: invite(annotator) for annotator in waiting}
     site = values["site"] or settings.SITE
     links = {name: f"{site}{reverse('invite', args=[token])}" for name, token in tokens.items()}
     mailed = mail_invitations((each.user, links[each.user.username]) for each, _ in made if each.user.username in links)
-    updated = [annotator.user.username for annotator in known]
-    said = [f"{many(new, 'annotator')} made, {len(updated):,} updated.", *(_of_links(values["site"]) if links else [])]
-    said += mail_words(mailed)
-    data = {"links": links, "updated": updated, "mailed": mailed}
-    return Outcome(
-        [*(f"{name}\t{link}" for name, link in links.items()), " ".join(said)],
-        _about_known(known, waiting, links),
-        data,
-    )
-
-
-def _of_links(site: str | None) -> list[str]:
-    told = [
-        f"Each link sets a password once, within {INVITE_DAYS} days, and is shown only here; --again makes new ones."
-    ]
-    if settings.SITE_ASSUMED and not site:
-        told.append(f"If people reach the site elsewhere than at {settings.SITE}, run it with --again --site URL.")
-    return told
+    if links:
+        said.append(
+            f"Each link sets a password once, within {INVITE_DAYS} days, and is shown only here; --again makes new "
+            "ones."
+        )
+        if settings.SITE_ASSUMED and not values["site"]:
+            said.append(f"If people reach the site elsewhere than at {settings.SITE}, run it with --again --site URL.")
+    listed = [f"{name}\t{link}" for name, link in links.items()]
+    data = {"links": links, "updated": [annotator.user.username for annotator in known], "mailed": mailed}
+    return Outcome([*listed, " ".join([*said, *mail_words(mailed)])], _about_known(known, waiting, links), data)
 
 
 def _about_known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
     """What became of those who had an account, and how those among them who have no password yet (waiting) come in."""
-    if not known:
-        return []
-    told = [f"Updated, as the file has them now (names, languages): {_names(known)}."]
-    if deciding := [each for each in known if each.adjudicates]:
-        told.append(f"Adjudicators among them: {_names(deciding)}.")
-    if without := [each for each in waiting if each.user.username not in links]:
-        told.append(f"No password set yet: {_names(without)}; --again prints new links for them.")
-    if others := [each for each in known if each.user.has_usable_password()]:
-        told.append(
-            f"With a password of their own, which stays: {_names(others)}. Whoever has lost it gets a new link on "
-            "the page Accounts."
-        )
-    return told
-
-
-def _names(annotators: list[Annotator]) -> str:
-    return ", ".join(each.user.username for each in annotators)
-
-
-def _refused(error: BadTable) -> ActionError:
-    return ActionError("\n".join([*error.args, "Nothing was changed."]))
-
-
-def _people_of(file):
-    try:
-        return read_table(file.read_text(encoding="utf-8"))
-    except BadTable as error:
-        raise _refused(error) from error
-    except UnicodeDecodeError as error:
-        raise ActionError(f"{file} is not UTF-8. Save it as “CSV UTF-8”.") from error
-    except OSError as error:
-        raise ActionError(f"{file} cannot be read: {error.strerror}.") from error
+    told = {
+        "Updated, as the file has them now (names, languages): {}.": known,
+        "Adjudicators among them: {}.": [each for each in known if each.adjudicates],
+        "No password set yet: {}; --again prints new links for them.": [
+            each for each in waiting if each.user.username not in links
+        ],
+        "With a password of their own, which stays: {}. Whoever has lost it gets a new link on the page Accounts.": [
+            each for each in known if each.user.has_usable_password()
+        ],
+    }
+    return [words.format(", ".join(each.user.username for each in people)) for words, people in told.items() if people]
 
 
 # --- Managers
@@ -222,19 +191,10 @@ def add_manager_action(values, progress) -> Outcome:
         ) from error
     _, password = add_manager(name)
     data = {"name": name, "password": password}
+    said = f"Log in at {settings.SITE}/{assumed()} with the password  {password}  which is shown only here."
     if password is None:
-        return Outcome(
-            [
-                f"{name} is a manager. The password stays as it was; `assay django changepassword {name}` sets "
-                f"another. {BACK}"
-            ],
-            data=data,
-        )
-    said = (
-        f"{name} is a manager. Log in at {settings.SITE}/{assumed()} with the password  {password}  which is shown "
-        "only here."
-    )
-    return Outcome([said], data=data)
+        said = f"The password stays as it was; `assay django changepassword {name}` sets another. {BACK}"
+    return Outcome([f"{name} is a manager. {said}"], data=data)
 
 
 # --- API tokens
@@ -270,10 +230,8 @@ def unlock_action(values, progress) -> Outcome:
     if user is None:
         raise ActionError(f"There is no account {name!r}.")
     wrong = unlock(name)
-    said = (
-        f"{name} may log in at once; {many(wrong, 'wrong password')} forgotten."
-        if wrong
-        else (f"{name} did not have to wait: no wrong password was typed in the last half hour.")
-    )
+    said = f"{name} did not have to wait: no wrong password was typed in the last half hour."
+    if wrong:
+        said = f"{name} may log in at once; {many(wrong, 'wrong password')} forgotten."
     locked = f"{name} is locked out by a manager, who lets them in again on the page Accounts."
     return Outcome([said], [] if user.is_active else [locked], {"name": name, "wrong_passwords": wrong})
