@@ -5,12 +5,11 @@ that several sections link to belongs to the last of them, in which things are l
 """
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import groupby, pairwise, takewhile
-from operator import itemgetter
+from operator import attrgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -50,16 +49,15 @@ DOCS = Path(__file__).resolve().parent.parent / "docs"
 INDEX = "index"
 
 
-@dataclass(frozen=True)
-class Entry:
-    """A page: its path in DOCS without .md, and what the table of contents calls it."""
+class Entry(NamedTuple):
+    """A page: its path in DOCS without .md, what the table of contents calls it, and its section there."""
 
     path: str
     title: str
+    section: str = ""
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     title: str
     entries: tuple[Entry, ...]
 
@@ -75,34 +73,29 @@ def source(path: str) -> str:
 
 
 @cache
-def contents() -> tuple[Section, ...]:
-    linked: dict[str, tuple[str, Entry]] = {}
-    title = ""
+def entries() -> tuple[Entry, ...]:
+    """All pages, in the order of the contents."""
+    linked: dict[str, Entry] = {}
+    section = ""
     for before, token in pairwise(parsed(source(INDEX))):
         if before.type == "heading_open":
-            title = words_of(token) if before.tag == "h2" else ""
-        for entry in _linked(token):
-            # Put anew at the end, where it stood before already.
-            linked.pop(entry.path, None)
-            linked[entry.path] = (title, entry)
-    sections = groupby(linked.values(), key=itemgetter(0))
-    return tuple(Section(title, tuple(entry for _, entry in each)) for title, each in sections)
+            section = words_of(token) if before.tag == "h2" else ""
+        children = token.children or []
+        for place, child in enumerate(children):
+            href = str(child.attrGet("href")) if child.type == "link_open" else ""
+            if href.endswith(".md"):
+                words = "".join(
+                    each.content for each in takewhile(lambda each: each.type != "link_close", children[place:])
+                )
+                path = href.removesuffix(".md")
+                # Put anew at the end, where it stood before already.
+                linked.pop(path, None)
+                linked[path] = Entry(path, words[:1].upper() + words[1:], section)
+    return tuple(linked.values())
 
 
-def _linked(token: Token) -> Iterator[Entry]:
-    """The pages that a line of text links to."""
-    children = token.children or []
-    for place, child in enumerate(children):
-        href = str(child.attrGet("href")) if child.type == "link_open" else ""
-        if href.endswith(".md"):
-            words = "".join(
-                each.content for each in takewhile(lambda each: each.type != "link_close", children[place:])
-            )
-            yield Entry(href.removesuffix(".md"), words[:1].upper() + words[1:])
-
-
-def entries() -> list[Entry]:
-    return [entry for section in contents() for entry in section.entries]
+def contents() -> list[Section]:
+    return [Section(title, tuple(pages)) for title, pages in groupby(entries(), key=attrgetter("section"))]
 
 
 def around(path: str) -> tuple[Entry | None, Entry | None]:
@@ -114,13 +107,10 @@ def around(path: str) -> tuple[Entry | None, Entry | None]:
 
 def section_of_folder(folder: str) -> str:
     """The title of the section that has most pages of a folder; empty for what is no folder of pages."""
-    titles = [
-        section.title for section in contents() for entry in section.entries if entry.path.startswith(f"{folder}/")
-    ]
+    titles = [entry.section for entry in entries() if entry.path.startswith(f"{folder}/")]
     return max(titles, key=titles.count, default="")
 
 
 def crumbs(path: str) -> tuple[str, str]:
     """The section of a page, and what the contents call it; both empty for a page that is not among them."""
-    found = ((section.title, entry.title) for section in contents() for entry in section.entries if entry.path == path)
-    return next(found, ("", ""))
+    return next(((entry.section, entry.title) for entry in entries() if entry.path == path), ("", ""))

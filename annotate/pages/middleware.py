@@ -32,15 +32,17 @@ from corpora.system import is_storage_fault
 NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # as Django's never_cache says it
 
 
-class HeadersMiddleware:
+class Middleware:
+    def __init__(self, get_response):
+        self.get_response = get_response
+
+
+class HeadersMiddleware(Middleware):
     """Browsers and proxies keep no answer, unless the view says that they may: nearly each tells of a person, or of
     what a person is given to read.
 
     HEAD is answered wherever GET is, with the same headers and no body. Monitors of a site send it.
     """
-
-    def __init__(self, get_response):
-        self.get_response = get_response
 
     def __call__(self, request):
         is_head = request.method == "HEAD"
@@ -62,7 +64,7 @@ METHOD_NOT_ALLOWED = 405
 AT_ONCE = 60  # forms and acts that are under way or wait in a process; on SQLite it has threads for so many
 
 
-class InTurnMiddleware:
+class InTurnMiddleware(Middleware):
     """A process does one act after the other. Only one of its threads runs Python at any moment, so acts begun at once
     would take the turn from each other at every statement, in the middle of their transactions. With 32 people at work,
     half as many would be answered in a second.
@@ -71,7 +73,7 @@ class InTurnMiddleware:
     """
 
     def __init__(self, get_response):
-        self.get_response = get_response
+        super().__init__(get_response)
         self.turn = Lock()
         self.places = BoundedSemaphore(AT_ONCE)
 
@@ -100,16 +102,13 @@ KEPT = "preferences"  # in the session
 IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
 
 
-class PreferencesMiddleware:
+class PreferencesMiddleware(Middleware):
     """Pages are as the person wants them: request.preferences for templates, times in their time zone, words in their
     language; without a wish, in that of the cookie or of the browser. The API's replies are the same for everybody.
 
     Preferences are kept in the session, so that only the first request after the log-in reads them from the database.
     In another browser a change shows after the next log-in there.
     """
-
-    def __init__(self, get_response):
-        self.get_response = get_response
 
     def __call__(self, request):
         kept, path = {}, request.path_info
@@ -272,11 +271,8 @@ def _own_words(code: str) -> str:
     return "" if code == "parse_error" or code not in OTHER_CODES else " ".join(OTHER_CODES[code][1:])
 
 
-class RefusalMiddleware:
+class RefusalMiddleware(Middleware):
     """A refused act becomes a page that says why, and so does a method that the address does not take."""
-
-    def __init__(self, get_response):
-        self.get_response = get_response
 
     def __call__(self, request):
         response = self.get_response(request)

@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
+from annotate.figures import annotator_statistics
 from annotate.kinds.language_labels import label_name
 from annotate.pages import item_view
 from corpora.system import VERSION
@@ -22,6 +23,7 @@ register.filter("titled", item_view.title_of)
 # No `language_name`: the tags of i18n have a filter of that name, which knows Django's languages alone.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
+register.simple_tag(annotator_statistics.newly_paused)
 
 
 @register.filter
