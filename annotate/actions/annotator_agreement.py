@@ -9,11 +9,11 @@ from annotate.actions.action import TASK, Action, Outcome, action, column, task_
 from annotate.actions.judgment_files import GOLD_COLUMNS, JudgmentFileError, read_truth
 from annotate.core.option import Option, flag
 from annotate.models import Annotator, Task
-from annotate.quality import agreement, agreement_report, preference_report, preferences
-from annotate.quality.agreement import UnorderedLabels
-from annotate.quality.preferences import NoPreferences
-from annotate.quality.true_labels import UnknownLabel
-from annotate.reports.tables import many
+from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
+from annotate.quality.agreement_statistics import UnorderedLabels
+from annotate.quality.answer_models import UnknownLabel
+from annotate.quality.preference_statistics import NoPreferences
+from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, wrapped
 from corpora.sources.headers import named_columns
 
@@ -50,7 +50,7 @@ def run(values, progress) -> Outcome:
     task = task_named(values["task"])
     gold = values["gold"]
     truth = read_truth(gold, named_columns(values["column"], GOLD_COLUMNS), task.labels) if gold else None
-    report = agreement.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
+    report = agreement_statistics.report(task, gold=truth, repeats=values["repeats"], ordinal=values["ordinal"])
     if not report["all"]["judgments"]:
         return Outcome([f"Task {task.name}: {_nothing(task)}"], data=report)
     if truth and not report["all"]["gold"]["units"]:
@@ -84,9 +84,13 @@ def _written(report: dict[str, Any]) -> list[str]:
         *([agreement_report.difference_table(differs[:SHOWN])] if differs else []),
     ]
     longest = max(len(rest), len(differs), len(whole["by_label"]))
+    return _lines(tables, longest, [*agreement_report.doubts(report), *agreement_report.words(report)])
+
+
+def _lines(tables: list[Table], longest: int, words: list[str]) -> list[str]:
+    """longest: the number of rows of the longest table."""
     cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
-    written = [line for table in tables for line in (as_lines(table), "")]
-    return [*written, *cut, *agreement_report.doubts(report), *agreement_report.words(report)]
+    return [*(line for table in tables for line in (as_lines(table), "")), *cut, *words]
 
 
 ACTION = Action(
@@ -116,7 +120,7 @@ ACTION = Action(
 )
 def preferences_action(values, progress) -> Outcome:
     task = task_named(values["task"])
-    report = preferences.report(task)
+    report = preference_statistics.report(task)
     if not report["all"]["judgments"]:
         return Outcome([f"Task {task.name}: no answer counts yet."], data=report)
     return Outcome(_preference_lines(report), data=report)
@@ -129,11 +133,6 @@ def _preference_lines(report: dict[str, Any]) -> list[str]:
         *preference_report.tables(report, shown=SHOWN),
         *([preference_report.side_table(people[:SHOWN], names)] if people else []),
     ]
-    written = [line for table in tables for line in (as_lines(table), "")]
     longest = max(len(people), len(report["all"]["pairs"]))
-    cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
-    return [
-        *written,
-        *cut,
-        *(wrapped(words) for words in [*preference_report.words(report), *preference_report.agreement_words(report)]),
-    ]
+    words = [*preference_report.words(report), *preference_report.agreement_words(report)]
+    return _lines(tables, longest, list(map(wrapped, words)))

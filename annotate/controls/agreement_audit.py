@@ -255,8 +255,7 @@ class AuditOfAgreement(Audit):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task) -> Panel:
-        found = report(task)
+    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
         return Panel(
             "The audit of agreement",
             audit_words(found),

@@ -23,17 +23,7 @@ from annotate.models import Judgment, Lot, Task, Transition, Unit
 from annotate.quality import commitments
 from annotate.quality.commitments import draw_line
 from annotate.reports.numbers import count, estimate
-from annotate.reports.tables import (
-    LANGUAGE,
-    NOTE,
-    NUMBER,
-    Column,
-    Table,
-    many,
-    numbered,
-    share,
-    table,
-)
+from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, share, table
 from annotate.work.adjudication import adjudicators
 from annotate.work.closure import check_languages, locked_open, units_of, where
 from annotate.work.moves import PLAIN, moved, save_all
@@ -347,8 +337,7 @@ class Checks(QualityControl):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task) -> Panel:
-        found = report(task)
+    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
         alone = [NO_SECOND] if unseconded(task, adjudicators().count()) else []
         words = [*reader_words(found), *adjudicator_words(found), *alone]
         heading = "Checks of people who decide alone"

@@ -11,24 +11,13 @@ from typing import Any
 from annotate.controls.agreement_audit import Audit as SampledAudit
 from annotate.controls.audit_report import audits_of
 from annotate.core import stages
-from annotate.core.estimation.detector_error import (
-    Audit,
-)
+from annotate.core.estimation.detector_error import Audit
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import share as share_of_parts
 from annotate.kinds.control import Panel, register
 from annotate.models import Task
 from annotate.reports.numbers import count, estimate
-from annotate.reports.tables import (
-    LANGUAGE,
-    NUMBER,
-    Column,
-    Table,
-    many,
-    numbered,
-    share,
-    table,
-)
+from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbered, share, table
 
 
 def report(task: Task) -> dict[str, Any] | None:
@@ -159,8 +148,8 @@ class AuditOfDeclaredLabels(SampledAudit):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task) -> Panel:
-        found, heading = report(task), "The audit of declared labels"
+    def panel(self, task: Task, found: dict[str, Any] | None) -> Panel:
+        heading = "The audit of declared labels"
         if found is None:
             return Panel(heading, data={"declared": None}, empty=NONE_CHOSEN)
         tables = [made(found) for made in (class_table, language_table, found_table)]

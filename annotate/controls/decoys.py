@@ -27,15 +27,7 @@ from annotate.models import Judgment, LanguageRoute, Task, Unit
 from annotate.quality.commitments import keep
 from annotate.reports.numbers import NOT_MEASURED, count, estimate
 from annotate.reports.plots import forest
-from annotate.reports.tables import (
-    LANGUAGE,
-    NUMBER,
-    Column,
-    Table,
-    many,
-    numbered,
-    table,
-)
+from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbered, table
 from annotate.work.task_creation import Entry, Opened
 from corpora.core.languages import LANGUAGES, UND, confusable_with
 from corpora.models import Corpus, Item
@@ -265,8 +257,7 @@ class Decoys(QualityControl):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task) -> Panel:
-        found = report(task)
+    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
         words, tables = decoy_words(found), [decoy_table(found)]
         return Panel(
             "Decoys",

@@ -13,15 +13,7 @@ from annotate.core.estimation.filter_quality import Part, audit
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.models import Task
 from annotate.reports.numbers import count, estimate
-from annotate.reports.tables import (
-    NUMBER,
-    Cell,
-    Column,
-    Table,
-    many,
-    share,
-    table,
-)
+from annotate.reports.tables import NUMBER, Cell, Column, Table, many, share, table
 from corpora.draws.part_draws import DRAWN, DROPPED, FILTER, FRAME, IDS, KEPT, SIDES
 from corpora.storage.layout import manifest_of
 from corpora.threads.scorers import filter_digest
@@ -213,8 +205,7 @@ class AuditOfFilter(QualityControl):
     def section(self, task: Task) -> Any:
         return report(task)
 
-    def panel(self, task: Task) -> Panel:
-        found = report(task)
+    def panel(self, task: Task, found: dict[str, Any] | None) -> Panel:
         if found is None:
             return Panel("The audit of the filter", data={"filter": None}, empty=NOT_DRAWN)
         words, tables = filter_words(found), [figures_table(found)]

@@ -62,51 +62,9 @@ def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
     return Sides(task.kind.form, one[0], other[0], (one[1], other[1]))
 
 
-# --- of units
-
-
-def keep_side(unit: Unit, annotator: Annotator) -> None:
-    """Keep which system stands first for the person to whom the unit is given, unless that has been kept before."""
-    first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
-    Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
-
-
-def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Unit -> how its two sets stand for a person, of those units that have two; in one statement. A person to whom
-    the unit was not given, such as an adjudicator before they decide, sees what would be kept.
-    """
-    sided = {unit.pk: unit for unit in units}
-    own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
-    found = {}
-    for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
-        unit = sided[comparison.unit_id]
-        first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
-        found[unit.pk] = _sides(unit.task, comparison, first)
-    return found
-
-
-def stored(answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-    """What is stored of an answer that a person sent. InvalidAnswer where they sent no side."""
-    found = sides_in(annotator, [unit]).get(unit.pk)
-    return found.stored(answer) if found else answer
-
-
-def seen(annotator: Annotator, said: Iterable[tuple[Unit, str]]) -> list[str]:
-    """The labels of units, as they are told to a person."""
-    listed = list(said)
-    found = sides_in(annotator, (unit for unit, _ in listed))
-    return [found[unit.pk].seen(label) if unit.pk in found else label for unit, label in listed]
-
-
-# --- of questions in practice and test
-
-
 def sides_of_question(question: TrialAnswer) -> Sides | None:
-    """How the two sets of a question stand; None if it has not two."""
+    """How the two sets of a question in practice or test stand; None if it has not two."""
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
-
-
-# --- the control
 
 
 # What agreement tells apart of three systems or more: which of the two compared, by the alphabet, or neither.
@@ -121,19 +79,50 @@ class PairOrder(QualityControl):
     unit_columns = {f"comparison__{name}_{which}": pa.string() for name in ("system", "replies") for which in "ab"}
 
     def gold_stored(self, task: Task, suggested: Replies) -> None:
-        _compare_known(task, suggested)
+        """Keeps what the two systems suggest for gold answers. GoldAnswerError where that is not known of one."""
+        golds = list(task.gold_answers.select_related("item").order_by("pk"))
+        if golds and len(task.labels) > len(labels_of("ab")):
+            raise GoldAnswerError(
+                "A gold answer names the better of two systems, and the task has more than two; leave --gold out, or "
+                "open a task of two systems."
+            )
+        if lacking := [gold.item.key for gold in golds if gold.item.key not in suggested]:
+            raise GoldAnswerError(
+                f"The gold answer of {lacking[0]}: not both systems suggest a reply to its message. Leave it out."
+            )
+        insert(
+            Comparison(gold_answer=gold, **pair._asdict())
+            for gold in golds
+            if gold.purpose != GoldAnswer.QUEUE
+            for pair in compared(suggested[gold.item.key])
+        )
 
     def shown(self, unit: Unit, annotator: Annotator) -> None:
-        keep_side(unit, annotator)
+        """Keep which system stands first for the person, unless that has been kept before."""
+        first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
+        Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
+
+    def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
+        """In one statement. A person to whom the unit was not given, such as an adjudicator before they decide, sees
+        what would be kept.
+        """
+        sided = {unit.pk: unit for unit in units}
+        own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
+        found = {}
+        for comparison in Comparison.objects.filter(unit__in=sided).annotate(own=own, kept=F("own__first")):
+            unit = sided[comparison.unit_id]
+            first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
+            found[unit.pk] = _sides(unit.task, comparison, first)
+        return found
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        return stored(answer, unit, annotator)
+        """InvalidAnswer where they sent no side."""
+        found = self.sides_of(annotator, [unit]).get(unit.pk)
+        return found.stored(answer) if found else answer
 
     def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
-        return seen(annotator, said)
-
-    def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Sides]:
-        return sides_in(annotator, units)
+        found = self.sides_of(annotator, (unit for unit, _ in said))
+        return [found[unit.pk].seen(label) if unit.pk in found else label for unit, label in said]
 
     def invented_sides(self, kind: Kind) -> Sides:
         return Sides(kind.form, "", "", SETS)
@@ -148,32 +137,12 @@ class PairOrder(QualityControl):
         """Of tasks that compare three systems or more. Two are told apart by their names, which are their places."""
         if len(task.labels) <= len(PLACES):
             return None
-        compared = Comparison.objects.filter(unit__task=task).values_list("unit", "system_a", "system_b")
+        pairs = Comparison.objects.filter(unit__task=task).values_list("unit", "system_a", "system_b")
         return PLACES, {
             (unit, system): place
-            for unit, *systems in compared
+            for unit, *systems in pairs
             for system, place in zip(sorted(systems), PLACES, strict=False)
         }
-
-
-def _compare_known(task: Task, replies: Replies) -> None:
-    """What the two systems suggest for the gold answers of a task. GoldAnswerError where that is not known of one."""
-    golds = list(task.gold_answers.select_related("item").order_by("pk"))
-    if golds and len(task.labels) > len(labels_of("ab")):
-        raise GoldAnswerError(
-            "A gold answer names the better of two systems, and the task has more than two; leave --gold out, or open "
-            "a task of two systems."
-        )
-    if lacking := [gold.item.key for gold in golds if gold.item.key not in replies]:
-        raise GoldAnswerError(
-            f"The gold answer of {lacking[0]}: not both systems suggest a reply to its message. Leave it out."
-        )
-    insert(
-        Comparison(gold_answer=gold, **pair._asdict())
-        for gold in golds
-        if gold.purpose != GoldAnswer.QUEUE
-        for pair in compared(replies[gold.item.key])
-    )
 
 
 def first(rows: Any) -> pa.Array:

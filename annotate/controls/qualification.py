@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.translation import gettext as _
 
@@ -29,16 +30,7 @@ from annotate.kinds import Answer
 from annotate.kinds.control import QualityControl, register
 from annotate.kinds.interface_language import translated
 from annotate.kinds.language_labels import label_name
-from annotate.models import (
-    Annotator,
-    GoldAnswer,
-    Guidelines,
-    Qualification,
-    Task,
-    Trial,
-    TrialAnswer,
-    Unit,
-)
+from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality.commitments import keep
 from annotate.quality.guideline_versions import current, in_language, newest_of
 
@@ -181,13 +173,14 @@ def begin(permit, language: str, kind: str) -> Trial:
         number=own.filter(guidelines__major=found.guidelines.major).count() + 1,
         started_at=timezone.now(),
     )
-    golds = _practice(task, language) if kind == Trial.PRACTICE else _draw(trial)
+    pool = task.gold_answers.filter(purpose=kind, item__language=language).select_related("item").order_by("pk")
+    golds = _drawn(trial, pool) if kind == Trial.TEST else list(pool)
     if kind == Trial.TEST and not golds:
         raise WrongStage(
             _("There are no test questions in %(language)s yet. Please tell the manager.") % {"language": found.name}
         )
     TrialAnswer.objects.bulk_create(
-        TrialAnswer(trial=trial, gold_answer=gold, position=position, **_asked(task, gold, annotator))
+        TrialAnswer(trial=trial, gold_answer=gold, position=position, **_fields_of(trial, gold))
         for position, gold in enumerate(golds, 1)
     )
     if not golds:
@@ -213,23 +206,11 @@ def _check_step(found: Standing, kind: str) -> None:
         )
 
 
-def _practice(task: Task, language: str) -> list[GoldAnswer]:
-    return list(
-        task.gold_answers.filter(purpose=GoldAnswer.PRACTICE, item__language=language)
-        .select_related("item")
-        .order_by("pk")
-    )
-
-
-def _draw(trial: Trial) -> list[GoldAnswer]:
+def _drawn(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
     """The questions of a test, drawn by lot from the pool, from those first that the person was asked least often."""
     task, language, person = trial.task, trial.language, trial.annotator
-    pool = task.gold_answers.filter(purpose=GoldAnswer.TEST, item__language=language).select_related("item")
-    asked = Counter(
-        TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
-        .order_by()
-        .values_list("gold_answer", flat=True)
-    )
+    before = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
+    asked = Counter(before.order_by().values_list("gold_answer", flat=True))
     by_key = {gold.item.key: gold for gold in pool}
     often = {key: asked[gold.pk] for key, gold in by_key.items()}
     of = (person.pseudonym, language, f"{trial.guidelines.major}.{trial.number}")
@@ -259,13 +240,24 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
     trial.task, trial.annotator = task, permit.annotator
     placed = pair_order.sides_of_question(found)
     label = placed.stored(Answer(label)).label if placed else label
-    if found.answered_at:
-        if found.label != label:
-            raise AlreadyAnswered(
-                _("You have already answered %(answer)s here, and that stands. Please go on with the next question.")
-                % {"answer": task.kind.name(told(found, found.label))}
-            )
+    if found.answered_at and found.label == label:
         return found
+    _check_answer(permit, found, Answer(label, is_sure=is_sure))
+    found.label, found.answered_at = label, timezone.now()
+    found.save(update_fields=["label", "answered_at"])
+    if next_question(trial) is None:
+        _finish(trial)
+    return found
+
+
+def _check_answer(permit, question: TrialAnswer, answer: Answer) -> None:
+    """A refusal if a question cannot be answered, or not so."""
+    task, trial = permit.task, question.trial
+    if question.answered_at:
+        raise AlreadyAnswered(
+            _("You have already answered %(answer)s here, and that stands. Please go on with the next question.")
+            % {"answer": task.kind.name(told(question, question.label))}
+        )
     if trial.finished_at or trial.guidelines.major != permit.majors.get(trial.language):
         raise Outdated(
             _(
@@ -273,19 +265,14 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
                 "and uses up none of your tries: read the new guidelines and begin again."
             )
         )
-    if found != next_question(trial):
+    if question != next_question(trial):
         raise NotFound(_("You have not been asked this question yet. Answer the one before it first."))
     if permit.stopped:
         raise permit.stopped
     try:
-        task.kind.rules.check(Answer(label, is_sure=is_sure), Unit(task=task, item=found.gold_answer.item))
+        task.kind.rules.check(answer, Unit(task=task, item=question.gold_answer.item))
     except ValueError as error:
         raise InvalidAnswer(translated(error)) from error
-    found.label, found.answered_at = label, timezone.now()
-    found.save(update_fields=["label", "answered_at"])
-    if next_question(trial) is None:
-        _finish(trial)
-    return found
 
 
 def task_of(annotator: Annotator, question_id: int) -> str:
@@ -298,11 +285,9 @@ def task_of(annotator: Annotator, question_id: int) -> str:
 
 
 def _finish(trial: Trial) -> None:
-    if trial.kind == Trial.PRACTICE:
-        _close(trial, passed=True)
-        return
-    _close(trial, passed=_right(trial) >= needed(trial))
-    if trial.passed:
+    is_test = trial.kind == Trial.TEST
+    _close(trial, passed=not is_test or _right(trial) >= needed(trial))
+    if is_test and trial.passed:
         # A manager may have granted it meanwhile.
         Qualification.objects.get_or_create(
             annotator=trial.annotator,
@@ -318,10 +303,10 @@ def _close(trial: Trial, *, passed: bool) -> None:
     trial.save(update_fields=["right", "passed", "finished_at"])
 
 
-def _asked(task: Task, gold: GoldAnswer, annotator: Annotator) -> dict[str, Any]:
+def _fields_of(trial: Trial, gold: GoldAnswer) -> dict[str, Any]:
     """The fields by which controls say how a question is put to a person."""
-    gold.task = task
-    return {name: value for control in task.controls for name, value in control.trial(gold, annotator).items()}
+    gold.task, controls = trial.task, trial.task.controls
+    return {name: value for control in controls for name, value in control.trial(gold, trial.annotator).items()}
 
 
 def _right(trial: Trial) -> int:

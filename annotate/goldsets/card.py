@@ -106,7 +106,11 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
             context |= made(manifest[section], kind, manifest)
     # The kind's own card has words for the sections that the kind names.
     others = [control for control in kind.quality_controls if control.manifest_key not in kind.publication.sections]
-    panels = [panel for control in others if control.manifest_key and (panel := control.panel(export.task))]
+    panels = [
+        panel
+        for control in others
+        if control.manifest_key and (panel := control.panel(export.task, manifest[control.manifest_key]))
+    ]
     return context | {"panels": [(panel, [parts(table) for table in panel.tables]) for panel in panels]}
 
 

@@ -23,7 +23,7 @@ from annotate.goldsets.unit_rows import Lists, Marks, Units, cases, each, live, 
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Annotator, Judgment, Side, Task
-from annotate.quality import agreement
+from annotate.quality import answer_models
 from annotate.work.moves import contested_labels
 from corpora.draws import part_draws
 from corpora.storage.layout import manifest_of
@@ -227,21 +227,21 @@ class Export:
         return contested_labels(self.task)
 
     @cached_property
-    def answers(self) -> agreement.Fitted:
+    def answers(self) -> answer_models.Fitted:
         """The answers that count, with the model of them; none are on units whose label is known."""
-        return agreement.fitted(self.task, without=self.known)
+        return answer_models.fitted(self.task, without=self.known)
 
     @cached_property
     def vote_shares(self) -> dict[int, dict[str, float]]:
-        return agreement.vote_shares(self.answers)
+        return answer_models.vote_shares(self.answers)
 
     @cached_property
     def pairs_that_agree(self) -> dict[int, float]:
-        return agreement.pairs_that_agree(self.answers)
+        return answer_models.pairs_that_agree(self.answers)
 
     @cached_property
     def opinions(self) -> dict[int, dict[str, float]]:
-        return agreement.second_opinions(self.answers)
+        return answer_models.second_opinions(self.answers)
 
     @cached_property
     def suggested(self) -> Mapping[int, list[str]]:

@@ -18,14 +18,14 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import FORMAT, versions
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.models import GoldAnswer, Judgment, Trial
-from annotate.quality import agreement, commitments, honeypots, preferences
+from annotate.quality import agreement_statistics, commitments, honeypots, preference_statistics
 from annotate.quality.guideline_versions import qualified
 from corpora.core.language_codes import tables_of
 from corpora.draws import part_draws
 
-# What the report of quality/preferences.py has of one person, and of all has nothing to say.
+# What the report of quality/preference_statistics.py has of one person, and of all has nothing to say.
 OF_ONE = ("annotator", "pseudonym", "p")
-# What is published of the report of quality/agreement.py: nothing about single people.
+# What is published of the report of quality/agreement_statistics.py: nothing about single people.
 AGREEMENT = (
     "units",
     "units_of_two",
@@ -171,7 +171,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
     """How far people agree, by language; None if nothing was answered by two people."""
     if not export.answers.said:
         return None
-    found = agreement.report(export.task, found=export.answers, of_people=False)
+    found = agreement_statistics.report(export.task, found=export.answers, of_people=False)
     if not found["all"]["units_of_two"]:
         return None
 
@@ -190,7 +190,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
 
 def _preferences(export: Export, published: Published) -> dict | None:
     """Which system people prefer, with nothing about single people; None if nobody has answered."""
-    found = preferences.report(export.task, without=export.known)
+    found = preference_statistics.report(export.task, without=export.known)
     if not found["all"]["judgments"]:
         return None
     sides = {key: value for key, value in found["all"]["sides"].items() if key not in ("people", *OF_ONE)}

@@ -2,16 +2,13 @@
 
 from pathlib import Path
 
-from annotate.kinds import language, verify
-from annotate.kinds.files import kind_of, read_kind
+from annotate.kinds.files import MODULES, kind_of, read_kind
 from annotate.kinds.kind import Answer, Kind
 
 __all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "MADE_ELSEWHERE", "Answer", "Kind", "kind_of"]
 
 _FILES = sorted(Path(__file__).parent.glob("*.toml"))
-KINDS: dict[str, Kind] = {
-    kind.slug: kind for kind in (language.KIND, verify.KIND, *(read_kind(path) for path in _FILES))
-}
+KINDS: dict[str, Kind] = {**MODULES, **{kind.slug: kind for kind in map(read_kind, _FILES)}}
 # The kind of questions that were asked elsewhere, when only the judgments are imported.
 IMPORTED, IMPORTED_PAIRS = KINDS["imported"], KINDS["imported_pairs"]
 MADE_ELSEWHERE = (IMPORTED.slug, IMPORTED_PAIRS.slug)

@@ -172,12 +172,12 @@ class QualityControl:
 
     # --- what is told of it
 
-    def panel(self, task: Task) -> Panel | None:
-        """What it has found so far, for managers."""
+    def section(self, task: Task) -> Any:
+        """What it has found so far, in JSON's terms; the manifest of an exported set has it under `manifest_key`."""
         return None
 
-    def section(self, task: Task) -> Any:
-        """What the manifest of an exported set says of it under `manifest_key`, in JSON's terms."""
+    def panel(self, task: Task, found: Any) -> Panel | None:
+        """The same for managers. found: its section."""
         return None
 
     def columns(self, task: Task) -> Mapping[str, Mapping[int, Any]]:
@@ -232,5 +232,5 @@ def register(control: QualityControl) -> QualityControl:
 
 def panels(task: Task) -> list[Panel]:
     """What the controls of a task have found. Checks, which others build upon, act first and are told of last."""
-    found = (control.panel(task) for control in reversed(task.kind.quality_controls))
+    found = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
     return [panel for panel in found if panel]

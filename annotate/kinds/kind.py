@@ -364,6 +364,11 @@ class Kind:
         return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
 
     @property
+    def reports(self) -> frozenset[str]:
+        """The commands that report on its quality controls."""
+        return frozenset(control.look_at for control in self.quality_controls)
+
+    @property
     def audits_agreement(self) -> bool:
         return any(control.of_agreement for control in self.quality_controls)
 

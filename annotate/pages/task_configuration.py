@@ -137,7 +137,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     listed = [("export_gold", "Export the gold set", "as files that datasets.load_dataset reads")]
     if task.kind.answered_here and not DESIGNS[task.draw.design].not_extended:
         listed.append(("extend", "Extend", "draw more of the same corpus, by the same seed"))
-    if any(control.look_at == "audit" for control in task.kind.quality_controls):
+    if "audit" in task.kind.reports:
         listed.append(("audit", "Audit", "what audit, decoys and checks found; contest agreement, or audit more"))
     if not task.kind.routing.waits:
         listed.append(("reroute", "Reroute", "send on units of queues that have too few readers"))

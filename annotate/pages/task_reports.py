@@ -1,7 +1,7 @@
 """The manager's pages of a task: how it stands, how well people work, and what a manager decides about a person's work.
 
-The figures are those of figures/ and quality/agreement.py; decisions are made by work/interventions.py. What is
-shown of all tasks together is in dashboard.py.
+The figures are those of figures/ and quality/; decisions are made by work/interventions.py. All tasks together are in
+dashboard.py.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,13 +34,7 @@ from annotate.models import Judgment, Pause, Task
 from annotate.pages.access import may
 from annotate.pages.action_forms import address
 from annotate.pages.dashboard import done, manage_page, shows_figures, sort_of
-from annotate.quality import agreement as agreeing
-from annotate.quality import (
-    agreement_report,
-    honeypots,
-    preference_report,
-)
-from annotate.quality import preferences as preferring
+from annotate.quality import agreement_report, agreement_statistics, honeypots, preference_report, preference_statistics
 from annotate.quality.honeypots import rule as rule_of
 from annotate.reports.tables import Cell
 from annotate.work import interventions
@@ -207,9 +201,11 @@ def _kept(task, name, report):
 
 def _preferences(task, address, sort):
     """What the page has besides where people compare systems."""
-    if "preferences" not in task.kind.publication.sections:
+    if "preferences" not in task.kind.reports:
         return {}
-    report, _ = figures("preferences", task, partial(_kept, task, "preferences", lambda: preferring.report(task)))
+    report, _ = figures(
+        "preferences", task, partial(_kept, task, "preferences", lambda: preference_statistics.report(task))
+    )
     people = report["all"]["sides"]["people"]
     names = annotator_statistics.names_of(row["annotator"] for row in people)
     told = preference_report
@@ -226,7 +222,7 @@ def agreement(request, task):
     if "show" not in request.GET:
         said, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
         return manage_page(request, "agreement", task, counted_at=counted_at, judgments=said[None].answers)
-    count = partial(_kept, task, "agreement", lambda: agreeing.report(task, replicates=REPLICATES))
+    count = partial(_kept, task, "agreement", lambda: agreement_statistics.report(task, replicates=REPLICATES))
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = annotator_statistics.names_of(row["annotator"] for row in rest)

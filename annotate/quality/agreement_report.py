@@ -1,4 +1,4 @@
-"""How far annotators agree, as quality/agreement.py reports it, in tables, plots and words: for page, command and card.
+"""How far annotators agree (agreement_statistics.py), in tables, plots and words for page, command and card.
 
 Nothing is counted here.
 """
@@ -298,7 +298,7 @@ def doubts(report: Section) -> list[str]:
 def sureness(gold: Section) -> list[str]:
     """A sentence on how sure Dawid and Skene's model was of the labels that it was right on or not; none without such.
 
-    gold: of the report of quality/agreement.py.
+    gold: of the report of quality/agreement_statistics.py.
     """
     sure, right = gold["sure"], gold["dawid_skene"]
     if sure is None:

@@ -16,15 +16,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from annotate.core.draws import hash_order
-from annotate.core.draws.committed_draws import (
-    NOBODY,
-    OF_UNITS,
-    OUTCOME,
-    Line,
-    fixed_digest,
-    outcome,
-    outcome_digest,
-)
+from annotate.core.draws.committed_draws import NOBODY, OF_UNITS, OUTCOME, Line, fixed_digest, outcome, outcome_digest
 from annotate.models import Judgment, Lot, Task, Unit
 from corpora.database.bulk_rows import listed
 

@@ -6,11 +6,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from annotate.core.guidelines import fault
-from annotate.core.refusals import (
-    InvalidAnswer,
-    NotFound,
-    WrongStage,
-)
+from annotate.core.refusals import InvalidAnswer, NotFound, WrongStage
 from annotate.models import Guidelines, Qualification, Task
 
 ENGLISH = "en"

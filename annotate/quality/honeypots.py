@@ -15,11 +15,7 @@ from django.db.models import Count, Exists, Max, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotate.core import pause_rule
-from annotate.core.draws.committed_draws import (
-    gold_order,
-    gold_places,
-    scheduled,
-)
+from annotate.core.draws.committed_draws import gold_order, gold_places, scheduled
 from annotate.core.estimation.proportions import proportion
 from annotate.core.pause_rule import Rule, pauses
 from annotate.models import Judgment, Lease, Pause, Task, Unit

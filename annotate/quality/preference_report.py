@@ -1,4 +1,4 @@
-"""What people prefer, as quality/preferences.py reports it, in tables and words: for page, command and card.
+"""What people prefer, as quality/preference_statistics.py reports it, in tables and words: for page, command and card.
 
 Nothing is counted here.
 """
@@ -9,19 +9,7 @@ from typing import Any
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT
 from annotate.core.measures.paired_comparisons import ENOUGH
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
-from annotate.reports.tables import (
-    NUMBER,
-    Cell,
-    Column,
-    Table,
-    are,
-    estimated,
-    language,
-    many,
-    numbered,
-    share,
-    table,
-)
+from annotate.reports.tables import NUMBER, Cell, Column, Table, are, estimated, language, many, numbered, share, table
 
 TIE, NONE = "tie", "none"
 Section = Mapping[str, Any]

@@ -12,9 +12,9 @@ from django.utils import timezone
 from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.models import Judgment
-from annotate.quality.agreement import fitted, report, second_opinions, vote_shares
 from annotate.quality.agreement_report import sureness
-from annotate.quality.true_labels import UnknownLabel, _worse
+from annotate.quality.agreement_statistics import report
+from annotate.quality.answer_models import UnknownLabel, _worse, fitted, second_opinions, vote_shares
 from corpora.core import CorpusError
 
 pytestmark = pytest.mark.django_db

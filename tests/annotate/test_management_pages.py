@@ -193,10 +193,12 @@ def test_the_page_tells_agreement_by_label_and_why_alpha_may_say_little(make_rec
 
 
 def test_agreement_is_computed_when_it_is_asked_for(crowd, desk, monkeypatch):
-    from annotate.quality import agreement
+    from annotate.quality import agreement_statistics
 
-    calls, report = [], agreement.report
-    monkeypatch.setattr(agreement, "report", lambda *given, **named: calls.append(named) or report(*given, **named))
+    calls, report = [], agreement_statistics.report
+    monkeypatch.setattr(
+        agreement_statistics, "report", lambda *given, **named: calls.append(named) or report(*given, **named)
+    )
     assert "Compute it" in desk.get(address(crowd, "agreement/")).text
     assert calls == []
     page = desk.get(address(crowd, "agreement/?show=1"))

@@ -9,13 +9,13 @@ from django.utils import timezone
 
 from annotate.actions.commands import call_command
 from annotate.actions.judgment_files import JudgmentFileError, import_judgments
-from annotate.controls.pair_order import keep_side
 from annotate.core import stages
 from annotate.kinds import Answer
+from annotate.kinds.control import CONTROLS
 from annotate.models import Annotator, Comparison, Judgment, Side, Task
 from annotate.pages.item_view import sides_of
-from annotate.quality import agreement
-from annotate.quality.preferences import NoPreferences, report
+from annotate.quality import agreement_statistics
+from annotate.quality.preference_statistics import NoPreferences, report
 from annotate.reports.numbers import coefficient
 from annotate.work.interventions import void
 from annotate.work.judgments import judge
@@ -155,7 +155,7 @@ def test_alpha_has_one_interval_wherever_it_is_told(file_of, manager, client, ca
     import_judgments("pairs", file_of(*(row for systems in pairs for row in judged(TWO, systems))), pairs=True)
     task = Task.objects.get()
     alpha = report(task)["all"]["agreement"]
-    found = agreement.report(task)
+    found = agreement_statistics.report(task)
     assert found["all"]["nominal"] == alpha
     assert {row["label"] for row in found["all"]["by_label"]} == (
         {"a", "b", "tie"} if len(pairs) == 1 else {"first by name", "second by name", "tie"}
@@ -219,7 +219,7 @@ def test_who_always_takes_the_left_is_named_out_of_line(file_of, manager, client
     )
     task = Task.objects.get()
     for judgment in Judgment.objects.select_related("unit__item", "unit__task", "annotator__user"):
-        keep_side(judgment.unit, judgment.annotator)
+        CONTROLS["sides"].shown(judgment.unit, judgment.annotator)
         if judgment.annotator.user.username.endswith("p1"):
             # What somebody says who looks at the side alone.
             judgment.label = Side.objects.get(unit=judgment.unit, annotator=judgment.annotator).first

@@ -4,7 +4,7 @@ from annotate.controls import checks
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import LanguageRoute, Transition
-from annotate.quality import agreement
+from annotate.quality import answer_models
 from annotate.work.answer_changes import change
 from annotate.work.closure import close
 from annotate.work.interventions import void
@@ -376,4 +376,4 @@ def test_how_far_people_agree_is_not_told_by_what_is_confirmed(make_task, person
     ann, fay = person("ann", "de"), person("fay", "fr")
     say(ann, task, FRENCH)
     say(fay, task, FRENCH)
-    assert agreement.answers(task) == []
+    assert answer_models.answers(task) == []

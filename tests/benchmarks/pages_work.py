@@ -21,7 +21,7 @@ from django.urls import reverse  # noqa: E402
 from django.utils import timezone  # noqa: E402
 
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Task, Transition  # noqa: E402
-from annotate.quality import agreement  # noqa: E402
+from annotate.quality import agreement_statistics  # noqa: E402
 from corpora.database.bulk_rows import insert  # noqa: E402
 from tests.benchmarks.answer_work import BACKEND  # noqa: E402
 from tests.benchmarks.load_work import LANGUAGES, analyze, items_of, task_of, unit_of  # noqa: E402
@@ -159,7 +159,7 @@ def agree() -> None:
     """With the queued language for the truth, which is how `fill` made the answers."""
     task, begun, start = Task.objects.get(name=NAME), most_memory(), time.monotonic()
     languages = task.units.filter(stage="LABELLED").values_list("item__key", "language")
-    whole = agreement.report(task, gold=dict(languages))["all"]
+    whole = agreement_statistics.report(task, gold=dict(languages))["all"]
     right = [whole["gold"][name]["value"] for name in ("majority", "dawid_skene")]
     print(json.dumps([time.monotonic() - start, begun, most_memory(), *right]))
 

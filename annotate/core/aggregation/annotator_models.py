@@ -1,6 +1,6 @@
 """Models that estimate true labels and annotators' errors together: Dawid-Skene, one-coin, MACE and GLAD.
 
-A second opinion beside the majority, never instead of it; where it is shown, quality/agreement.py decides.
+A second opinion beside the majority, never instead of it; where it is shown, quality/agreement_statistics.py decides.
 """
 
 from collections.abc import Callable

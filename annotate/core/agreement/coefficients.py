@@ -1,7 +1,7 @@
 """How far annotators agree: Krippendorff's alpha, Gwet's AC1, observed agreement, each annotator against the rest.
 
-Numbers in, numbers out; whose answers count is decided in annotate/quality/agreement.py, and how every coefficient
-comes by its interval in pairs.py.
+Numbers in, numbers out. annotate/quality/answer_models.py decides whose answers count; pair_intervals.py computes the
+interval of every coefficient.
 """
 
 from collections.abc import Hashable

@@ -4,7 +4,7 @@ and the strengths of three systems or more.
 A unit is a message with the replies of two systems. Judgments of one unit are not independent, as all see the same
 replies, and nor are those of one message, so that every interval and test is over messages. The people are taken as
 they are: an interval says what other messages would have given, not other people. Numbers in, numbers out; whose
-judgments count is decided in annotate/quality/preferences.py.
+judgments count is decided in annotate/quality/preference_statistics.py.
 
 In 1,000 simulated tasks each of 50, 100 and 500 messages, with messages on which all judges say the same, four of five
 ties, and a judge who looks at sides alone, the intervals of shares held the truth in 93.2% to 96.7%, and of 10 messages

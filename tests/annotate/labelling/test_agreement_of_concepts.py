@@ -6,9 +6,10 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.kinds import Answer
-from annotate.quality import agreement
-from annotate.quality.agreement import MOST_LABELS, fitted, report, second_opinions
+from annotate.quality import agreement_statistics
 from annotate.quality.agreement_report import doubts
+from annotate.quality.agreement_statistics import MOST_LABELS, report
+from annotate.quality.answer_models import fitted, second_opinions
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.models import Concept
@@ -139,7 +140,7 @@ def test_true_sets_that_are_none_are_refused_in_a_sentence(task, coded, tmp_path
 
 
 def test_of_more_units_than_can_be_measured_some_are_drawn_by_lot_which_is_said(task, coded, monkeypatch):
-    monkeypatch.setattr(agreement, "MOST_UNITS", 8)
+    monkeypatch.setattr(agreement_statistics, "MOST_UNITS", 8)
     found = report(task, replicates=10)
     assert (found["all"]["units"], found["all"]["units_of_two"], found["all"]["masi"]["units"]) == (10, 10, 8)
     assert report(task, replicates=10) == found

@@ -39,8 +39,7 @@ class SecondReader(QualityControl):
         added.alias(place=F("position") % every).filter(place=begin).update(redundancy=F("redundancy") + 1)
         return 0
 
-    def panel(self, task: Task) -> Panel:
-        found = self.section(task)
+    def panel(self, task: Task, found: dict[str, Any]) -> Panel:
         if not found["read"]:
             return Panel("Second readers", key="second_reader", data=found, empty="No unit has two answers yet.")
         words = [f"Two people read {found['read']} units and gave the same answer to {found['same']}."]

@@ -14,7 +14,7 @@ from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial
-from annotate.quality import agreement as agreeing
+from annotate.quality import agreement_statistics as agreeing
 from annotate.quality.guideline_versions import current
 from tests.annotate.exporting.told import card_of, json_lines
 from tests.annotate.record_export.records import (

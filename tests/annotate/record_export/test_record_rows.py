@@ -12,7 +12,8 @@ from annotate.actions.commands import call_command
 from annotate.goldsets.exporter import export
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.quality import agreement as agreeing
+from annotate.quality import agreement_statistics as agreeing
+from annotate.quality import answer_models
 from annotate.quality.guideline_versions import current
 from annotate.work.adjudication import discard
 from annotate.work.interventions import void
@@ -53,7 +54,7 @@ def test_every_record_has_its_fields_by_name_with_the_label_that_most_gave(ads, 
 
 def test_beside_the_label_stands_what_the_model_of_dawid_and_skene_says(ads, out):
     export(ads, out)
-    opinions = agreeing.second_opinions(agreeing.fitted(ads))
+    opinions = answer_models.second_opinions(answer_models.fitted(ads))
     units = {unit.item.key: unit.pk for unit in ads.units.select_related("item")}
     for row in rows_of(out):
         posterior = opinions[units[row["id"]]]

@@ -1,0 +1,175 @@
+"""Which of two systems the people of a task prefer, by the answers that count (answer_models.py).
+
+Where both systems suggest the same, nobody is asked, and the unit counts as that many ties as people would have been
+asked. A unit is finished unless it waits in a queue for further answers; what was judged elsewhere never does.
+
+`report` returns, in JSON's terms:
+
+    {"task", "kind", "systems": [name, ...],
+     "all": SECTION and
+        "comparisons": units, with those that nobody has answered yet, and "unfinished": those of them that wait for
+                       answers,
+        "equal": units of which both systems suggest the same,
+        "people": who answered, how many,
+        "agreement": MEASURE, the nominal alpha, as in agreement_statistics.py,
+        "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...] the one who wins most first, and
+        "order": {"left_out": ORDER, "half": ORDER}    ties left out, or as half a win for both; both of these are
+                                                       empty and None of fewer than three systems
+        "sides": SIDES without a person, with the number of people "out_of_line", and "people": [SIDES, ...], who is
+                 farthest from a half first
+     "languages": {code: SECTION}}                     no languages where it is not known which the units are in
+
+SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
+PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "counts": {answer: n}, "shares":
+       {answer: ESTIMATE} of judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of finished
+       units, "win": ESTIMATE of a, ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the
+       section}; an answer is the name of a system, tie, and of majorities none.
+ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems":
+       [a, b], "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}
+       (paired_comparisons.py).
+SIDES: {"annotator": pk or None, "pseudonym", "judgments": counts, those with known sides, "ties", "first", "share":
+       ESTIMATE, "p", "out_of_line": bool}
+ESTIMATE, MEASURE: as in agreement_statistics.py.
+"""
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from annotate.core import stages
+from annotate.core.draws.hash_order import lot
+from annotate.core.estimation.comparisons import holm
+from annotate.core.measures import paired_comparisons
+from annotate.core.measures.paired_comparisons import Judgment, Order, Pair, Sides
+from annotate.kinds.preference_kind import between
+from annotate.models import Annotator, Comparison, Side, Task
+from annotate.quality import agreement_statistics
+from annotate.quality.answer_models import answers as answers_of
+from corpora.draws.part_draws import SYSTEMS
+
+# How many systems have an order, beyond which of two is preferred.
+LEAST_ORDERED = 3
+
+
+class NoPreferences(ValueError):
+    """A task in which nobody compares systems; the sentence says so."""
+
+
+def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
+    """The preferences of a task, as described above; NoPreferences if it has none. without: units that do not count."""
+    _check_compared(task)
+    waiting = _waiting(task) - set(without)
+    judgments = [each for each in judgments_of(task) if each.unit not in without]
+    asked = [each for each in judgments if each.person is not None]
+    by_language: dict[str, list[Judgment]] = {}
+    for each in judgments:
+        by_language.setdefault(each.language, []).append(each)
+    systems, seed = paired_comparisons.systems_of(judgments), lot(task.draw.seed, "preferences", task.name)
+    standings, order = [], None
+    if len(systems) >= LEAST_ORDERED:
+        standings = [each._asdict() | {"win": each.win.as_dict()} for each in paired_comparisons.standings(judgments)]
+        order = {
+            name: _order(paired_comparisons.order(judgments, ties=ties, seed=seed))
+            for name, ties in (("left_out", False), ("half", True))
+        }
+    whole = {
+        "comparisons": len(waiting | {each.unit for each in judgments}),
+        "unfinished": len(waiting),
+        "equal": len({each.unit for each in judgments if each.person is None}),
+        "people": len({each.person for each in asked}),
+        "agreement": agreement_statistics.nominal(task, without=without),
+        "standings": standings,
+        "order": order,
+        "sides": _sides(asked),
+    }
+    return {
+        "task": task.name,
+        "kind": task.kind_slug,
+        "systems": systems,
+        "all": _section(judgments) | whole,
+        "languages": {code: _section(by_language[code]) for code in sorted(filter(None, by_language))},
+    }
+
+
+def _check_compared(task: Task) -> None:
+    if "preferences" in task.kind.reports:
+        return
+    if systems := task.draw.parameters.get(SYSTEMS):
+        raise NoPreferences(
+            f"The task {task.name} compares two predictors by the labels that people give, not by preferences. Export "
+            f"its gold set, and run `assay evaluate {' --against '.join(systems)} --gold FOLDER`."
+        )
+    raise NoPreferences(
+        f"Nobody compares systems in the task {task.name}: its kind is {task.kind_slug}. Name a task whose people "
+        "say which of two systems they prefer."
+    )
+
+
+def _waiting(task: Task) -> set[int]:
+    """The units that are not finished."""
+    return set(task.units.exported().queued().values_list("pk", flat=True))
+
+
+def judgments_of(task: Task) -> list[Judgment]:
+    """The answers that count, and the ties on which both systems agree."""
+    waiting = _waiting(task)
+    pairs = {each.unit_id: each for each in Comparison.objects.filter(unit__task=task).exclude(unit=None)}
+    rows = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
+    sides = {(unit, annotator): first for unit, annotator, first in rows}
+    equal = task.units.exported().filter(stage=stages.AGREED, pk__in=pairs).order_by("pk")
+    equal = equal.values_list("pk", "label", "item__language", "item__key")
+    answers = [(each.unit, each.annotator, each.label, each.language, each.key) for each in answers_of(task)]
+    for unit, label, language, key in equal:
+        answers += [(unit, None, label, language if task.languages else "", key)] * task.redundancy
+    found = []
+    for unit, annotator, label, language, key in answers:
+        if unit in pairs:
+            both = tuple(sorted(pairs[unit].systems))
+            first, message = sides.get((unit, annotator), ""), key.removesuffix(between(*both))
+            found.append(Judgment(unit, annotator, both, label, first, language, message, unit not in waiting))
+    return found
+
+
+# --- what is made of them
+
+
+def _section(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    pairs = [_pair(each) for each in paired_comparisons.compared(judgments)]
+    for pair, p_holm in zip(pairs, holm([pair["p"] for pair in pairs]), strict=True):
+        pair["p_holm"] = p_holm
+    return {"units": len({each.unit for each in judgments}), "judgments": len(judgments), "pairs": pairs}
+
+
+def _pair(found: Pair) -> dict[str, Any]:
+    shares = {
+        key: {answer: each.as_dict() for answer, each in getattr(found, key).items()}
+        for key in ("shares", "majority_shares")
+    }
+    return found._asdict() | shares | {"systems": list(found.systems), "win": found.win.as_dict()}
+
+
+def _order(found: Order) -> dict[str, Any]:
+    return {
+        "reference": found.reference,
+        "strengths": [{"system": name, **each._asdict()} for name, each in found.strengths.items()],
+        "differences": [{"systems": list(pair), **each._asdict()} for pair, each in found.differences.items()],
+        "groups": [list(group) for group in found.groups],
+        "lost": found.lost,
+    }
+
+
+def _sides(judgments: Sequence[Judgment]) -> dict[str, Any]:
+    whole, people = paired_comparisons.sides(judgments)
+    names = dict(Annotator.objects.filter(pk__in=[each.person for each in people]).values_list("pk", "pseudonym"))
+
+    def row(each: Sides) -> dict[str, Any]:
+        return {
+            "annotator": each.person,
+            "pseudonym": names.get(each.person, ""),
+            **{name: getattr(each, name) for name in ("judgments", "ties", "first")},
+            "share": each.share.as_dict(),
+            "p": each.p,
+            "out_of_line": each.is_out_of_line,
+        }
+
+    rows = list(map(row, people))
+    return row(whole) | {"out_of_line": sum(each["out_of_line"] for each in rows), "people": rows}
