@@ -44,36 +44,37 @@ DRY_RUN = Option("dry_run", flag, False, help="with --add: only show how many po
 
 def run(values, progress) -> Outcome:
     task = task_named(values["task"])
-    controls = task.kind.quality_controls
-    audited = task.kind.audits_agreement
-    _check(values)
-    if values["add"] and values["checks"] and not any(isinstance(control, Checks) for control in controls):
-        raise ActionError(f"{task.name} has no checks to add to: its kind of question asks several people.")
-    if values["add"] and not (audited or values["checks"]):
-        raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
+    _check(task, values)
     if values["add"]:
         return _add(task, values)
     if values["contest"]:
-        if not audited:
-            raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
         sent = contest_all(task)
         return Outcome([audit_report.contested(sent)], data={"task": task.name, "contested": sent})
+    shown = _shown(task)
+    if shown is None:
+        return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
+    return _with_further_work(task, shown, values["width"] and values["width"] / 100)
+
+
+def _check(task: Task, values: Values) -> None:
+    add, contest, checks, audited = values["add"], values["contest"], values["checks"], task.kind.audits_agreement
+    if add and contest:
+        raise ActionError("--add and --contest are two steps: what is added is to be read before it can contest.")
+    if values["width"] and (add or contest):
+        raise ActionError("--width is an option of the report, which --add and --contest do not show. Leave it out.")
+    without_add = [option.spelled for option in (CHECKS, LANGUAGES, DRY_RUN) if values[option.name]]
+    if without_add and not add:
+        raise ActionError(
+            f"{', '.join(without_add)}: an option of --add, which is not given. Say with it how many to add."
+        )
+    if add and checks and not any(isinstance(control, Checks) for control in task.kind.quality_controls):
+        raise ActionError(f"{task.name} has no checks to add to: its kind of question asks several people.")
+    if add and not (audited or checks):
+        raise ActionError(f"{task.name} has no audit to add to: none of its labels is the detectors'.")
+    if contest and not audited:
+        raise ActionError(f"{task.name} has no agreement to contest: none of its labels is the detectors'.")
     if values["width"] and not measures_accuracy(task):
         raise ActionError(f"Task {task.name} measures no accuracy of a stream of posts. Leave out --width.")
-    told_of = _told(task)
-    if told_of is None:
-        return Outcome([f"Task {task.name}: {NOTHING}"], data={"task": task.name})
-    return _with_further_work(task, told_of, values["width"] and values["width"] / 100)
-
-
-def _check(values: Values) -> None:
-    if values["add"] and values["contest"]:
-        raise ActionError("--add and --contest are two steps: what is added is to be read before it can contest.")
-    if values["width"] and (values["add"] or values["contest"]):
-        raise ActionError("--width is an option of the report, which --add and --contest do not show. Leave it out.")
-    given = [option.spelled for option in (CHECKS, LANGUAGES, DRY_RUN) if values[option.name]]
-    if given and not values["add"]:
-        raise ActionError(f"{', '.join(given)}: an option of --add, which is not given. Say with it how many to add.")
 
 
 def _add(task: Task, values: Values) -> Outcome:
@@ -82,14 +83,14 @@ def _add(task: Task, values: Values) -> Outcome:
         added = add(task, values["add"], values["languages"])
         warned = lacking(task)
         if values["dry_run"]:
-            # After everything was done as it would be, so that what is told is what would be.
+            # After everything was done as it would be, so that what is shown is what would be.
             transaction.set_rollback(True)
     said = [audit_report.added(added, values["add"], to), *([NOT_KEPT] if values["dry_run"] else [])]
     return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
-def _told(task: Task) -> Outcome | None:
-    """What the controls of a task have found; None if none of them tells of anything."""
+def _shown(task: Task) -> Outcome | None:
+    """What the controls of a task have found; None if none of them shows anything."""
     said: list[str] = []
     data: dict[str, Any] = {"task": task.name}
     for panel in panels(task):
@@ -101,7 +102,7 @@ def _told(task: Task) -> Outcome | None:
 
 
 def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Outcome:
-    """What is told, and below it which further work narrows accuracy most."""
+    """The report, and below it which further work narrows accuracy most."""
     found = further_work(task, wished)
     if found is None:
         return outcome

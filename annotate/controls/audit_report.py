@@ -123,13 +123,12 @@ def report(task: Task) -> dict:
 
     slips: how often adjudicators slip, as far as two of them decided the same, which overall and error take off; None
     where that is not known, and then assumed is overall if they slipped in 1%. languages: one row for each label on
-    which the detectors agreed; posts: how many such there are; audited: how many
-    of them people have read to the end; error: the share in which the detectors are wrong, with its 95% interval;
-    checked: how many that readers confirmed an adjudicator decided too, and overruled: of these, found wrong;
-    bounds: the ends of error if all unresolved (discarded, or not done yet) were right, or all wrong, and of overall in
-    overall_bounds; waiting: some of it is not done;
-    over_limit: it is done, too much may be wrong, and some were not read; all_read: the same, but nothing is left that
-    people do not read; contested: people label them all.
+    which the detectors agreed; posts: how many such there are; audited: how many of them people have read to the end;
+    error: the share in which the detectors are wrong, with its 95% interval; checked: how many that readers confirmed
+    an adjudicator decided too, and overruled: of these, found wrong; bounds: the ends of error if all unresolved
+    (discarded, or not done yet) were right, or all wrong, and of overall in overall_bounds; waiting: some of it is not
+    done; over_limit: it is done, too much may be wrong, and some were not read; all_read: the same, but nothing is left
+    that people do not read; contested: people label them all.
     """
     found, slipping = audits(task), slips(task)
     unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units))

@@ -1,7 +1,7 @@
 """How often one person who decides alone is wrong: readers whom adjudicators check, and adjudicators who check another.
 
-Units are chosen by lot when they come to people (choose_checks), and decisions when an adjudicator makes them
-(is_seconded). An adjudicator decides again without seeing the answer.
+Units are chosen by lot when they come to people, and decisions when an adjudicator makes them (is_seconded). An
+adjudicator decides again without seeing the answer.
 """
 
 from collections import Counter
@@ -47,13 +47,6 @@ def asked_of_one(task: Task) -> QuerySet[Unit]:
     return asking.filter(Q(redundancy=1) | _moved("named"))
 
 
-def decided_by_one(task: Task) -> QuerySet[Unit]:
-    """Those of them that their one reader decides: another person confirms an answer that names another queue's
-    language, so it is neither alone nor checked.
-    """
-    return asked_of_one(task).filter(~_moved("named"))
-
-
 def _moved(event: str) -> Exists:
     return Exists(Transition.objects.filter(unit=OuterRef("pk"), event=event))
 
@@ -69,38 +62,6 @@ def unchecked_counts(task: Task) -> dict[str, int]:
     """First queue -> how many units `choose_more` can still choose there."""
     rest = asked_of_one(task).filter(is_alone(), recheck=False).order_by()
     return dict(rest.values_list("visited__0").annotate(Count("pk")))
-
-
-def choose_checks(task: Task, units: Iterable[Unit]) -> None:
-    """Choose the units that an adjudicator decides again after their one reader, and mark them.
-
-    They are chosen by lot in each queue, as many as the power allocation gives it. When a task is extended or a
-    language contested, lots are drawn among the added units only: the earlier choice stays. units: they have just been
-    put into a queue, and are not saved.
-    """
-    if not has_checks(task):
-        return
-    added: dict[str, dict[str, Unit]] = {}
-    for unit in units:
-        if unit.redundancy == 1 and not unit.known_answer:
-            added.setdefault(unit.visited[0], {})[unit.item.key] = unit
-    counts = _further(task, check_counts(task), {queue: len(of) for queue, of in added.items()})
-    for queue, of in added.items():
-        for key in commitments.drawn(task, CHECK, [queue], of, counts[queue]):
-            of[key].recheck = True
-
-
-def choose_checks_of_new(task: Task, first: int, before: Mapping[str, tuple[int, int]]) -> None:
-    """The same of units that are saved and have been in one queue. first: the position of the first of them; before:
-    check_counts, without these.
-    """
-    if not has_checks(task):
-        return
-    added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
-    sizes = added.order_by().values_list("language").annotate(Count("pk"))
-    counts = {(queue,): count for queue, count in _further(task, before, dict(sizes)).items()}
-    chosen = commitments.drawn_units(task, CHECK, added, ["language"], counts)
-    Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
 
 
 def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
@@ -184,7 +145,9 @@ def report(task: Task) -> dict[str, Any]:
     standing = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
     said = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(standing))
     first = said.order_by("pk").values("label")[:1]
-    units = decided_by_one(task).order_by().annotate(said=Subquery(first)).exclude(said=None)
+    # Another person confirms an answer that names another queue's language: that is neither alone nor checked.
+    alone = asked_of_one(task).filter(~_moved("named")).order_by()
+    units = alone.annotate(said=Subquery(first)).exclude(said=None)
     done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
     for queue, number in done.annotate(Count("pk")):
         rows[queue]["alone"] = number
@@ -192,7 +155,7 @@ def report(task: Task) -> dict[str, Any]:
     for queue, stage, label, first in chosen:
         rows[queue][_FOUND[stage]] += 1
         rows[queue]["otherwise"] += stage == stages.LABELLED and label != first
-    unread = decided_by_one(task).order_by().filter(recheck=True, stage=stages.QUEUED).values_list("visited__0")
+    unread = alone.filter(recheck=True, stage=stages.QUEUED).values_list("visited__0")
     for queue, number in unread.annotate(Count("pk")):
         rows[queue]["waiting"] += number
     return {
@@ -359,12 +322,28 @@ class Checks(QualityControl):
         return check_counts(task) if has_checks(task) else {}
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
-        choose_checks_of_new(task, first, before)
+        """Chosen are units by lot in each queue, as many as the power allocation gives it. When a task is extended or a
+        language contested, lots are drawn among the added units only: the earlier choice stays.
+        """
+        if has_checks(task):
+            added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
+            sizes = added.order_by().values_list("language").annotate(Count("pk"))
+            counts = {(queue,): count for queue, count in _further(task, before, dict(sizes)).items()}
+            chosen = commitments.drawn_units(task, CHECK, added, ["language"], counts)
+            Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
         return 0
 
     def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
-        if event != "audited":  # which have rechecks of their own
-            choose_checks(task, units)
+        if event == "audited" or not has_checks(task):  # audits have rechecks of their own
+            return
+        added: dict[str, dict[str, Unit]] = {}
+        for unit in units:
+            if unit.redundancy == 1 and not unit.known_answer:
+                added.setdefault(unit.visited[0], {})[unit.item.key] = unit
+        counts = _further(task, check_counts(task), {queue: len(of) for queue, of in added.items()})
+        for queue, of in added.items():
+            for key in commitments.drawn(task, CHECK, [queue], of, counts[queue]):
+                of[key].recheck = True
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
         # What a second reader has confirmed is not checked again.

@@ -5,13 +5,14 @@ Suggestions of several systems are joined by summed 1/rank. A share of people an
 """
 
 import json
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from statistics import fmean
-from typing import Any
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
@@ -129,8 +130,7 @@ def write_labels(path: Path, export: Any) -> None:
 FIRST = 5  # suggestions that are held against what was chosen
 
 
-@dataclass(frozen=True)
-class _Given:
+class _Given(NamedTuple):
     """An answer: what was chosen, the first suggestions of its document, and its F1 with each other answer to it."""
 
     person: str
@@ -148,42 +148,30 @@ def report(task: Task) -> dict[str, Any] | None:
     were chosen; among, the share of the concepts chosen that were among them, in blind answers too; exactly, how many
     answers are just these; f1, the mean F1 of an answer with each other answer to its document. None of no answer.
     """
-    given = _given(task)
-    if given is None:
+    suggested = all_suggested(task)
+    if not suggested:
         return None
-    by_person: dict[str, list[_Given]] = defaultdict(list)
+    by_person: dict[str, list[_Given]] = {}
+    given = list(_given(task, suggested))
     for each in given:
-        by_person[each.person].append(each)
+        by_person.setdefault(each.person, []).append(each)
     people = [{"annotator": person, **_both(of)} for person, of in sorted(by_person.items())]
     return {"first": FIRST, **_both(given), "people": people}
 
 
-def _given(task: Task) -> list[_Given] | None:
-    suggested = all_suggested(task)
-    if not suggested:
-        return None
-    facets = task.kind.form.facets
+def _given(task: Task, suggested: Mapping[int, list[str]]) -> Iterator[_Given]:
     answers = Judgment.objects.answers().live().filter(unit__in=task.units.exported()).order_by("unit", "pk")
-    by_unit: dict[int, list[Judgment]] = defaultdict(list)
-    for judgment in answers.select_related("annotator", "unit__item"):
-        if judgment.unit_id in suggested:
-            by_unit[judgment.unit_id].append(judgment)
-    found = []
-    for unit, judgments in by_unit.items():
-        first = frozenset(suggested[unit][:FIRST])
-        sets = [frozenset(facets(each.label)) for each in judgments]
-        for place, (judgment, chosen) in enumerate(zip(judgments, sets, strict=True)):
-            others = [f1(chosen, other) for number, other in enumerate(sets) if number != place]
-            blind = is_blind(judgment.annotator.pseudonym, task, judgment.unit.item.key)
-            found.append(_Given(judgment.annotator.pseudonym, blind, chosen, first, others))
-    return found
+    rows = answers.values_list("unit", "label", "annotator__pseudonym", "unit__item__key")
+    for unit, group in groupby(rows, key=itemgetter(0)):
+        said = [(frozenset(task.kind.form.facets(label)), *who) for _, label, *who in group if unit in suggested]
+        for place, (chosen, person, key) in enumerate(said):
+            others = [f1(chosen, other) for number, (other, *_) in enumerate(said) if number != place]
+            yield _Given(person, is_blind(person, task, key), chosen, frozenset(suggested[unit][:FIRST]), others)
 
 
-def _both(given: Iterable[_Given]) -> dict[str, dict[str, Any]]:
-    arms: dict[bool, list[_Given]] = {False: [], True: []}
-    for each in given:
-        arms[each.blind].append(each)
-    return {"shown": _figures(arms[False]), "blind": _figures(arms[True])}
+def _both(given: list[_Given]) -> dict[str, dict[str, Any]]:
+    arms = {"shown": False, "blind": True}
+    return {arm: _figures([each for each in given if each.blind == blind]) for arm, blind in arms.items()}
 
 
 def _figures(given: list[_Given]) -> dict[str, Any]:
@@ -219,27 +207,23 @@ def suggestion_table(found: dict[str, Any]) -> Table:
         Column("annotator", "annotator"),
         Column("arm", "suggestions", says=lambda row: {"shown": "shown", "blind": "not shown"}[row["arm"]]),
         numbered("answers", "answers"),
-        _decimal("concepts", "labels an answer", 1),
-        _share("taken", f"of the first {first}, chosen"),
-        _share("among", f"of the chosen, among the first {first}"),
-        Column("exactly", f"just the first {first}", NUMBER, _exactly),
-        _decimal("f1", "F1 with others", 2),
+        _number("concepts", "labels an answer", "{:.1f}".format),
+        _number("taken", f"of the first {first}, chosen", percent),
+        _number("among", f"of the chosen, among the first {first}", percent),
+        Column(
+            "exactly",
+            f"just the first {first}",
+            NUMBER,
+            lambda row: Cell(f"{row['exactly']:,} of {row['answers']:,}", row["exactly"]),
+        ),
+        _number("f1", "F1 with others", "{:.2f}".format),
     )
     return table("Suggestions", columns, rows)
 
 
-def _exactly(row: dict[str, Any]) -> Cell:
-    return Cell(f"{row['exactly']:,} of {row['answers']:,}", row["exactly"])
-
-
-def _share(key: str, heading: str) -> Column:
-    return Column(key, heading, NUMBER, lambda row: Cell(percent(row[key]), row[key]))
-
-
-def _decimal(key: str, heading: str, places: int) -> Column:
+def _number(key: str, heading: str, shown: Callable[[float], str]) -> Column:
     def says(row: dict[str, Any]) -> Cell:
-        value = row[key]
-        return Cell(NOT_MEASURED if value is None else f"{value:.{places}f}", value)
+        return Cell(NOT_MEASURED if row[key] is None else shown(row[key]), row[key])
 
     return Column(key, heading, NUMBER, says)
 

@@ -110,8 +110,7 @@ def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list
 
 
 def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
-    said = [(unit, _answer(unit, asked)) for unit in units]
-    return [(unit, answer) for unit, answer in said if answer is not None]
+    return [(unit, answer) for unit in units if (answer := _answer(unit, asked)) is not None]
 
 
 def _answer(unit: Unit, asked: str) -> str | None:
@@ -173,24 +172,24 @@ def report(task: Task) -> dict:
     work = task.units.exported().filter(stage=stages.LABELLED)
     for asked, label, number in work.order_by().values_list("asked", "label").annotate(Count("pk")):
         counts[asked]["is" if label == asked else "is not"] += number
+
+    def rate(count: Counter[str], where: str) -> dict[str, Any]:
+        answers, yes = count[where], count[f"{where} yes"]
+        return {"answers": answers, "yes": yes, "false_yes": proportion(yes, answers).as_dict()}
+
     return {
         "share": task.decoy_share,
         "languages": [
             {
                 "language": asked,
                 "decoys": count["decoys"],
-                **_rate(count, "all"),
-                "sheets": _rate(count, "sheets"),
+                **rate(count, "all"),
+                "sheets": rate(count, "sheets"),
                 "labelled": {"yes": count["is"], "no": count["is not"]},
             }
             for asked, count in counts.items()
         ],
     }
-
-
-def _rate(count: Counter[str], where: str) -> dict:
-    answers, yes = count[where], count[f"{where} yes"]
-    return {"answers": answers, "yes": yes, "false_yes": proportion(yes, answers).as_dict()}
 
 
 def decoy_words(decoys: dict) -> list[str]:
@@ -207,41 +206,33 @@ def decoy_words(decoys: dict) -> list[str]:
     ]
 
 
-def _told(rate: dict) -> str:
-    if not rate["answers"]:
-        return NOT_MEASURED
-    return f"{count(rate['yes'])} of {count(rate['answers'])}: {estimate(rate['false_yes'])}"
-
-
-DECOYS = (
-    *LANGUAGE,
-    numbered("decoys", "decoys"),
-    Column("false_yes", "false Yes, 95% interval", NUMBER, _told),
-    Column("sheets", "on sheets", NUMBER, lambda row: _told(row["sheets"])),
-)
-
-
 def decoy_table(decoys: dict) -> Table:
-    return table(many(len(decoys["languages"]), "language"), DECOYS, decoys["languages"])
+    def rate(row: dict) -> str:
+        if not row["answers"]:
+            return NOT_MEASURED
+        return f"{count(row['yes'])} of {count(row['answers'])}: {estimate(row['false_yes'])}"
+
+    columns = (
+        *LANGUAGE,
+        numbered("decoys", "decoys"),
+        Column("false_yes", "false Yes, 95% interval", NUMBER, rate),
+        Column("sheets", "on sheets", NUMBER, lambda row: rate(row["sheets"])),
+    )
+    return table(many(len(decoys["languages"]), "language"), columns, decoys["languages"])
 
 
 def decoy_plot(decoys: dict) -> str:
     answered = [row for row in decoys["languages"] if row["answers"]]
-    on_sheets = any(row["sheets"]["answers"] for row in answered)
-    rows = [
-        plotted(
-            row["language"],
-            [(part["false_yes"], part["answers"]) for part in (row, *([row["sheets"]] if on_sheets else []))],
-        )
-        for row in answered
-    ]
-    series = ("all", "on sheets") if on_sheets else ()
+    series = ("all", "on sheets") if any(row["sheets"]["answers"] for row in answered) else ()
+    rows = []
+    for row in answered:
+        parts = (row, row["sheets"]) if series else (row,)
+        rows.append(plotted(row["language"], [(part["false_yes"], part["answers"]) for part in parts]))
     title = "How often readers say Yes to decoys"
     return forest(rows, title=title, series=series, counted="answers") if rows else ""
 
 
-# --- Decoys: posts known not to be in the language asked about, hidden among the posts of a verification.
-
+# --- the control
 
 SHOWN = 5  # languages whose expected width is shown
 
@@ -269,7 +260,13 @@ class Decoys(QualityControl):
         )
 
     def opened(self, opened: Opened, size: int | None, *, extended: bool) -> tuple[list[str], list[str]]:
-        return _said_of(opened)
+        drawn = sum(len(sample.rows) for sample in opened.samples)
+        said = (
+            f"Task {opened.task.name}: {many(drawn, 'post')} drawn for {' '.join(opened.task.labels)}; "
+            f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them "
+            f"decoys; {copies(opened)}, {many(opened.reused.total(), 'label')} reused."
+        )
+        return [said, *_expected_width(opened)], [*_short(opened), *_bare(opened)]
 
     def enter(self, entry: Entry) -> None:
         task, asked, opened = entry.task, entry.asked, entry.opened
@@ -282,16 +279,6 @@ class Decoys(QualityControl):
         entry.items = mixed(task, drawn, hidden, asked)
         entry.known_answers = dict.fromkeys((item.pk for item in hidden), negative(asked))
         opened.decoys[asked], opened.reused[asked] = len(hidden), len(entry.reused)
-
-
-def _said_of(opened: Opened) -> tuple[list[str], list[str]]:
-    drawn = sum(len(sample.rows) for sample in opened.samples)
-    said = (
-        f"Task {opened.task.name}: {many(drawn, 'post')} drawn for {' '.join(opened.task.labels)}; "
-        f"{many(opened.stages[stages.QUEUED], 'unit')} queued for readers, {opened.decoys.total():,} of them decoys; "
-        f"{copies(opened)}, {many(opened.reused.total(), 'label')} reused."
-    )
-    return [said, *_expected_width(opened)], [*_short(opened), *_bare(opened)]
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:

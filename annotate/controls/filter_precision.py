@@ -5,7 +5,7 @@ core/estimation/filter_quality.py.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from annotate.core import stages
@@ -23,69 +23,42 @@ def report(task: Task) -> dict[str, Any] | None:
     """What the audit found, in JSON's terms; None of a task that was not drawn from both sides of a filter.
 
     meant: the answer of what the filter is meant to drop. is_current: whether the corpus is filtered by the same scores
-    and thresholds still. kept, dropped: of each part its pairs, how many were drawn
-    and are read (have a label), how many of these are meant (found), how many have no label, and the share that is
-    meant with its interval; of the dropped that is the filter's precision. recall: of what is meant the share that was
-    dropped. languages: the same by language, for those of which something was drawn, if there are several.
+    and thresholds still. kept, dropped: of each part its pairs, how many were drawn and are read (have a label), how
+    many of these are meant (found), how many have no label, and the share that is meant with its interval; of the
+    dropped that is the filter's precision. recall: of what is meant the share that was dropped. languages: the same by
+    language, for those of which something was drawn, if there are several.
     """
-    drawn = _drawn(task)
+    drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
     if not drawn:
         return None
-    frame = next(iter(drawn.values()))[FRAME]
+    frame, of_first = next(iter(drawn.values()))[FRAME], task.draws.select_related("corpus").first()
     counts = _counted(task, {key for parameters in drawn.values() for key in parameters[IDS][DROPPED]})
-    rows = {
-        code: {
+
+    def told(codes: Collection[str]) -> dict[str, Any]:
+        rows = {
             part: {
-                "pairs": frame[code][part],
-                "drawn": parameters[DRAWN][part],
-                "read": counts[code, part, True] + counts[code, part, False],
-                "found": counts[code, part, True],
+                "pairs": sum(frame[code][part] for code in codes),
+                "drawn": sum(drawn[code][DRAWN][part] for code in codes if code in drawn),
+                "read": sum(counts[code, part, is_meant] for code in codes for is_meant in (True, False)),
+                "found": sum(counts[code, part, True] for code in codes),
             }
             for part in SIDES
         }
-        for code, parameters in drawn.items()
-    }
-    others = [frame[code] for code in frame if code not in rows]
+        # What was drawn and is no unit, since its answer was known, has no label here either.
+        parts = {
+            part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
+            for part, row in rows.items()
+        }
+        found = audit(parts[KEPT], parts[DROPPED])
+        shares = {KEPT: found.kept.as_dict(), DROPPED: found.dropped.as_dict()}
+        more = {part: {"unresolved": parts[part].unresolved, "share": share} for part, share in shares.items()}
+        return {**{part: rows[part] | more[part] for part in shares}, "recall": found.recall.as_dict()}
+
     return {
         "meant": task.kind.filtered,
-        "is_current": _is_current(task),
-        **_told(_summed([*rows.values(), *map(_undrawn, others)])),
-        "languages": [{"language": code, **_told(row)} for code, row in rows.items()] if len(frame) > 1 else [],
-    }
-
-
-def _drawn(task: Task) -> dict[str, dict[str, Any]]:
-    """Language -> the parameters of its draw from both sides of a filter."""
-    return {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
-
-
-def _is_current(task: Task) -> bool:
-    draw = task.draws.select_related("corpus").first()
-    return draw.parameters[FILTER] == filter_digest(manifest_of(draw.corpus.name))
-
-
-def _undrawn(frame: dict[str, int]) -> dict[str, dict[str, int]]:
-    return {part: {"pairs": frame[part], "drawn": 0, "read": 0, "found": 0} for part in SIDES}
-
-
-def _summed(rows: Iterable[dict[str, dict[str, int]]]) -> dict[str, dict[str, int]]:
-    listed = list(rows)
-    return {part: {key: sum(row[part][key] for row in listed) for key in listed[0][part]} for part in SIDES}
-
-
-def _told(row: dict[str, dict[str, int]]) -> dict[str, Any]:
-    # What was drawn and is no unit, since its answer was known, has no label here either.
-    parts = {
-        part: Part(each["pairs"], each["read"], each["found"], each["drawn"] - each["read"])
-        for part, each in row.items()
-    }
-    found = audit(parts[KEPT], parts[DROPPED])
-    return {
-        **{
-            part: {**row[part], "unresolved": parts[part].unresolved, "share": share.as_dict()}
-            for part, share in ((KEPT, found.kept), (DROPPED, found.dropped))
-        },
-        "recall": found.recall.as_dict(),
+        "is_current": of_first.parameters[FILTER] == filter_digest(manifest_of(of_first.corpus.name)),
+        **told(frame),
+        "languages": [{"language": code, **told([code])} for code in drawn] if len(frame) > 1 else [],
     }
 
 
@@ -112,23 +85,22 @@ OLD_FILTER = (
 def filter_words(audit: Mapping[str, Any]) -> list[str]:
     """Sentences on the audit in all."""
     kept, dropped, name = audit["kept"], audit["dropped"], audit["meant"]
-    unresolved = kept["unresolved"] + dropped["unresolved"]
-    drawn = (
+    words = [] if audit["is_current"] else [OLD_FILTER]
+    words += [
         f"The filter kept {many(kept['pairs'], 'pair')} and dropped {count(dropped['pairs'])}. Of those kept "
         f"{_number_drawn(kept)} and of those dropped {_number_drawn(dropped)} were drawn by lot and mixed, so that "
         "nobody who read them could tell which is which; "
-        f"{count(kept['read'])} and {count(dropped['read'])} of them have a label."
-    )
-    lacking = (
-        f"{many(unresolved, 'pair')} of the audit {'has' if unresolved == 1 else 'have'} no label, since people could "
-        f"not tell or are not done; the intervals hold whether or not these are {name}."
-    )
-    return [
-        *([] if audit["is_current"] else [OLD_FILTER]),
-        drawn,
+        f"{count(kept['read'])} and {count(dropped['read'])} of them have a label.",
         *_filter_shares(kept, dropped, name),
         _filter_recall(audit),
-        *([lacking] if unresolved else []),
+    ]
+    if unresolved := kept["unresolved"] + dropped["unresolved"]:
+        words.append(
+            f"{many(unresolved, 'pair')} of the audit {'has' if unresolved == 1 else 'have'} no label, since people "
+            f"could not tell or are not done; the intervals hold whether or not these are {name}."
+        )
+    return [
+        *words,
         f"A pair counts as {name} where most of those who read it said so; where most of them are mistaken, so are "
         "these figures.",
     ]
@@ -169,27 +141,21 @@ def _certain(found: Mapping[str, Any]) -> str:
     return ", which is certain, since all of them were read" if found["low"] == found["high"] else ""
 
 
-def _filter_read(part: str) -> Column:
-    def read(row: Mapping[str, Any]) -> str:
-        return f"{count(row[part]['read'])} of {count(row[part]['pairs'])}"
-
-    return Column(f"{part}_read", f"{part}: read of", NUMBER, read)
-
-
-def _filter_share(part: str, heading: str) -> Column:
-    return Column(f"{part}_share", heading, NUMBER, lambda row: share(row[part]["share"]))
-
-
 def figures_table(audit: Mapping[str, Any]) -> Table:
     """A row for all pairs, and one for each language of which something was drawn."""
-    rows = [{"language": "", **audit}, *audit["languages"]]
-    name = audit["meant"]
+
+    def columns_of(part: str, heading: str) -> tuple[Column, Column]:
+        def read(row: Mapping[str, Any]) -> str:
+            return f"{count(row[part]['read'])} of {count(row[part]['pairs'])}"
+
+        of_share = Column(f"{part}_share", heading, NUMBER, lambda row: share(row[part]["share"]))
+        return Column(f"{part}_read", f"{part}: read of", NUMBER, read), of_share
+
+    rows, name = [{"language": "", **audit}, *audit["languages"]], audit["meant"]
     columns = (
         Column("language", "language", says=lambda row: Cell(row["language"] or "all")),
-        _filter_read("kept"),
-        _filter_share("kept", f"{name} of the kept, 95% interval"),
-        _filter_read("dropped"),
-        _filter_share("dropped", f"{name} of the dropped (precision)"),
+        *columns_of("kept", f"{name} of the kept, 95% interval"),
+        *columns_of("dropped", f"{name} of the dropped (precision)"),
         Column("recall", "recall, 95% interval", NUMBER, lambda row: share(row["recall"])),
     )
     return table("The filter, by what people read", columns, rows)

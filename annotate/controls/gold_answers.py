@@ -6,7 +6,7 @@ meets in the queue what was explained to them. None is ever work or exported, no
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
 from annotate.quality.honeypots import answers
 from annotate.work.task_creation import GoldRow
 from corpora.core.language_codes import code_of
-from corpora.core.records import RecordError, read_id
+from corpora.core.records import read_id
 from corpora.core.values import is_missing, matching, tidy, whole
 from corpora.models import Item, same
 from corpora.sources.compression import check_file, format_of
@@ -45,36 +45,36 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
         check_file(path, None)
         wanted = Columns(named, needed=("id", "label", "purpose"))
         for line, raw in read_rows(path, format_of(path) or "", wanted):
-            if isinstance(raw, Fault):
-                raise GoldAnswerError(f"{path}, line {line:,}: {raw.reason}")
-            if is_missing(raw.get("purpose")):
-                continue
-            row = _row(path, line, raw)
-            if row.purpose not in PURPOSES:
-                raise GoldAnswerError(
-                    f"{path}, line {line:,}: the purpose is {row.purpose!r}; it must be one of {', '.join(PURPOSES)}, "
-                    "or empty for a record that is not a gold answer."
-                )
-            if not row.label:
-                raise GoldAnswerError(f"{path}, line {line:,}: a gold answer needs an id and a label.")
-            if row.purpose == GoldAnswer.PRACTICE and not row.explanation:
-                raise GoldAnswerError(
-                    f"{path}, line {line:,}: practice explains every item, and {row.id} has no explanation. Say "
-                    "in a sentence why its label is right."
-                )
-            if row.id in rows:
-                raise GoldAnswerError(f"{path}, line {line:,}: {row.id} is there twice; each serves one purpose.")
-            rows[row.id] = row
+            try:
+                if isinstance(raw, Fault):
+                    raise ValueError(raw.reason)
+                if not is_missing(raw.get("purpose")):
+                    row = _row(raw, rows)
+                    rows[row.id] = row
+            except ValueError as error:
+                raise GoldAnswerError(f"{path}, line {line:,}: {error}") from error
     return list(rows.values())
 
 
-def _row(path: Path, line: int, raw: Mapping[str, object]) -> GoldRow:
-    try:
-        key = read_id(raw.get("id"))
-    except RecordError as error:
-        raise GoldAnswerError(f"{path}, line {line:,}: {error}") from error
-    explanation = "" if is_missing(raw.get("explanation")) else text_of(raw["explanation"])
-    return GoldRow(key, text_of(raw.get("label")), text_of(raw.get("purpose")), explanation)
+def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
+    """ValueError, a sentence, if it is no gold answer."""
+    key, explanation = read_id(raw.get("id")), raw.get("explanation")
+    explanation = "" if is_missing(explanation) else text_of(explanation)
+    row = GoldRow(key, text_of(raw.get("label")), text_of(raw.get("purpose")), explanation)
+    if row.purpose not in PURPOSES:
+        raise ValueError(
+            f"the purpose is {row.purpose!r}; it must be one of {', '.join(PURPOSES)}, or empty for a record that is "
+            "not a gold answer."
+        )
+    if not row.label:
+        raise ValueError("a gold answer needs an id and a label.")
+    if row.purpose == GoldAnswer.PRACTICE and not row.explanation:
+        raise ValueError(
+            f"practice explains every item, and {row.id} has no explanation. Say in a sentence why its label is right."
+        )
+    if row.id in others:
+        raise ValueError(f"{row.id} is there twice; each serves one purpose.")
+    return row
 
 
 def text_of(value: object) -> str:
@@ -93,11 +93,14 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
 
     Returns the items to hide among the work, with their right labels. The caller has opened a transaction.
     """
-    both = [
-        (_readable(row, task), item) for row, item in zip(rows, items, strict=True) if item.language in task.languages
-    ]
-    first: dict[tuple, str] = {}
-    for row, item in both:
+    both, first = [], dict[tuple, str]()
+    for row, item in zip(rows, items, strict=True):
+        if item.language not in task.languages:
+            continue
+        try:
+            both.append((replace(row, label=_canonical(task, row.label)), item))
+        except ValueError as error:
+            raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
         if (other := first.setdefault(same(item), row.id)) != row.id:
             raise GoldAnswerError(
                 f"The gold answers {other} and {row.id} say the same, and each serves one purpose: a person who "
@@ -108,13 +111,6 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
         for row, item in both
     )
     return {item: row.label for row, item in both if row.purpose == GoldAnswer.QUEUE}
-
-
-def _readable(row: GoldRow, task: Task) -> GoldRow:
-    try:
-        return replace(row, label=_canonical(task, row.label))
-    except ValueError as error:
-        raise GoldAnswerError(f"The gold answer of {row.id}: {error}") from error
 
 
 def _canonical(task: Task, label: str) -> str:
@@ -136,11 +132,10 @@ def check_pool(task: Task) -> None:
     """GoldAnswerError if a language has too few gold answers for the task's test, or for its queue."""
     rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
     for language in task.languages:
-        pool = {
-            purpose: Counter({label: n for (code, use, label), n in rows.items() if (code, use) == (language, purpose)})
-            for purpose in PURPOSES
-        }
-        tests, hidden = pool[GoldAnswer.TEST], pool[GoldAnswer.QUEUE]
+        tests, hidden = (
+            Counter({label: n for (code, use, label), n in rows.items() if (code, use) == (language, purpose)})
+            for purpose in (GoldAnswer.TEST, GoldAnswer.QUEUE)
+        )
         least = task.test_items if task.tries == 1 else math.ceil(1.5 * task.test_items)
         if tests.total() < least:
             raise GoldAnswerError(
@@ -170,12 +165,11 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
     """Item -> how often its gold answer was answered rightly, and how often in all: in tests, or in the queue."""
     known = dict(task.gold_answers.values_list("item_id", "label"))
     tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
-    counts: Counter[int] = Counter()
-    right: Counter[int] = Counter()
+    counts, right = Counter[int](), Counter[int]()
     for rows, item in ((tests, "gold_answer__item"), (answers(task), "unit__item")):
         for key, said, number in rows.order_by().values_list(item, "label").annotate(Count("pk")):
             counts[key] += number
-            right[key] += number if key in known and task.kind.rules.agrees(said, known[key]) else 0
+            right[key] += number * (key in known and task.kind.rules.agrees(said, known[key]))
     return {key: (right[key], number) for key, number in counts.items()}
 
 

@@ -174,7 +174,7 @@ def begin(permit, language: str, kind: str) -> Trial:
         started_at=timezone.now(),
     )
     pool = task.gold_answers.filter(purpose=kind, item__language=language).select_related("item").order_by("pk")
-    golds = _drawn(trial, pool) if kind == Trial.TEST else list(pool)
+    golds = _draw(trial, pool) if kind == Trial.TEST else list(pool)
     if kind == Trial.TEST and not golds:
         raise WrongStage(
             _("There are no test questions in %(language)s yet. Please tell the manager.") % {"language": found.name}
@@ -206,7 +206,7 @@ def _check_step(found: Standing, kind: str) -> None:
         )
 
 
-def _drawn(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
+def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
     """The questions of a test, drawn by lot from the pool, from those first that the person was asked least often."""
     task, language, person = trial.task, trial.language, trial.annotator
     before = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())

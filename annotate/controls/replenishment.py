@@ -47,34 +47,23 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     # Each language has its own queue, so the unit's own column will do, by which there is an index. All is counted in
     # one statement: between two, an answer could take a document out of what waits before it is among the labelled.
     units = task.units.exported().filter(language__in=found).order_by()
-    labelled, drawn, waiting, right = (Counter[tuple[str, str]]() for _ in range(4))
-    for language, predicted, stage, label, number in units.values_list(
-        "language", "predicted", "stage", "label"
-    ).annotate(Count("pk")):
-        drawn[language, predicted] += number
-        waiting[language, predicted] += number * (stage not in stages.FINISHED)
-        right[language, predicted] += number * (label == predicted)
-        labelled[language, label] += number * (stage == stages.LABELLED)
+    counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
+    by = ("language", "predicted", "stage", "label")
+    for language, predicted, stage, label, number in units.values_list(*by).annotate(Count("pk")):
+        counts["labelled"][language, label] += number * (stage == stages.LABELLED)
+        counts["drawn"][language, predicted] += number
+        counts["waiting"][language, predicted] += number * (stage not in stages.FINISHED)
+        counts["right"][language, predicted] += number * (label == predicted)
     of_reserve = task.reserve.order_by().values_list("language", "predicted").annotate(Count("pk"))
     left = {(language, label): number for language, label, number in of_reserve}
     rows = []
-    for language, label in ((language, label) for language, told in found.items() for label in told["classes"]):
-        cell, needed = (language, label), found[language][NEEDED]
-        short = max(0, needed - labelled[cell] - waiting[cell])
-        rows.append(
-            {
-                "language": language,
-                "class": label,
-                "needed": needed,
-                "labelled": labelled[cell],
-                "drawn": drawn[cell],
-                "waiting": waiting[cell],
-                "right": right[cell],
-                "left": left.get(cell, 0),
-                "short": short,
-                "over": bool(short) and cell not in left and not waiting[cell],
-            }
-        )
+    for cell in ((language, label) for language, parameters in found.items() for label in parameters["classes"]):
+        row = {name: counted[cell] for name, counted in counts.items()}
+        needed = found[cell[0]][NEEDED]
+        short = max(0, needed - row["labelled"] - row["waiting"])
+        over = bool(short) and cell not in left and not row["waiting"]
+        row |= {"left": left.get(cell, 0), "short": short, "over": over}
+        rows.append({"language": cell[0], "class": cell[1], "needed": needed, **row})
     return rows
 
 

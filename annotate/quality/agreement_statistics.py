@@ -117,12 +117,11 @@ def report(
     options = _options(task, said, found.labels, ordinal=ordinal, replicates=replicates, of_people=of_people)
     truth = None if gold is None else against(task, said, found.labels, found.model, gold)
     whole = _section(said, found, truth, options)
-    by_language = {code: list(group) for code, group in groupby(said, attrgetter("language"))}
-    by_language.pop("", None)
-    languages = {
-        code: whole if len(group) == len(said) else _section(group, found, truth, options)
-        for code, group in by_language.items()
-    }
+    languages = {}
+    for code, group in groupby(said, attrgetter("language")):
+        if code:
+            part = list(group)
+            languages[code] = whole if len(part) == len(said) else _section(part, found, truth, options)
     if gold is not None:
         whole = whole | {"gold": whole["gold"] | {"unknown": len(gold.keys() - {one.key for one in said})}}
     return {

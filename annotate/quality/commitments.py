@@ -1,7 +1,8 @@
-"""The digests by which a task is bound: of its secret from the start, and of what became of all drawn units from the
-moment when it is closed. Once the secret is disclosed, a file shows what each lot was drawn from and what was drawn.
+"""Random draws of a task that are written down, and the digests by which the task is bound to them.
 
-Annotators are pseudonyms there, and nothing says what the right answer to a gold answer is.
+The secret's digest is published from the start, and that of what became of all drawn units when the task is closed.
+Once the secret is disclosed, a file shows what was drawn and from what. committed_draws.py makes the draws.
+Annotators are pseudonyms in the file, and nothing says what the right answer to a gold answer is.
 """
 
 import json
@@ -20,12 +21,10 @@ from annotate.core.draws.committed_draws import NOBODY, OF_UNITS, OUTCOME, Line,
 from annotate.models import Judgment, Lot, Task, Unit
 from corpora.database.bulk_rows import listed
 
-# --- Draws by lot among units of a task, written down as they are made, so that they can be checked at the end.
-#
-# How lots are drawn, and which of them there are, stands in committed_draws.py. Callers have opened a transaction.
-
-
 READ = 2_000
+FILE = "lots.jsonl"
+
+# --- drawing. Callers have opened a transaction.
 
 
 def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> set[str]:
@@ -40,7 +39,7 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
 
 
 def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
-    """lottery.drawn of ids."""
+    """hash_order.drawn of ids."""
     listed = list(keys)
     found = hash_order.drawn(listed, count, lots=task.lots, purpose=purpose)
     keep(task, purpose, of, {"count": count}, listed, found)
@@ -72,7 +71,7 @@ def keep(
     Lot.objects.create(task=task, purpose=purpose, of=list(of), how=how, frame=list(frame), drawn=list(drawn))
 
 
-FILE = "lots.jsonl"
+# --- publishing
 
 
 def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
