@@ -95,7 +95,8 @@ def _shown(task: Task) -> Outcome | None:
     data: dict[str, Any] = {"task": task.name}
     for panel in panels(task):
         tables = [line for table in panel.tables if table.rows for line in (as_lines(table), "")]
-        found = [*tables, *panel.words, *panel.advice] if panel.words else [f"Task {task.name}: {panel.empty}"]
+        words = [*panel.words, *panel.warnings, *panel.advice]
+        found = [*tables, *words] if panel.words else [f"Task {task.name}: {panel.empty}"]
         said += ["", *found] if said else found
         data |= {panel.key: panel.data} if panel.key else panel.data or {}
     return Outcome(said, data=data) if said else None

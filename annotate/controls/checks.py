@@ -302,9 +302,9 @@ class Checks(QualityControl):
 
     def panel(self, task: Task, found: dict[str, Any]) -> Panel:
         alone = [NO_SECOND] if unseconded(task, adjudicators().count()) else []
-        words = [*reader_words(found), *adjudicator_words(found), *alone]
+        words = [*reader_words(found), *adjudicator_words(found)]
         heading = "Checks of people who decide alone"
-        return Panel(heading, words, [check_table(found)], found, "checks", page="explanation/audit")
+        return Panel(heading, words, [check_table(found)], found, "checks", page="explanation/audit", warnings=alone)
 
     def expected(self, task: Task) -> Mapping[str, Any]:
         found, able = check_counts(task), adjudicators().count()

@@ -59,7 +59,19 @@ class GoldAnswers(QualityControl):
         return partial(_what_comes, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        return known_of(task, units)
+        """Opening a task takes care of its gold answers, but more may have been added since, and guidelines change."""
+        answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
+        texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
+        found = {}
+        for some in units:
+            columns = (some.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
+            for pk, language, text, written in zip(*columns, strict=True):
+                fields = json.loads(written)
+                if as_read(language, text, fields) in answers:
+                    found[pk] = GOLD_ANSWER
+                elif _is_quoted(list(filter(None, map(_words, fields.values() or [text]))), texts):
+                    found[pk] = EXAMPLE
+        return found
 
     def draws(self, task: Task) -> Iterator[Line]:
         return _gold_places(task) if task.gold_share else iter(())
@@ -104,26 +116,20 @@ def _what_comes(
     """
     stood = {lease.unit_id for lease in leases}.intersection(pots)
     waiting = {pk for pk in stood if free_place(unit, leases, stand_in=pk) is not None}
-    back = _own_returned(own)
+    back = _last_returned(own)
     if back and (back.unit_id == unit.pk or back.unit_id in waiting):
         return Place(back.unit_id, {"turn": None, "in_place": back.in_place})
     if due:
         # One that has not stood there before, if there is such: what others said to that one would count.
         return Place(min(due, key=lambda pk: pk in stood), {"turn": turn})
-    if theirs := _last_returned(leases, waiting):
+    if theirs := _last_returned(each for each in leases if each.unit_id in waiting):
         return Place(theirs.unit_id, {"turn": turn, "in_place": True})
     return Place(unit.pk, {"turn": turn})
 
 
-def _last_returned(leases: Iterable[Lease], golds: Collection[int]) -> Lease | None:
-    """The lease of a gold answer that was given back last; golds: those that may be handed out."""
-    found = [each for each in leases if each.outcome in Lease.RETURNED and each.unit_id in golds]
-    return max(found, key=lambda each: each.pk, default=None)
-
-
-def _own_returned(own: Sequence[Lease]) -> Lease | None:
-    """The lease that a person gave back last, of the unit or of a gold answer that stood for it."""
-    return max((each for each in own if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
+def _last_returned(leases: Iterable[Lease]) -> Lease | None:
+    """The lease that was given back last."""
+    return max((each for each in leases if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
 
 
 # --- what each person was given, by which the draws can be repeated
@@ -202,7 +208,7 @@ def _goes_on(entry: Any, turn: list[int]) -> bool:
     return [given + number, known, size] == turn
 
 
-# --- whose label somebody could know
+# --- records that are quoted in guidelines
 
 
 EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
@@ -215,35 +221,10 @@ UNSPACED = re.compile(
 )
 
 
-def known_of(task: Task, some: Iterable[Any]) -> dict[int, str]:
-    """Unit -> why its label was known to somebody, where it was. some: the exported units."""
-    was_told = _known(task)
-    found = {}
-    for units in some:
-        columns = (units.own[name].to_pylist() for name in ("pk", "item__language", "item__text", "item__fields"))
-        for pk, language, text, fields in zip(*columns, strict=True):
-            if reason := was_told(language, text, json.loads(fields)):
-                found[pk] = reason
-    return found
-
-
-def _known(task: Task) -> Callable[[str, str, Mapping[str, str]], str]:
-    """The reason why the label of an item was told to somebody, or none, by its language, text and fields.
-
-    Opening a task takes care of its gold answers, but more may have been added since, and guidelines change.
-    """
-    answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
-    texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
-
-    def reason(language: str, text: str, fields: Mapping[str, str]) -> str:
-        if as_read(language, text, fields) in answers:
-            return GOLD_ANSWER
-        values = list(filter(None, map(_words, fields.values() or [text])))
-        long_enough = sum(map(len, values)) - sum(value.count(" ") for value in values) >= LEAST_LETTERS
-        quoted = long_enough and any(all(f" {value} " in text for value in values) for text in texts)
-        return EXAMPLE if quoted else ""
-
-    return reason
+def _is_quoted(values: list[str], texts: list[str]) -> bool:
+    """Whether one of the texts has all values of a record, and these are long enough to be recognized."""
+    letters = sum(len(value) - value.count(" ") for value in values)
+    return letters >= LEAST_LETTERS and any(all(f" {value} " in text for value in values) for text in texts)
 
 
 def _words(text: str) -> str:

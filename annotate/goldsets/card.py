@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from annotate.controls import audit_report, checks, declared_audit, decoys, filter_precision
 from annotate.controls.audit_report import whole_percent
 from annotate.controls.concept_suggestions import suggestion_table
 from annotate.controls.replenishment import remarks, standing_table
@@ -105,13 +104,17 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         if manifest.get(section):
             context |= made(manifest[section], kind, manifest)
     # The kind's own card has words for the sections that the kind names.
-    others = [control for control in kind.quality_controls if control.manifest_key not in kind.publication.sections]
-    panels = [
-        panel
-        for control in others
-        if control.manifest_key and (panel := control.panel(export.task, manifest[control.manifest_key]))
-    ]
-    return context | {"panels": [(panel, [parts(table) for table in panel.tables]) for panel in panels]}
+    panels = []
+    for control in kind.quality_controls:
+        found = manifest.get(control.manifest_key)
+        if panel := found and control.panel(export.task, found):
+            shown = {"heading": panel.heading, "words": panel.words or [panel.empty]}
+            shown["tables"] = [parts(table) for table in panel.tables]
+            if control.manifest_key in kind.publication.sections:
+                context[control.manifest_key] = shown if panel.words else {}
+            else:
+                panels.append(shown)
+    return context | {"panels": panels}
 
 
 def _counts(kind: Kind, manifest: dict) -> Context:
@@ -204,27 +207,6 @@ def _splits(found: Section, kind: Kind, manifest: dict) -> Context:
 SECTIONS: Mapping[str, Callable[[Section, Kind, dict], Context]] = {
     "audit": lambda found, kind, manifest: {
         "contested": [row["language"] for row in found["languages"] if row["contested"]],
-        "audited": parts(audit_report.audit_table(found)),
-        "audit_words": audit_report.audit_words(found),
-    },
-    "declared_audit": lambda found, kind, manifest: {
-        "audit_words": declared_audit.declared_words(found),
-        "audit_tables": [
-            parts(made(found))
-            for made in (declared_audit.class_table, declared_audit.language_table, declared_audit.found_table)
-        ],
-    },
-    "filter_audit": lambda found, kind, manifest: {
-        "filter_words": filter_precision.filter_words(found),
-        "filter_table": parts(filter_precision.figures_table(found)),
-    },
-    "decoys": lambda found, kind, manifest: {
-        "decoys": parts(decoys.decoy_table(found)),
-        "decoy_words": decoys.decoy_words(found),
-    },
-    "checks": lambda found, kind, manifest: {
-        "check_words": [*checks.reader_words(found), *checks.adjudicator_words(found)],
-        "checks": parts(checks.check_table(found)),
     },
     "splits": _splits,
     "sets": _sets,

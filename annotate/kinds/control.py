@@ -21,10 +21,10 @@ Task = Unit = Annotator = Judgment = Permit = Entry = Answer = Table = Any
 class Panel:
     """What a control has found in a task, as a page and a command show it.
 
-    heading: of the section. words: sentences; none: what `empty` says is said. tables: the main one first. data: the
-    same in JSON's terms; key: under which it stands in what a command returns, empty for its items by themselves.
-    plot: a picture. over_limit: languages of which people should read the rest. advice: sentences that name commands,
-    for a terminal. page: of the documentation.
+    heading: of the section. words: sentences; none: what `empty` says is said. warnings: sentences for managers alone.
+    tables: the main one first. data: the same in JSON's terms; key: under which it stands in what a command returns,
+    empty for its items by themselves. plot: a picture. over_limit: languages of which people should read the rest.
+    advice: sentences that name commands, for a terminal. page: of the documentation.
     """
 
     heading: str
@@ -36,6 +36,7 @@ class Panel:
     plot: str = ""
     over_limit: Sequence[str] = ()
     advice: Sequence[str] = ()
+    warnings: Sequence[str] = ()
     page: str = ""
 
     FEW = 30  # rows up to which the picture is shown at once

@@ -1,7 +1,4 @@
-"""How far annotators agree (agreement_statistics.py), in tables, plots and words for page, command and card.
-
-Nothing is counted here.
-"""
+"""How far annotators agree (agreement_statistics.py), in tables, plots and words for page, command and card."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -67,11 +64,11 @@ def nowhere(key: int) -> str:
 
 def measured(key: str, heading: str, digits: int) -> Column:
     """A coefficient, which may be below 0, and have no interval."""
-    return Column(key, heading, NUMBER, lambda row: _measure(row[key], digits))
 
+    def says(row: dict) -> Cell:
+        return Cell(coefficient(row[key], digits), row[key] and row[key]["value"])
 
-def _measure(made: Section | None, digits: int) -> Cell:
-    return Cell(coefficient(made, digits), made["value"] if made else None)
+    return Column(key, heading, NUMBER, says)
 
 
 def agreement_table(
@@ -136,12 +133,7 @@ def accuracy_table(report: Section) -> Table:
 
 
 def rest_table(
-    rows: Sequence[Section],
-    names: Mapping[int, str],
-    *,
-    address: Address = nowhere,
-    digits: int = 3,
-    asked: str = "",
+    rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, asked: str = ""
 ) -> Table:
     """Each annotator against the rest, the one who agrees least first. names: by primary key; others have a pseudonym.
 
@@ -169,21 +161,21 @@ def difference_table(
     def said(key: str, heading: str) -> Column:
         return Column(key, heading, says=lambda row: Cell(" or ".join(map(called, row[key])), row[key]))
 
+    def votes(row: Section) -> Cell:
+        return Cell(", ".join(f"{called(label)}: {number}" for label, number in row["votes"].items()))
+
+    def sure(row: Section) -> Cell:
+        return Cell(percent(row["posterior"]), row["posterior"])
+
     columns = (
         Column("item", "record", says=lambda row: Cell(row["item"], row["item"], address(row["unit"]))),
         *([ONE_LANGUAGE] if any(row["language"] for row in rows) else []),
-        Column("votes", "answers", says=lambda row: Cell(_votes(row, called))),
+        Column("votes", "answers", says=votes),
         said("majority", "most say"),
         said("dawid_skene", "the model says"),
-        Column(
-            "posterior", "how sure the model is", NUMBER, lambda row: Cell(percent(row["posterior"]), row["posterior"])
-        ),
+        Column("posterior", "how sure the model is", NUMBER, sure),
     )
     return table("Where the model says otherwise", columns, rows, slug="differs", asked=asked)
-
-
-def _votes(row: Section, called: Called) -> str:
-    return ", ".join(f"{called(label)}: {number}" for label, number in row["votes"].items())
 
 
 def words(report: Section) -> list[str]:

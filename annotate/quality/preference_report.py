@@ -1,55 +1,36 @@
-"""What people prefer, as quality/preference_statistics.py reports it, in tables and words: for page, command and card.
-
-Nothing is counted here.
-"""
+"""What people prefer (preference_statistics.py), in tables and words for page, command and card."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT
 from annotate.core.measures.paired_comparisons import ENOUGH
+from annotate.quality.agreement_report import Address, Section, nowhere
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
 from annotate.reports.tables import NUMBER, Cell, Column, Table, are, estimated, language, many, numbered, share, table
 
 TIE, NONE = "tie", "none"
-Section = Mapping[str, Any]
-Address = Callable[[int], str]  # of the page of a person, by their key
-
-
-def nowhere(key: int) -> str:
-    """The address if there are no pages, as on a terminal."""
-    return ""
 
 
 # --- tables
 
 
-def _answers(pair: Section, shares: str, counts: str) -> list[dict[str, Any]]:
-    a, b = pair["systems"]
-    named = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
-    return [
-        {"answer": named[answer], "number": pair[counts][answer], "share": made}
-        for answer, made in pair[shares].items()
-    ]
-
-
 def two_tables(pair: Section) -> list[Table]:
     """Of two systems: what was said, and what most said of a message."""
+    a, b = pair["systems"]
+    named = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
+
+    def answers(title: str, answer: str, number: str, shares: str, counts: str) -> Table:
+        columns = Column("answer", answer), numbered("number", number), estimated("share", "share, 95% interval")
+        numbers = pair[counts]
+        rows = [{"answer": named[of], "number": numbers[of], "share": made} for of, made in pair[shares].items()]
+        return table(title, columns, rows)
+
+    said = f"{many(pair['judgments'], 'judgment')} of {many(pair['units'], 'comparison')}"
+    majorities = f"majorities of {many(pair['finished'], 'comparison')}"
     return [
-        table(
-            f"{many(pair['judgments'], 'judgment')} of {many(pair['units'], 'comparison')}",
-            (Column("answer", "preferred"), numbered("number", "judgments"), estimated("share", "share, 95% interval")),
-            _answers(pair, "shares", "counts"),
-        ),
-        table(
-            f"majorities of {many(pair['finished'], 'comparison')}",
-            (
-                Column("answer", "majority"),
-                numbered("number", "comparisons"),
-                estimated("share", "share, 95% interval"),
-            ),
-            _answers(pair, "majority_shares", "majority"),
-        ),
+        answers(said, "preferred", "judgments", "shares", "counts"),
+        answers(majorities, "majority", "comparisons", "majority_shares", "majority"),
     ]
 
 
@@ -59,16 +40,16 @@ def pair_table(section: Section, *, shown: int | None = None) -> Table:
     if shown is not None and len(pairs) > shown:
         pairs = sorted(pairs, key=lambda pair: pair["p"])[:shown]
 
-    def of_judgments(place: int) -> Callable[[dict], Cell]:
-        return lambda pair: share(pair["shares"][(*pair["systems"], TIE)[place]])
+    def of_judgments(key: str, heading: str, place: int) -> Column:
+        return Column(key, heading, NUMBER, lambda pair: share(pair["shares"][(*pair["systems"], TIE)[place]]))
 
     columns = (
         Column("a", "A", says=lambda pair: pair["systems"][0]),
         Column("b", "B", says=lambda pair: pair["systems"][1]),
         numbered("units", "units"),
-        Column("of_a", "A", NUMBER, of_judgments(0)),
-        Column("of_b", "B", NUMBER, of_judgments(1)),
-        Column("ties", "ties", NUMBER, of_judgments(2)),
+        of_judgments("of_a", "A", 0),
+        of_judgments("of_b", "B", 1),
+        of_judgments("ties", "ties", 2),
         Column("p_holm", "Holm p", NUMBER, lambda pair: Cell(p_value(pair["p_holm"]), pair["p_holm"])),
     )
     return table(f"{many(len(section['pairs']), 'pair')} of systems", columns, pairs)
@@ -84,8 +65,8 @@ def language_table(report: Section) -> Table | None:
         Column("language", "language", says=lambda row: language(row["language"])),
         numbered("units", "units"),
         *(
-            Column(answer, heading, NUMBER, lambda row, answer=answer: share(row["shares"][answer]))
-            for answer, heading in ((a, a), (b, b), (TIE, "ties"))
+            Column(answer, "ties" if answer == TIE else answer, NUMBER, lambda row, of=answer: share(row["shares"][of]))
+            for answer in (a, b, TIE)
         ),
     )
     return table("preferences by language", columns, rows)
@@ -121,32 +102,32 @@ def difference_table(report: Section, *, shown: int | None = None) -> Table:
 def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any]) -> list[Column]:
     """A column for each way of counting ties in which strengths are finite. named: the system, or the systems, of a
     row."""
+    headings = {"left_out": "without ties", "half": "ties as half"}
+    word = "strength " if key == "strengths" else ""
 
     def column(ties: str, heading: str) -> Column:
         found = {str(named(each)): each for each in order[ties][key]}
-        return Column(ties, heading, NUMBER, lambda row: _strength(found[str(named(row))]))
 
-    headings = {"left_out": "without ties", "half": "ties as half"}
-    word = "strength " if key == "strengths" else ""
-    return [column(ties, word + heading) for ties, heading in headings.items() if order[ties][key]]
+        def says(row: dict) -> Cell:
+            made = found[str(named(row))]
+            return Cell(coefficient(made), made["value"])
 
+        return Column(ties, word + heading, NUMBER, says)
 
-def _strength(made: Section) -> Cell:
-    return Cell(coefficient(made), made["value"])
+    return [column(ties, heading) for ties, heading in headings.items() if order[ties][key]]
 
 
 def side_table(
     people: Sequence[dict], names: Mapping[int, str], *, address: Address = nowhere, asked: str = ""
 ) -> Table:
     """Who chose the first side how often, who is farthest from a half first. names: annotator -> what to call them."""
+
+    def person(row: dict) -> Cell:
+        name = names.get(row["annotator"], row["pseudonym"])
+        return Cell(name, row["pseudonym"], address(row["annotator"]))
+
     columns = (
-        Column(
-            "person",
-            "annotator",
-            says=lambda row: Cell(
-                names.get(row["annotator"], row["pseudonym"]), row["pseudonym"], address(row["annotator"])
-            ),
-        ),
+        Column("person", "annotator", says=person),
         numbered("judgments", "judgments"),
         numbered("ties", "ties"),
         numbered("first", "first side"),
