@@ -21,8 +21,8 @@ from annotate.core.option import Option, flag, words
 from annotate.kinds.forms.pair import TIE
 from annotate.kinds.preference_kind import between
 from annotate.models import Task
-from annotate.quality.answer_models import values_of
 from annotate.quality.agreement_report import alike, spelled_alike
+from annotate.quality.answer_models import values_of
 from annotate.reports.tables import are, many
 from annotate.work.judgment_import import Imported, Rejects, Row, add_judgments, imported_task, systems_of
 from annotate.work.routes import learn_languages

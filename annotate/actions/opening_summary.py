@@ -6,6 +6,7 @@ from typing import Any
 from django.db.models import Count
 
 from annotate.actions.action import Outcome
+from annotate.controls import honeypots
 from annotate.controls.agreement_audit import copies
 from annotate.controls.replenishment import remarks, standing
 from annotate.core import pause_rule, stages
@@ -20,7 +21,6 @@ from annotate.kinds import concept_kind
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Task
-from annotate.quality import honeypots
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines

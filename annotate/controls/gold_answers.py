@@ -13,9 +13,9 @@ from pathlib import Path
 from django.db import transaction
 from django.db.models import Count
 
+from annotate.controls.honeypots import answers
 from annotate.core.refusals import InvalidAnswer
 from annotate.models import GoldAnswer, Task, Trial, TrialAnswer
-from annotate.quality.honeypots import answers
 from annotate.work.task_creation import GoldRow
 from corpora.core.language_codes import code_of
 from corpora.core.records import read_id

@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import groupby, product
@@ -11,13 +12,14 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
 from annotate.controls.gold_answers import check_pool, store, without_twins
+from annotate.controls.honeypots import Turn, in_order, is_due, rule, score, to_come, turn_in, turns
 from annotate.core.draws.committed_draws import GOLD_PLACE, Line, gold_order
+from annotate.core.pause_rule import pauses
 from annotate.kinds.control import Place, QualityControl, register
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.quality.commitments import READ, draw_line
-from annotate.quality.honeypots import Turn, in_order, is_due, turn_in
 from annotate.work.eligible import Seen, unjudged_by
-from annotate.work.interventions import pause_if_failing
+from annotate.work.interventions import stop
 from annotate.work.permit import Permit
 from annotate.work.queue import PlaceOf, free_place
 from annotate.work.task_creation import Entry
@@ -76,8 +78,19 @@ class GoldAnswers(QualityControl):
     def draws(self, task: Task) -> Iterator[Line]:
         return _gold_places(task) if task.gold_share else iter(())
 
+    def coming(self, permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
+        return partial(to_come, turns(permits))
+
+    def score(self, permit: Permit) -> tuple[int, int]:
+        return score(permit)
+
     def pauses(self, permit: Permit) -> bool:
-        return pause_if_failing(permit)
+        """Pauses an annotator who has failed too many gold answers since they began or were last paused."""
+        right, asked = score(permit)
+        if not permit.is_paused and pauses(right, asked, rule(permit.task)):
+            stop(permit, right, asked)
+            return True
+        return permit.is_paused
 
 
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:

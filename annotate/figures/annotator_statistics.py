@@ -14,12 +14,12 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, Sum
 from django.utils import timezone
 
+from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, picked
 from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Pause, Task, Unit
-from annotate.quality import honeypots
 from annotate.work.permit import midnight
 from annotate.work.routes import Routes, readers_of
 

@@ -14,6 +14,7 @@ from django.db.models import Count, Max, Q, Sum
 from django.db.models.functions import TruncDate
 from django.utils import timezone
 
+from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.figures.draw_plan import draw_of
 from annotate.figures.finish_simulation import (
@@ -30,7 +31,6 @@ from annotate.figures.finish_simulation import (
 from annotate.figures.interval_width import Stream, reading
 from annotate.figures.queue_states import queue_states
 from annotate.models import Annotator, Judgment, Task, Transition
-from annotate.quality import honeypots
 from annotate.work import adjudication
 from annotate.work.adjudication import adjudicators
 from annotate.work.routes import Routes, readers_of

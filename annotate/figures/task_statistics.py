@@ -15,11 +15,11 @@ from django.db.models import Count, F, Max, Min, Sum, TextField, Value
 from django.db.models.functions import Coalesce, NullIf, TruncDay, TruncWeek
 from django.utils import timezone
 
+from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import MADE_ELSEWHERE
 from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
-from annotate.quality import honeypots
 from annotate.quality.guideline_versions import majors
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.db.models import Count, Max, Min
 
-from annotate.controls import concept_suggestions
+from annotate.controls import concept_suggestions, honeypots
 from annotate.controls.replenishment import standing
 from annotate.core.estimation.proportions import proportion
 from annotate.goldsets import form_extras
@@ -18,7 +18,7 @@ from annotate.goldsets.export import Export
 from annotate.goldsets.set_folder import FORMAT, versions
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.models import GoldAnswer, Judgment, Trial
-from annotate.quality import agreement_statistics, commitments, honeypots, preference_statistics
+from annotate.quality import agreement_statistics, commitments, preference_statistics
 from annotate.quality.guideline_versions import qualified
 from corpora.core.language_codes import tables_of
 from corpora.draws import part_draws

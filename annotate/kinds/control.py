@@ -6,7 +6,8 @@ The controls of this project are the modules of controls/; one from outside is a
 point `assay.controls` or handed to `register`.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -123,6 +124,12 @@ class QualityControl:
         """
         return None
 
+    def coming(self, permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
+        """Permits of one person, in tasks to which it applies. Returns a function of one of these, of units of work and
+        of hidden units by queue: how many of the hidden ones the person is given before the last of that work.
+        """
+        return lambda permit, work, hidden: 0
+
     def shown(self, unit: Unit, annotator: Annotator) -> None:
         """A unit is about to be shown to a person, or was decided by them."""
 
@@ -163,6 +170,10 @@ class QualityControl:
 
     def moved(self, unit: Unit) -> None:
         """A judgment has moved a unit of work, or has left it where it was."""
+
+    def score(self, permit: Permit) -> tuple[int, int] | None:
+        """How many known answers the annotator gave rightly, and how many in all, since their last pause was lifted."""
+        return None
 
     def pauses(self, permit: Permit) -> bool:
         """After a judgment: whether the annotator is paused now."""

@@ -14,6 +14,8 @@ from django.db.models import Count, Max
 from django.shortcuts import redirect
 from django.urls import reverse
 
+from annotate.controls import honeypots
+from annotate.controls.honeypots import rule as rule_of
 from annotate.controls.replenishment import standing, standing_table
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import (
@@ -34,8 +36,7 @@ from annotate.models import Judgment, Pause, Task
 from annotate.pages.access import may
 from annotate.pages.action_forms import address
 from annotate.pages.dashboard import done, manage_page, shows_figures, sort_of
-from annotate.quality import agreement_report, agreement_statistics, honeypots, preference_report, preference_statistics
-from annotate.quality.honeypots import rule as rule_of
+from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
 from annotate.reports.tables import Cell
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change

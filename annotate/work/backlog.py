@@ -15,8 +15,8 @@ from django.db.models import Count, Q, QuerySet
 from django.utils import timezone
 
 from annotate.core import stages
+from annotate.kinds.control import QualityControl
 from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
-from annotate.quality.honeypots import Turn, to_come, turns
 from annotate.work.eligible import Seen, beyond, is_over, unjudged_by
 from annotate.work.permit import Permit, day_of, midnight
 from corpora.database.statements import prepared
@@ -85,10 +85,23 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
     done: dict[int, Counter[str]] = {task: Counter() for task in tasks}
     for task, kind, number in rows.annotate(Count("pk")):
         done[task][kind] = number
-    turn, aside = turns(permits), _aside(permits)
+    coming, aside = _coming(permits), _aside(permits)
     return [
-        _backlog(permit, left[permit.task.pk], turn, aside[permit.task.pk], done[permit.task.pk]) for permit in permits
+        _backlog(permit, left[permit.task.pk], coming, aside[permit.task.pk], done[permit.task.pk])
+        for permit in permits
     ]
+
+
+def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
+    """A function of a permit, of units of work and of hidden units by queue: how many hidden units come before the last
+    of that work.
+    """
+    of_control: dict[QualityControl, list[Permit]] = {}
+    for permit in permits:
+        for control in permit.task.controls:
+            of_control.setdefault(control, []).append(permit)
+    counts = {control: control.coming(own) for control, own in of_control.items()}
+    return lambda permit, *units: sum(counts[control](permit, *units) for control in permit.task.controls)
 
 
 def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
@@ -214,7 +227,7 @@ def _add_returned(
 def _backlog(
     permit: Permit,
     left: Counter[tuple[str, bool]],
-    turn: Callable[[Task, str], Turn],
+    coming: Callable[[Permit, Counter[str], Counter[str]], int],
     aside: _Aside,
     done: Counter[str],
 ) -> Backlog:
@@ -225,7 +238,7 @@ def _backlog(
             work = Counter({queue: left[queue, False] for queue in queues})
         by_lot = Counter({queue: max(0, number - aside.work[queue]) for queue, number in work.items()})
         pool = Counter({queue: left[queue, True] - aside.used[queue] for queue in queues})
-        return work.total() + sum(aside.gold[queue] for queue in queues) + to_come(permit, turn, by_lot, pool)
+        return work.total() + sum(aside.gold[queue] for queue in queues) + coming(permit, by_lot, pool)
 
     behind = {
         language: count([queue])

@@ -1,7 +1,5 @@
-"""Pausing people: by the task's rule after a gold answer, or by a manager, who can also lift the pause and
-void answers.
-
-The rule itself is in quality/pauses.py.
+"""What a manager decides about people: to pause them, to lift that, and to void their answers; and whether people agree
+to work that may hurt.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +15,6 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.models import Annotator, Consent, Judgment, Lease, Pause, Task, Unit
-from annotate.quality.honeypots import fails, known, score
 from annotate.work.backlog import forget
 from annotate.work.permit import Permit, acting, permit_of, running
 from annotate.work.queue import close_others
@@ -26,19 +23,7 @@ from annotate.work.routing import left_decides, reopen
 REASON = 200  # characters of a manager's reason
 
 
-def pause_if_failing(permit: Permit) -> bool:
-    """After an answer, pause an annotator who has failed too many gold answers since they began or were last paused.
-
-    Runs in the transaction in which the annotator acts. Returns whether they are paused now.
-    """
-    right, asked = score(permit.task, known(permit))
-    if permit.is_paused or not fails(permit.task, right, asked):
-        return permit.is_paused
-    _stop(permit, right, asked)
-    return True
-
-
-def _stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
+def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
     """how: the manager, by, and their reason; none if the rule pauses."""
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
@@ -61,7 +46,8 @@ def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
     found = running(annotator, task)
     if found is None:
         permit = permit_of(annotator, task)
-        return _stop(permit, *score(task, known(permit)), by=by, reason=reason)
+        right, asked = next(filter(None, (control.score(permit) for control in task.controls)), (0, 0))
+        return stop(permit, right, asked, by=by, reason=reason)
     if not f"; {found.reason}".endswith(f"; {reason}"):
         found.reason = "; ".join(filter(None, [found.reason, reason]))
         found.save(update_fields=["reason"])

@@ -6,11 +6,11 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
+from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFound, Paused, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Change, Judgment, Lease, Task
-from annotate.quality import honeypots
 from annotate.work import answer_changes, flags
 from annotate.work.answer_changes import change
 from annotate.work.interventions import pause

@@ -253,7 +253,7 @@ def test_what_only_other_kinds_of_rows_need_is_not_read(finished, out, monkeypat
 
     for name in ("split_set", "ratios"):
         monkeypatch.setattr(exporting, name, unwanted)
-    monkeypatch.setattr(exporting.agreement, "second_opinions", unwanted)
+    monkeypatch.setattr(exporting.answer_models, "second_opinions", unwanted)
     assert export(finished, out)["finished"]
 
 

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotate.actions.commands import call_command
+from annotate.controls import honeypots
+from annotate.controls.honeypots import before
 from annotate.controls.qualification import grant
 from annotate.core import stages
 from annotate.figures import personal_progress
 from annotate.kinds import Answer
 from annotate.models import Backlog, Judgment, Task
-from annotate.quality import honeypots
-from annotate.quality.honeypots import before
 from annotate.work import judgments
 from annotate.work.judgments import undo
 from annotate.work.permit import permit_of

@@ -8,9 +8,9 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
+from annotate.controls import honeypots
 from annotate.figures.annotator_statistics import comments
 from annotate.models import Judgment, LanguageRoute, Lease, Task, Transition, Unit
-from annotate.quality import honeypots
 from annotate.work.adjudication import of_one_text
 from annotate.work.queue import open_lease
 from corpora.database.bulk_rows import insert

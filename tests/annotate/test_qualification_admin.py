@@ -6,12 +6,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from annotate.controls import honeypots
 from annotate.controls.gold_answers import correct
 from annotate.controls.qualification import grant, next_question
 from annotate.core.refusals import InvalidAnswer
 from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Guidelines, Qualification, Task
-from annotate.quality import honeypots
 from annotate.quality.guideline_versions import new_version
 from annotate.work.judgments import judge
 from annotate.work.queue import take

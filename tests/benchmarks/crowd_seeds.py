@@ -58,7 +58,7 @@ class Work:
     pot: int = 0  # where in the block that has begun the gold answer stands
 
     def gold_is_due(self, guard: Guard, rng: random.Random) -> bool:
-        """As quality/honeypots.py has it."""
+        """As controls/honeypots.py has it."""
         if not guard.rule or len(self.gold) >= guard.gold_pool:
             return False
         size = max(2, round(1 / guard.gold_share))

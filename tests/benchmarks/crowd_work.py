@@ -13,9 +13,9 @@ django.setup()
 
 from django.contrib.auth.models import User  # noqa: E402
 
+from annotate.controls import honeypots  # noqa: E402
 from annotate.core import stages  # noqa: E402
 from annotate.models import Judgment, Lease, Task  # noqa: E402
-from annotate.quality import honeypots  # noqa: E402
 from annotate.work import interventions  # noqa: E402
 
 MANAGER = "manager"

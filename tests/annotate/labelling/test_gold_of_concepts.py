@@ -6,10 +6,10 @@ import re
 import pytest
 from django.core.management import CommandError
 
+from annotate.controls import honeypots
 from annotate.controls.qualification import next_question
 from annotate.kinds import Answer
 from annotate.models import GoldAnswer, Task
-from annotate.quality import honeypots
 from annotate.work.judgments import judge
 from annotate.work.permit import running
 from annotate.work.queue import take

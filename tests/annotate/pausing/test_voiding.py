@@ -4,11 +4,11 @@ import pytest
 from django.utils import timezone
 
 from annotate.actions.commands import call_command
+from annotate.controls.honeypots import score
 from annotate.core import stages
 from annotate.core.refusals import AlreadyAnswered
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
-from annotate.quality.honeypots import known, score
 from annotate.work.adjudication import settle
 from annotate.work.interventions import Voided, lift, void, would_void
 from annotate.work.judgments import judge, skip, undo
@@ -222,7 +222,7 @@ def test_voided_gold_answers_count_on_against_who_gave_them_and_wait_for_others(
     would = would_void(ann, watched)
     assert (would["answers"], would["known"]) == (len(made), 3)
     assert void(ann, watched, by=manager, reason="sleeps").answers == len(made)
-    assert score(watched, known(permit_of(ann, watched))) == (0, 3)
+    assert score(permit_of(ann, watched)) == (0, 3)
     assert set(watched.units.filter(honeypot=True).values_list("stage", flat=True)) == {"QUEUED"}
 
 

@@ -3,7 +3,7 @@
 If the task's share is a tenth, one unit in each block of ten in a language has a known answer, at a place drawn by lot
 for the annotator. It is handed out, shown and counted like the others; only its stage never changes, so that everybody
 can be asked about it. Each language has separate blocks: when its honeypots are used up, other languages do not make
-up for them. An annotator who fails too many is paused (pauses.py).
+up for them. An annotator who fails too many is paused.
 """
 
 from collections import Counter, defaultdict
@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce
 from annotate.core import pause_rule
 from annotate.core.draws.committed_draws import gold_order, gold_places, scheduled
 from annotate.core.estimation.proportions import proportion
-from annotate.core.pause_rule import Rule, pauses
+from annotate.core.pause_rule import Rule
 from annotate.models import Judgment, Lease, Pause, Task, Unit
 from corpora.database.statements import prepared
 
@@ -51,15 +51,11 @@ def _last_by_lot(annotator, task, queue) -> QuerySet[Lease]:
 
 def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
     """The same for all tasks and languages of one person, read at once."""
-    with_gold = [permit.task.pk for permit in permits if permit.task.gold_share]
-    found: dict[tuple[int, str], Sequence] = {}
-    if with_gold:
-        given = _by_lot(permits[0].annotator).filter(unit__task__in=with_gold)
-        last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
-        rows = Lease.objects.filter(pk__in=last).values_list(
-            "unit__task", "queue", "turn", "unit__honeypot", "in_place"
-        )
-        found = {(task, queue): row for task, queue, *row in rows}
+    given = _by_lot(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
+    last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
+    rows = Lease.objects.filter(pk__in=last)
+    rows = rows.values_list("unit__task", "queue", "turn", "unit__honeypot", "in_place")
+    found = {(task, queue): row for task, queue, *row in rows}
     return lambda task, language: _after(task, found.get((task.pk, language)))
 
 
@@ -86,7 +82,7 @@ def in_order(permit, pots: Iterable[tuple[int, str]]) -> list[int]:
     return [named[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, named)]
 
 
-def to_come(permit, turn: Callable[[Task, str], Turn], work: Counter[str], pool: Counter[str]) -> int:
+def to_come(turn: Callable[[Task, str], Turn], permit, work: Counter[str], pool: Counter[str]) -> int:
     """How many honeypots come before the last unit of work is given.
 
     turn: of each task and language; work: language -> units of work that the lot has yet to give the annotator; pool:
@@ -144,11 +140,12 @@ def is_first() -> Q:
     return Q(unit__honeypot=True, kind=Judgment.ANSWER) & ~Exists(before)
 
 
-def known(permit) -> Counter[tuple[str, str]]:
-    """(What a person said at first to a honeypot, what is right) -> how often, since their last pause was lifted. What
-    they took back later counts too, so that nobody can undo a slip.
+def score(permit) -> tuple[int, int]:
+    """How many honeypots a person answered rightly at first, and how many in all, since their last pause was lifted.
+    What they took back later counts too, so that nobody can undo a slip.
     """
-    return Counter(_known(permit.annotator.pk, permit.task.pk)) if permit.task.gold_share else Counter()
+    agrees, known = permit.task.kind.rules.agrees, _known(permit.annotator.pk, permit.task.pk)
+    return sum(agrees(said, right) for said, right in known), len(known)
 
 
 @prepared
@@ -223,17 +220,3 @@ def out_of_reach(task: Task) -> dict[str, int]:
 
 def rule(task: Task) -> Rule:
     return Rule(task.pause_below, pause_rule.CONFIDENCE, pause_rule.LEAST)
-
-
-def score(task: Task, known: Counter[tuple[str, str]]) -> tuple[int, int]:
-    """How many gold answers were answered rightly, and how many were answered in all.
-
-    known: (what was said, what is right) -> how often.
-    """
-    agrees = task.kind.rules.agrees
-    return sum(number for (said, right), number in known.items() if agrees(said, right)), known.total()
-
-
-def fails(task: Task, right: int, asked: int) -> bool:
-    """Whether the task's rule pauses somebody with these."""
-    return pauses(right, asked, rule(task))
