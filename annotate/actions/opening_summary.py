@@ -20,7 +20,7 @@ from annotate.figures.queue_states import NOT_AGREED, PAUSED, UNTESTED, queue_st
 from annotate.kinds import concept_kind
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import DESIGNS
-from annotate.models import Task
+from annotate.models import Annotator, Task
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.reports.tables import are, many
 from annotate.reports.terminal import as_lines
@@ -90,7 +90,9 @@ def _told_widths(found: dict[str, Any] | None) -> list[str]:
 def lacking(task: Task) -> list[str]:
     """A warning that names the queues with too few people who may work, and what helps; none if there are enough."""
     lacking = [row for row in queue_table(task) if row.lacking]
-    states = {row["queue"]: row for row in queue_states(task)["queues"]} if lacking else {}
+    # Nobody can be kept from working where there are no annotators yet.
+    wanted = bool(lacking) and Annotator.objects.exists()
+    states = {row["queue"]: row for row in queue_states(task)["queues"]} if wanted else {}
     needed = at_first(task.redundancy, stop_early=task.stop_early)
     there = [row for row in lacking if states.get(row.queue, {}).get("readers", 0) >= needed]
     # Those who read the language have been invited, and something else keeps them from working.

@@ -67,12 +67,15 @@ COMMANDS = {
         "preferences": ("annotator_agreement", "Show which of two systems the people of a task prefer."),
     },
     "Results": {
-        "export_gold": ("export_gold", "Write a task's gold set."),
-        "export_pairs": ("export_pairs", "Write pairs of message and reply in splits, with a set of frequent replies."),
-        "import_gold": ("import_gold", "Import a gold set that was published elsewhere."),
+        "export_gold": ("gold_sets", "Write a task's gold set."),
+        "export_pairs": (
+            "message_pairs",
+            "Write pairs of message and reply in splits, with a set of frequent replies.",
+        ),
+        "import_gold": ("gold_sets", "Import a gold set that was published elsewhere."),
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
         "verify_lots": (
-            "verify_lots",
+            "gold_sets",
             "Draw the lots of a gold set again, and say whether they are as they should be.",
         ),
     },

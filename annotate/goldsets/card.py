@@ -76,22 +76,19 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         languages = asked or [label for label in counts["by_label"] if label != UND]
     # The detectors that voted, in the order in which they are registered, whatever a database makes of that.
     voted = {name for panel in manifest["detectors"] for name in panel} or set(VOTERS)
-    voters = [*(name for name in VOTERS if name in voted), *sorted(voted.difference(VOTERS))]
-    digests = [manifest["files"][name] for name in splits.values()]
+    voters = {name: VOTERS[name].title for name in VOTERS if name in voted}
+    voters |= {name: name for name in sorted(voted.difference(VOTERS))}
+    digests = (manifest["files"][name] for name in splits.values())
     context = {
         **head_of(task["title"], manifest["corpus"]["licence"], languages, counts["labelled"], digests),
         "manifest": manifest,
         "names": names | {"splits": splits},
         "design": export.design,
-        "voters": {
-            "number": in_words(len(voters)),
-            "titles": ", ".join(VOTERS[name].title if name in VOTERS else name for name in voters),
-        },
+        "voters": {"number": in_words(len(voters)), "titles": ", ".join(voters.values())},
         "draw": manifest["draws"][0],
         # In what people said elsewhere nothing was left to chance here.
         "lots": manifest["lots"] if kind.answered_here else {},
-        "noun": f"{kind.noun}s",
-        "one": kind.noun,
+        **{"noun": f"{kind.noun}s", "one": kind.noun},
         "needed": needed(task["redundancy"]),
         "shares": {
             name: whole_percent(task[name])

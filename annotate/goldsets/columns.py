@@ -184,11 +184,7 @@ def _agreement(rows: Source) -> pa.Array:
 COLUMNS: Mapping[str, Column] = {
     "id": Column(_TEXT, _own("item__key"), "The id of the post or record in its corpus."),
     "language": Column(_TEXT, _if_any(_own("item__language")), "The declared language of a record; null for posts."),
-    "split": Column(
-        _TEXT,
-        _split,
-        "The row's split: train, dev or test.",
-    ),
+    "split": Column(_TEXT, _split, "The row's split: train, dev or test."),
     "set": Column(
         _TEXT,
         _set,
@@ -211,11 +207,7 @@ COLUMNS: Mapping[str, Column] = {
         "if the licence keeps the text.",
         with_text=True,
     ),
-    "label": Column(
-        _TEXT,
-        _if_any(_judged("label")),
-        "The label: given by people, agreed by detectors, or declared.",
-    ),
+    "label": Column(_TEXT, _if_any(_judged("label")), "The label: given by people, agreed by detectors, or declared."),
     "concepts": Column(
         pa.list_(_TEXT),
         form_extras.concepts,
@@ -227,11 +219,7 @@ COLUMNS: Mapping[str, Column] = {
         "Each concept that an annotator chose, with the number who did and the number of valid answers, most chosen "
         "first; without adjudicators.",
     ),
-    "suggested": Column(
-        pa.list_(_TEXT),
-        form_extras.suggested,
-        "The ids of the suggested concepts, best first.",
-    ),
+    "suggested": Column(pa.list_(_TEXT), form_extras.suggested, "The ids of the suggested concepts, best first."),
     "systems": Column(pa.list_(_TEXT), form_extras.systems, "The two compared systems, by name."),
     "replies": Column(
         pa.list_(form_extras.REPLIES),
@@ -261,20 +249,13 @@ COLUMNS: Mapping[str, Column] = {
         "Each label with its share of the valid answers and its posterior; empty without valid answers.",
     ),
     "agreement": Column(
-        _NUMBER,
-        _agreement,
-        "The share of equal pairs among the valid answers (Fleiss 1971); null with fewer than two.",
+        _NUMBER, _agreement, "The share of equal pairs among the valid answers (Fleiss 1971); null with fewer than two."
     ),
     "asked": Column(
-        _TEXT,
-        _if_any(_own("asked")),
-        "The language asked about; null if the question was which language.",
+        _TEXT, _if_any(_own("asked")), "The language asked about; null if the question was which language."
     ),
     "text": Column(
-        _TEXT,
-        _own("item__text"),
-        "The text as people saw it. Omitted if the licence keeps it.",
-        with_text=True,
+        _TEXT, _own("item__text"), "The text as people saw it. Omitted if the licence keeps it.", with_text=True
     ),
     "stage": Column(_TEXT, _judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": Column(
@@ -283,16 +264,10 @@ COLUMNS: Mapping[str, Column] = {
         "The [stratum](../explanation/designs.md#strata-of-a-uniform-set): agreed, audited, contested, disputed or "
         "unconfirmed; null if people were asked in any case.",
     ),
-    "agreed": Column(
-        _TEXT,
-        _if_any(_own("agreed_label")),
-        "The label on which the detectors agree, or null.",
-    ),
+    "agreed": Column(_TEXT, _if_any(_own("agreed_label")), "The label on which the detectors agree, or null."),
     "chance": Column(_NUMBER, _chance, "The row's chance of being drawn from its corpus."),
     "audit_chance": Column(
-        _NUMBER,
-        _audit_chance,
-        "The chance of an audit for agreed posts and declared documents; 1 for all others.",
+        _NUMBER, _audit_chance, "The chance of an audit for agreed posts and declared documents; 1 for all others."
     ),
     "decided_by": Column(
         _TEXT,
@@ -300,30 +275,20 @@ COLUMNS: Mapping[str, Column] = {
         "Who gave the label: detectors, one (reader), several (readers) or adjudicator; null without a label.",
     ),
     "check_chance": Column(
-        _NUMBER,
-        _decision("check_chance"),
-        "The chance of a check for labels by one reader; 1 for all others.",
+        _NUMBER, _decision("check_chance"), "The chance of a check for labels by one reader; 1 for all others."
     ),
     "checked": Column(
-        pa.bool_(),
-        _decision("checked"),
-        "Whether the label is from an adjudicator who checked a single reader.",
+        pa.bool_(), _decision("checked"), "Whether the label is from an adjudicator who checked a single reader."
     ),
     "first_label": Column(_TEXT, _decision("first_label"), "The reader's label if the row was checked, or null."),
-    "round": Column(
-        _COUNT,
-        _judged("round"),
-        "The last round: how many languages' readers were tried.",
-    ),
+    "round": Column(_COUNT, _judged("round"), "The last round: how many languages' readers were tried."),
     "judged_as": Column(
         _TEXT,
         lambda rows: pc.if_else(pc.is_valid(rows.own["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
         "The id of the post with the same text that gave the label, or null.",
     ),
     "reused_from": Column(
-        _TEXT,
-        _judged("reused_from__task__name"),
-        "The task that the label was reused from, or null.",
+        _TEXT, _judged("reused_from__task__name"), "The task that the label was reused from, or null."
     ),
     "posted_at": Column(_TIME, _own("item__posted_at"), "The time of the post, in UTC."),
     "author": Column(
@@ -352,15 +317,9 @@ COLUMNS: Mapping[str, Column] = {
         "The languages whose readers could be asked, most likely first.",
     ),
     "judgments": Column(
-        pa.list_(JUDGMENT),
-        _judgments,
-        "Every answer, skip and flag, including those undone or voided.",
+        pa.list_(JUDGMENT), _judgments, "Every answer, skip and flag, including those undone or voided."
     ),
-    "transitions": Column(
-        pa.list_(TRANSITION),
-        _transitions,
-        "Every move between stages.",
-    ),
+    "transitions": Column(pa.list_(TRANSITION), _transitions, "Every move between stages."),
 }
 
 

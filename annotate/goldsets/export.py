@@ -19,7 +19,7 @@ from annotate.core.draws.hash_order import lot
 from annotate.core.draws.label_shares import FREQUENT_OVER
 from annotate.core.draws.splits import SPLITS, TRAIN, ratios
 from annotate.goldsets.partitions import Balancing, Splitting, balancing_of, split_by_field, split_set
-from annotate.goldsets.unit_rows import Lists, Marks, Units, cases, each, live, units_of, where
+from annotate.goldsets.unit_rows import Lists, Units, cases, each, live, units_of, where
 from annotate.kinds.balanced_draw import JOINT
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Annotator, Judgment, Side, Task
@@ -278,9 +278,6 @@ class Source:
         """The fields of each record by name."""
         return list(map(json.loads, self.own["item__fields"].to_pylist()))
 
-    def has_moved(self, event: str) -> Marks:
-        return self.moved.count(where(pc.equal(self.moved.held["event"], event))) > 0
-
     @cached_property
     def stratum(self) -> pa.Array:
         """How a post of a uniform task came to its label; None if people were asked in any case.
@@ -305,12 +302,11 @@ class Source:
 
     @cached_property
     def decisions(self) -> Mapping[str, pa.Array]:
-        """Who gave each label, and how that was checked. Checks are chosen and counted in controls/checks.py.
-
-        decided_by: where the label was taken from another task, who gave it there. first_label: what the one reader had
-        said, where an adjudicator checked it; not where others would have decided in any case: an audited post that the
-        reader doubts, or one whose reader named another queue's language. check_chance: the chance that what one reader
-        decided had of being checked; 0 where it was decided in another task, 1 for what others decided.
+        """decided_by: who gave the label; where it was taken from another task, who gave it there. first_label: what
+        the one reader had said, where an adjudicator checked it; not where others would have decided in any case: an
+        audited post that the reader doubts, or one whose reader named another queue's language. check_chance: the
+        chance that what one reader decided had of being checked; 0 where it was decided in another task, 1 for what
+        others decided.
         """
         export, judged, text = self.export, self.judged, pa.string()
         settled, answers = (
@@ -327,20 +323,21 @@ class Source:
         )
         said = self.said.first("label", live(self.said, Judgment.ANSWER))
         again = where(judged["recheck"]) & where(pc.equal(judged["stage"], stages.LABELLED))
-        audited = self.has_moved("audited")
+        audited, named = (
+            self.moved.count(where(pc.equal(self.moved.held["event"], event))) > 0 for event in ("audited", "named")
+        )
         doubted = audited & ~where(pc.equal(said, judged["agreed_label"]))
-        seconded = pa.array(again & ~doubted & ~self.has_moved("named"))
-        first_label = pc.if_else(seconded, said, pa.scalar(None, text))
+        first_label = pc.if_else(pa.array(again & ~doubted & ~named), said, pa.scalar(None, text))
         checked = pc.is_valid(first_label)
-
-        def of_queue(visited: str) -> float:
-            return export.check_chances.get(next(iter(json.loads(visited)), ""), 0.0)
-
+        of_queue = each(
+            lambda visited: export.check_chances.get(next(iter(json.loads(visited)), ""), 0.0),
+            *(pa.float64(), judged["visited"]),
+        )
         check_chance = cases(
             pa.float64(),
             (pc.invert(pc.or_(checked, pc.fill_null(pc.equal(decided_by, ONE), False))), 1.0),
             (pa.array(audited), export.task.audit_recheck),
             (pc.is_valid(judged["reused_from"]), 0.0),
-            otherwise=each(of_queue, pa.float64(), judged["visited"]),
+            otherwise=of_queue,
         )
         return {"decided_by": decided_by, "first_label": first_label, "checked": checked, "check_chance": check_chance}

@@ -137,7 +137,7 @@ def split_table(found: Mapping[str, Any]) -> Table:
         Column("split", "split"),
         _DOCUMENTS,
         numbered("labels", "different labels"),
-        Column("mean", "labels a document", NUMBER, lambda row: _two_places(row["mean"])),
+        Column("mean", "labels a document", NUMBER, lambda row: _places(row["mean"], 2)),
         Column("at_most", f"with at most {MOST_CONCEPTS}", NUMBER, lambda row: percent(row["at_most"])),
     )
     return table("Labels by split", columns, rows)
@@ -160,10 +160,13 @@ def bucket_table(found: Mapping[str, Any]) -> Table:
 
 
 def apart_table(found: Mapping[str, Any]) -> Table:
+    def chance(row: Mapping[str, Any]) -> str:
+        return NOT_MEASURED if row["low"] is None else f"{row['low']:.3f} to {row['high']:.3f}"
+
     columns = (
         Column("splits", "splits", says=lambda row: " and ".join(row["splits"])),
-        Column("value", "differ by", NUMBER, lambda row: _three_places(row["value"])),
-        Column("chance", "by chance", NUMBER, _by_chance),
+        Column("value", "differ by", NUMBER, lambda row: _places(row["value"], 3)),
+        Column("chance", "by chance", NUMBER, chance),
     )
     return table("How far the shares of the labels differ", columns, found["apart"])
 
@@ -181,18 +184,8 @@ def label_table(by_label: Mapping[str, int], called: Callable[[str], str]) -> Ta
     return table("The most frequent labels", (Column("id", "id"), Column("label", "label"), _DOCUMENTS), rows)
 
 
-def _by_chance(row: Mapping[str, Any]) -> str:
-    if row["low"] is None:
-        return NOT_MEASURED
-    return f"{_three_places(row['low'])} to {_three_places(row['high'])}"
-
-
-def _three_places(value: float | None) -> str:
-    return NOT_MEASURED if value is None else f"{value:.3f}"
-
-
-def _two_places(value: float | None) -> str:
-    return NOT_MEASURED if value is None else f"{value:.2f}"
+def _places(value: float | None, places: int) -> str:
+    return NOT_MEASURED if value is None else f"{value:.{places}f}"
 
 
 # --- What a gold set says of two systems that people compared: the columns of its rows, and a section of its manifest.

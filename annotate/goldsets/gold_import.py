@@ -74,14 +74,7 @@ class Sifted:
 
 
 def import_gold(
-    path: Path,
-    out: Path,
-    *,
-    design: str,
-    name: str,
-    source: str = "",
-    licence: str = "",
-    max_rejects: float = 1.0,
+    path: Path, out: Path, *, design: str, name: str, source: str = "", licence: str = "", max_rejects: float = 1.0
 ) -> dict:
     """Write a published file as a gold set and return its manifest. An earlier import of that name is replaced.
 

@@ -95,10 +95,10 @@ class Balancing(NamedTuple):
     people found none of the classes in them, or could not settle which. by_people: whether people decide the classes.
     """
 
-    sets: Mapping[str, Mapping[str, list[str]]]
-    short: Mapping[str, list[dict[str, Any]]]
-    chances: Mapping[tuple[str, str], float]
-    taken_out: Mapping[str, int]
+    sets: dict[str, dict[str, list[str]]]
+    short: dict[str, list[dict[str, Any]]]
+    chances: dict[tuple[str, str], float]
+    taken_out: dict[str, int]
     by_people: bool = False
 
 
@@ -107,22 +107,17 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
     if any(NEEDED in parameters for parameters in drawn.values()):
         return _labelled(task, drawn, without)
-    chosen = {language: parameters for language, parameters in drawn.items() if IDS in parameters}
-    kept, waiting = _of_a_class(task, without) if chosen else (set(), Counter())
-    sets = {language: _in_order(parameters[IDS], kept) for language, parameters in chosen.items()}
-    return Balancing(
-        sets,
-        {language: parameters["short"] for language, parameters in chosen.items()},
-        {
-            (language, label): chance
-            for language, parameters in chosen.items()
-            for label, chance in parameters[CHANCES].items()
-        },
-        {
-            language: len(_all(parameters[IDS])) - len(_all(sets[language])) - waiting[language]
-            for language, parameters in chosen.items()
-        },
-    )
+    kept, waiting = _of_a_class(task, without)
+    found = Balancing({}, {}, {}, {})
+    for language, parameters in drawn.items():
+        # Each database keeps the keys of JSON in a different order.
+        names = sorted(parameters[IDS], key=place_of)
+        ids = {name: [key for key in parameters[IDS][name] if key in kept] for name in names}
+        chosen, left = ({key for each in sets.values() for key in each} for sets in (parameters[IDS], ids))
+        found.sets[language], found.short[language] = ids, parameters["short"]
+        found.taken_out[language] = len(chosen) - len(left) - waiting[language]
+        found.chances.update({(language, label): chance for label, chance in parameters[CHANCES].items()})
+    return found
 
 
 def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter[str]]:
@@ -139,10 +134,6 @@ def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter
     return kept, waiting
 
 
-def _all(sets: Mapping[str, list[str]]) -> set[str]:
-    return {key for ids in sets.values() for key in ids}
-
-
 def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
     """The sets take the documents in the order of the lots by which they were drawn. While people are at work, all may
     be short."""
@@ -154,14 +145,8 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
     documents = [Document(key, language, label) for key, language, label in done.order_by("pk")]
     made = balanced(documents, classes, sizes, seed=task.seed, fill=(TEST, DEV, TRAIN))
     empty: dict[str, list[str]] = {name: [] for name, size in sizes.all().items() if size}
-    taken = Counter(
-        {
-            (language, label): number
-            for language, label, number in units.order_by()
-            .values_list("item__language", "predicted")
-            .annotate(Count("pk"))
-        }
-    )
+    drawn_of = units.order_by().values_list("item__language", "predicted").annotate(Count("pk"))
+    taken = Counter({(language, label): number for language, label, number in drawn_of})
     return Balancing(
         {language: made.sets.get(language, empty) for language in drawn},
         {language: [each._asdict() for each in made.short if each.language == language] for language in drawn},
@@ -174,8 +159,3 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
         dict.fromkeys(drawn, 0),
         by_people=True,
     )
-
-
-def _in_order(sets: Mapping[str, list[str]], kept: Collection[str]) -> dict[str, list[str]]:
-    """Each database keeps the keys of JSON in a different order."""
-    return {name: [key for key in sets[name] if key in kept] for name in sorted(sets, key=place_of)}

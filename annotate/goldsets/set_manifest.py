@@ -53,9 +53,18 @@ OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
 
 def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Published) -> dict[str, Any]:
-    """The sections are those that the kind names, in its order, and after them those of controls from outside."""
+    """The sections are those that the kind names, in its order, and after them those of controls from outside.
+
+    Of the task it says what decided how the labels came about. kind_sha256: of the kind's file; None if the kind is a
+    module. together: the field by whose value records were drawn together. added_languages: those of its labels and
+    records that are not on the list here; readers learn their names from this.
+    """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}
+    names = dict.fromkeys((*kind.publication.sections, *controls))
+    # None of a control that the kind has not.
+    sections = {name: control.section(task) for name, control in controls.items()}
+    sections |= {name: SECTIONS[name](export, published) for name in names if name in SECTIONS and name not in controls}
     draws = []
     for draw in task.draws.order_by("language", "pk"):
         # Without the ids, which the rows have.
@@ -65,19 +74,10 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
         "format": FORMAT,
         "design": export.design.name,
         "finished": not export.mark,
-        # What decided how the labels came about. kind_sha256: that of the kind's file; None if the kind is a module.
-        # form: what an answer is, a module of kinds/forms; together: the field by whose value records were drawn
-        # together. added_languages: those of its labels and records that are not on the list here; readers learn their
-        # names from this.
         "task": {
-            "name": task.name,
-            "title": task.title,
-            "type": task.kind_slug,
-            "kind_sha256": kind.digest or None,
-            "form": kind.form.slug,
-            "together": kind.records.together,
-            "labels": task.labels,
-            "languages": task.languages,
+            **{"name": task.name, "title": task.title, "type": task.kind_slug, "kind_sha256": kind.digest or None},
+            **{"form": kind.form.slug, "together": kind.records.together},
+            **{"labels": task.labels, "languages": task.languages},
             "added_languages": tables_of(kind.languages.values()),
             **task.policy,
             **kind.publication.constants,
@@ -86,15 +86,7 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
         "corpus": export.corpus,
         "detectors": export.draw.detectors,
         "lots": commitments.section(task, tell_secret=export.tell_secret),
-        # None of a control that the kind has not.
-        **{
-            name: controls[name].section(task)
-            if name in controls
-            else SECTIONS[name](export, published)
-            if name in SECTIONS
-            else None
-            for name in dict.fromkeys((*kind.publication.sections, *controls))
-        },
+        **{name: sections.get(name) for name in names},
         "counts": counts,
         "versions": versions(),
         "files": {},
@@ -169,7 +161,9 @@ def _honeypots(export: Export, published: Published) -> dict:
 
 def _agreement(export: Export, published: Published) -> dict | None:
     """How far people agree, by language; None if nothing was answered by two people."""
-    if not export.answers.said:
+    # Where nobody has answered there is no model to fit.
+    said = Judgment.objects.live().answers().filter(unit__task=export.task)
+    if not (said.exists() and export.answers.said):
         return None
     found = agreement_statistics.report(export.task, found=export.answers, of_people=False)
     if not found["all"]["units_of_two"]:

@@ -1,6 +1,5 @@
 """The lots of an exported set, drawn again from the folder alone."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
@@ -22,6 +21,7 @@ from annotate.core.draws.committed_draws import (
     Line,
 )
 from annotate.core.draws.hash_order import Lots, by_secret, hit
+from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, pairs_of
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Judgment
@@ -272,12 +272,7 @@ def _judgments(rows: Rows) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]
 
 
 def _lines(path: Path) -> Iterator[dict[str, Any]]:
-    with path.open("rb") as lines:
-        for number, line in enumerate(lines, 1):
-            try:
-                found = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise GoldSetError(f"{path}, line {number:,} is not JSON. {RESTORE}") from error
-            if not isinstance(found, dict):
-                raise GoldSetError(f"{path}, line {number:,} is not an object. {RESTORE}")
-            yield found
+    for place, found in objects_in(path):
+        if not isinstance(found, dict):
+            raise GoldSetError(f"{place} is not an object. {RESTORE}")
+        yield found

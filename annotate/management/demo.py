@@ -68,12 +68,7 @@ def set_up(port: int) -> str:
     check_place()
     password = shared_password()
     call_command(
-        "import_corpus",
-        NAME,
-        str(material() / "demo_posts.jsonl"),
-        licence=LICENCE,
-        text_may_leave=True,
-        source=SOURCE,
+        "import_corpus", NAME, str(material() / "demo_posts.jsonl"), licence=LICENCE, text_may_leave=True, source=SOURCE
     )
     call_command("prelabel", NAME)
     accounts(PEOPLE, password)

@@ -5,7 +5,7 @@ The action stands here and not with the others, since it shows a page, and pages
 
 from pathlib import Path
 
-from annotate.actions.action import Action, ActionError, Outcome
+from annotate.actions.action import ActionError, Outcome, action
 from annotate.core.option import Option
 from annotate.kinds.files import KindError, read_kind
 from annotate.kinds.kind_summary import tell
@@ -13,14 +13,18 @@ from annotate.pages.task_setup import languages_of, preview, usual_language
 from corpora.storage.layout import write_whole
 
 MARK = '<meta name="generator" content="check_kind">'  # of the page's template: what may be written over
-OPTIONS = (
+
+
+@action(
+    "check_kind",
+    "Describe what people will see of a kind's TOML file, and write its page with an invented record.",
     Option("file", Path, required=True, argument=True, help="the kind's file, such as my_kind.toml"),
     Option("out", Path, shown="PAGE", help="where to write the page (default: FILE as .html)"),
     Option("language", shown="CODE", help="the language of the invented record, or that is asked about"),
+    refuses=(KindError,),
+    on_files=True,
 )
-
-
-def run(values, progress) -> Outcome:
+def check_kind_action(values, progress) -> Outcome:
     file, language = values["file"], values["language"]
     kind = read_kind(file)
     data = {"kind": kind.slug, "told": tell(kind), "page": None}
@@ -37,13 +41,3 @@ def run(values, progress) -> Outcome:
     except OSError as error:
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
     return Outcome([tell(kind), f"The page is in {path}."], data=data | {"page": path})
-
-
-ACTION = Action(
-    "check_kind",
-    "Describe what people will see of a kind's TOML file, and write its page with an invented record.",
-    OPTIONS,
-    run,
-    (KindError,),
-    on_files=True,
-)

@@ -119,22 +119,17 @@ def our_commands() -> dict[str, BaseCommand]:
 
 def given_to(name: str) -> list[Given]:
     command = our_commands()[name]
-    if isinstance(command, ActionCommand):
-        found = [each for option in command.action.options for each in _of_option(option)]
-        dests = {option.name for option in command.action.options}
-    else:
-        found, dests = [], set()
-    # What a command keeps for itself, --help leaves out too.
-    own = [action for action in own_arguments(name) if action.dest not in dests and action.help != argparse.SUPPRESS]
-    return found + [_of_argument(action) for action in own]
-
-
-def own_arguments(name: str) -> list[argparse.Action]:
-    """What a command's parser takes besides what all of Django's take."""
-    # Ours may have a --version, as Django's have.
+    options = command.action.options if isinstance(command, ActionCommand) else ()
+    # Besides what all of Django's take; ours may have a --version, as Django's have. What a command keeps for itself,
+    # --help leaves out too.
     common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
-    parser = our_commands()[name].create_parser("assay", name)
-    return [action for action in parser._actions if (action.dest, type(action)) not in common]
+    dests = {option.name for option in options}
+    own = [
+        _of_argument(action)
+        for action in command.create_parser("assay", name)._actions
+        if (action.dest, type(action)) not in common and action.dest not in dests and action.help != argparse.SUPPRESS
+    ]
+    return [each for option in options for each in _of_option(option)] + own
 
 
 def _of_option(option: Option) -> Iterator[Given]:
@@ -175,10 +170,6 @@ def _of_argument(action: argparse.Action) -> Given:
     spelled = shown if argument else ", ".join(action.option_strings)
     value = "" if argument or action.choices or action.nargs == 0 else shown
     return Given(spelled, value, (takes, default), help, "", argument, bool(action.required))
-
-
-def commands() -> str:
-    return "\n\n".join(_command(name) for name in our_commands())
 
 
 def _command(name: str) -> str:
@@ -231,25 +222,16 @@ def stages() -> str:
     return f"{diagram}\n\n{table(('stage', 'a unit here', 'has a label', 'is left to do'), rows)}"
 
 
-def moves() -> str:
-    rows = ((code(start), code(event), code(end), what) for start, event, end, what in MOVES)
-    return table(("from", "event", "to", "what happened"), rows)
-
-
-def refusal_codes() -> dict[str, tuple[int, str, str]]:
-    """Code -> its status, when, and what to do."""
+def refusals_told() -> str:
+    """A section for each code: its status, when, and what to do."""
     found = {}
     for kind in vars(refusals).values():
         if isinstance(kind, type) and issubclass(kind, refusals.Refusal) and kind is not refusals.Refusal:
             when, do = (" ".join(part.split()) for part in (kind.__doc__ or "").split("\n\n"))
             found[kind.code] = (status_of(kind()), when, do)
-    return found | OTHER_CODES
-
-
-def refusals_told() -> str:
     told = (
         f"## {name}\n\n{when}\n\nWhat to do: {do} (HTTP {status})"
-        for name, (status, when, do) in sorted(refusal_codes().items())
+        for name, (status, when, do) in sorted((found | OTHER_CODES).items())
     )
     return "\n\n".join(told)
 
@@ -257,27 +239,16 @@ def refusals_told() -> str:
 # --- settings
 
 
-def example() -> Path:
-    """The one place where the variables of the environment are described."""
-    return Path(settings.BASE_DIR) / "deploy" / "env.example"
-
-
-def variables() -> dict[str, tuple[str, str]]:
-    """Name -> what it means, and an example."""
-    found = {}
-    about: list[str] = []
-    for line in example().read_text(encoding="utf-8").splitlines():
+def settings_told() -> str:
+    """The one place where the variables of the environment are described is deploy/env.example."""
+    rows, about = dict[str, tuple[str, str, str]](), list[str]()
+    for line in (Path(settings.BASE_DIR) / "deploy" / "env.example").read_text(encoding="utf-8").splitlines():
         if set_to := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
-            found[set_to[1]] = (" ".join(about), set_to[2])
+            rows[set_to[1]] = (code(set_to[1]), " ".join(about), code(set_to[2]) if set_to[2] else "")
             about = []
         else:
             about = [*about, line.removeprefix("#").strip()] if line else []
-    return found
-
-
-def settings_told() -> str:
-    rows = ((code(name), about, code(value) if value else "") for name, (about, value) in variables().items())
-    return table(("variable", "what it says", "for example"), rows)
+    return table(("variable", "what it says", "for example"), rows.values())
 
 
 # --- files of gold sets
@@ -320,16 +291,8 @@ def _type(type: pa.DataType) -> str:
 # --- files of kinds
 
 
-def kind_keys() -> str:
-    return keys_told({key: files.ABOUT[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)})
-
-
 def keys_told(keys: Mapping[str, str]) -> str:
     return table(("key", "what it says"), ((code(key), about) for key, about in keys.items()))
-
-
-def styles() -> str:
-    return table(("style", "for"), ((code(style), purpose) for style, purpose in STYLES.items()))
 
 
 # --- the API
@@ -344,21 +307,19 @@ def api() -> str:
     rows = []
     for path, methods in found["paths"].items():
         for method, said in methods.items():
-            answer = next(iter(said["responses"].items()))
-            body = said.get("requestBody", {"content": {}})
-            rows.append(
-                (
-                    code(f"{method.upper()} {path}"),
-                    ". ".join(filter(None, (said["summary"], said.get("description", "")))),
-                    _named(body) or "nothing",
-                    _named(answer[1]) or f"nothing ({answer[0]})",
-                )
-            )
-    kinds = {name: each["properties"] for name, each in found["components"]["schemas"].items() if "properties" in each}
+            status, answer = next(iter(said["responses"].items()))
+            does = ". ".join(filter(None, (said["summary"], said.get("description", ""))))
+            sent, got = _named(said.get("requestBody", {})) or "nothing", _named(answer) or f"nothing ({status})"
+            rows.append((code(f"{method.upper()} {path}"), does, sent, got))
     told = [table(("request", "what it does", "sends", "gets"), rows)]
-    for name, properties in kinds.items():
-        fields = ((code(field), _about(each), _json_type(each)) for field, each in properties.items())
-        told += [f"### {name}", table(("field", "what it says", "type"), fields)]
+    for name, each in found["components"]["schemas"].items():
+        if "properties" in each:
+            # Without the list of values that the schema adds where these are named ones.
+            fields = (
+                (code(field), about.get("description", "").partition("\n\n* ")[0], _json_type(about))
+                for field, about in each["properties"].items()
+            )
+            told += [f"### {name}", table(("field", "what it says", "type"), fields)]
     return "\n\n".join(told)
 
 
@@ -366,11 +327,6 @@ def _named(said: Mapping[str, Any]) -> str:
     """What a request or an answer is made of, as a link to its table."""
     about = said.get("content", {}).get("application/json", {}).get("schema", {})
     return _json_type(about) if about else ""
-
-
-def _about(field: Mapping[str, Any]) -> str:
-    """What it says, without the list of values that the schema adds where these are named ones."""
-    return field.get("description", "").partition("\n\n* ")[0]
 
 
 def _json_type(about: Mapping[str, Any]) -> str:
@@ -394,17 +350,20 @@ def schema_named(name: str) -> Mapping[str, Any]:
 
 PARTS: Mapping[str, Callable[[], str]] = {
     "command_list": command_list,
-    "commands": commands,
+    "commands": lambda: "\n\n".join(map(_command, our_commands())),
     "stages": stages,
-    "moves": moves,
+    "moves": lambda: table(
+        ("from", "event", "to", "what happened"),
+        ((code(start), code(event), code(end), what) for start, event, end, what in MOVES),
+    ),
     "refusals": refusals_told,
     "settings": settings_told,
     "columns": columns,
     "nested_columns": nested_columns,
-    "kind_keys": kind_keys,
+    "kind_keys": lambda: keys_told({key: files.ABOUT[key] for key in (*files.KEYS, *files.KEYS_WITH_BASE)}),
     "vocabulary_keys": lambda: keys_told(concept_kind.VOCABULARY_KEYS),
     "sensitive_keys": lambda: keys_told(files.SENSITIVE_KEYS),
     "answer_keys": lambda: keys_told(file_sections.ANSWER_KEYS),
-    "styles": styles,
+    "styles": lambda: table(("style", "for"), ((code(style), purpose) for style, purpose in STYLES.items())),
     "api": api,
 }

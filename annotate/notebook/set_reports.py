@@ -62,28 +62,27 @@ def report(
     """
     folders = [Path(folder).expanduser() for folder in ([gold] if isinstance(gold, str | os.PathLike) else gold)]
     with told(), tempfile.TemporaryDirectory(prefix="assay") as aside:
-
-        def spelled(given: Given, name: str) -> str:
-            if isinstance(given, str | os.PathLike):
-                return os.fspath(Path(given).expanduser()) if Path(given).expanduser().exists() else os.fspath(given)
-            return os.fspath(_written(given, Path(aside) / f"{name.replace('/', '-')}{WRITTEN}"))
-
-        def as_named(text: str) -> str:
-            return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
-
         try:
             if not folders:
                 raise EvaluationError("No gold set is named; give the folder of one, or several, as gold.")
-            other = "" if against is None else spelled(against, "The other one")
-            said = "" if predictions is None else spelled(predictions, name)
-            machine = "" if judge is None else spelled(judge, name)
+            said, other, machine = (
+                _spelled(given, Path(aside) / f"{called.replace('/', '-')}{WRITTEN}")
+                for given, called in ((predictions, name), (against, "The other one"), (judge, name))
+            )
             found = measured(said, folders, against=other, **_values(options, gold=folders, judge=machine))
         except SAID as error:
-            raise AssayError(OPTION.sub(lambda option: option[1].replace("-", "_"), as_named(str(error)))) from None
-        return Report(json.loads(as_named(json.dumps(found))))
+            raise AssayError(
+                OPTION.sub(lambda option: option[1].replace("-", "_"), _without(aside, str(error)))
+            ) from None
+        return Report(json.loads(_without(aside, json.dumps(found))))
 
 
 WRITTEN = ".of-memory.jsonl"
+
+
+def _without(aside: str, text: str) -> str:
+    """Files that were written aside are called by their names alone."""
+    return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
 
 
 def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
@@ -102,11 +101,18 @@ def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in OF_COMMAND}
 
 
-def _written(given: Any, path: Path) -> Path:
-    """Predictions from memory as a file, so that they are read by the rules that hold for files."""
+def _spelled(given: Given | None, path: Path) -> str:
+    """The path of a file, or the name of a predictor. path: where predictions from memory are written, so that they are
+    read by the rules that hold for files.
+    """
+    if given is None:
+        return ""
+    if isinstance(given, str | os.PathLike):
+        named = Path(given).expanduser()
+        return os.fspath(named if named.exists() else given)
     with path.open("w", encoding="utf-8") as file:
         file.writelines(f"{json.dumps(row)}\n" for row in _rows(given))
-    return path
+    return os.fspath(path)
 
 
 def _rows(given: Any) -> Iterator[dict[str, Any]]:

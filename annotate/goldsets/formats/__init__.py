@@ -1,7 +1,6 @@
-"""Published formats of exported sets, a module each. A kind of question names the formats of its sets
-(`Publication.formats`).
+"""Published formats of exported sets. A kind of question names the formats of its sets (`Publication.formats`).
 
-A module registers its format when it is imported. To add one, write a module in this folder, or one in a package whose
+A module registers its formats when it is imported. To add one, write a module in this folder, or one in a package whose
 entry point in the group `assay.formats` names it. Nothing else needs to know it, unless predictions are made for its
 files: then a second module measures them.
 """

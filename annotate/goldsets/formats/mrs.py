@@ -18,7 +18,7 @@ import codecs
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from itertools import groupby
 from operator import itemgetter
@@ -44,6 +44,7 @@ TITLE, MADE_BY = "MRS", "export_pairs"
 GMR_VALID = "gmr_valid"
 LINES = "pairs.tsv"
 RESPONSES, MAPPING = "response_lm_cluster.txt", "response.mapping.txt"
+SCORER = ("name", "of", "threshold", "dropped", "lacking", "source")
 _SCORE = pa.struct([("scorer", pa.string()), ("score", pa.float64())])
 _IDS = [pa.field(name, pa.string()) for name in ("id", "message_id", "thread", "language", "split")]
 _FOUND = [pa.field("certainty", pa.float64()), pa.field("scores", pa.list_(_SCORE))]
@@ -135,10 +136,10 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
     """Write the files of a set, and return its manifest. written: nothing, since the rows come from the corpus."""
     corpus, plan, responses = pairs.corpus, pairs.plan, pairs.responses
     languages, small, struck = _write_files(folder, pairs)
+    met = {(row["asked"], row["reply"]) for row in struck}
+    in_order = sorted(responses.struck.lines.items(), key=itemgetter(1))
     manifest = {
-        "format": FORMAT,
-        "made_by": MADE_BY,
-        "pairs": {"name": pairs.corpus_name},
+        **{"format": FORMAT, "made_by": MADE_BY, "pairs": {"name": pairs.corpus_name}},
         "corpus": {
             "name": pairs.corpus_name,
             **{name: getattr(corpus, name) for name in ("source", "licence", "text_may_leave")},
@@ -146,16 +147,21 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
         },
         "seed": plan.seed,
         "splits": dict(zip(SPLITS, plan.shares, strict=True)),
-        "apart": plan.apart,
-        "least_pairs": plan.least_pairs,
+        **{"apart": plan.apart, "least_pairs": plan.least_pairs},
         "threads": told_of(pairs.corpus_name, corpus),
-        "filter": _filter(pairs.corpus_name, corpus),
+        # By which scores pairs were dropped.
+        "filter": {
+            "digest": filter_digest(corpus),
+            "scorers": [{name: getattr(each, name) for name in SCORER} for each in corpus.scores],
+            **filter_counts(pairs.corpus_name, corpus),
+        },
         "small_languages": small,
         "languages": languages,
         "response_set": {
             **{name: getattr(responses, name) for name in ("least", "most", "of")},
             "struck": len(struck),
-            "unseen": _unseen(responses.struck, struck),
+            # The lines that struck out nothing, since no such reply would have been there.
+            "unseen": [{"line": line, "reply": asked[1]} for asked, line in in_order if asked not in met],
         },
         "sections": pair_sections(pairs.corpus_name),
         "versions": versions(),
@@ -196,22 +202,6 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
         for language, rows in groupby(counts, lambda row: row["language"])
     ]
     return languages, small, struck
-
-
-def _unseen(wanted: Struck, found: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The lines that struck out nothing, since no such reply would have been there."""
-    met = {(row["asked"], row["reply"]) for row in found}
-    lines = [(line, reply) for (language, reply), line in wanted.lines.items() if (language, reply) not in met]
-    return [{"line": line, "reply": reply} for line, reply in sorted(lines)]
-
-
-def _filter(corpus_name: str, corpus: Manifest) -> dict[str, Any]:
-    """By which scores pairs were dropped. digest: what scores.filter_digest says of them."""
-    scorers = [
-        {name: getattr(each, name) for name in ("name", "of", "threshold", "dropped", "lacking", "source")}
-        for each in corpus.scores
-    ]
-    return {"digest": filter_digest(corpus), "scorers": scorers, **filter_counts(corpus_name, corpus)}
 
 
 # --- files
