@@ -20,7 +20,7 @@ from corpora.core import CorpusError
 from corpora.core.language_codes import add_languages
 from corpora.core.values import FREE_LICENCES
 from corpora.sources.compression import FORMATS
-from corpora.sources.headers import named_columns
+from corpora.sources.readers import named_columns
 from corpora.sources.rejects import MOST
 from corpora.sources.text import MAX_LINE
 from corpora.storage import layout

@@ -15,7 +15,7 @@ from annotate.quality.answer_models import UnknownLabel
 from annotate.quality.preference_statistics import NoPreferences
 from annotate.reports.tables import Table, many
 from annotate.reports.terminal import as_lines, wrapped
-from corpora.sources.headers import named_columns
+from corpora.sources.readers import named_columns
 
 SHOWN = 20
 TRUTH, COUNTING = "True labels", "How agreement is counted"

@@ -28,7 +28,7 @@ from corpora.core.records import FORMULA, RecordError, read_id, read_text
 from corpora.core.values import is_missing
 from corpora.core.voters import VOTERS
 from corpora.sources.compression import check_file
-from corpora.sources.headers import named_columns
+from corpora.sources.readers import named_columns
 from corpora.sources.rejects import REJECTED
 from corpora.storage.layout import write_whole
 

@@ -28,7 +28,7 @@ from annotate.reports.terminal import as_lines
 from corpora.core.records import FORMULA, RESERVED, columns_of
 from corpora.sources.compression import FORMATS
 from corpora.sources.documents import DOCUMENTS, terms_of
-from corpora.sources.headers import named_columns
+from corpora.sources.readers import named_columns
 from corpora.storage.inventory import Declared, declared_counts
 from corpora.storage.layout import manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported

@@ -7,8 +7,7 @@ from annotate.actions.action import THE_FILE, Action, Outcome, size_of
 from annotate.core.option import Option, flag
 from annotate.reports.tables import are, many
 from corpora.core import NAMED, listed
-from corpora.vocabulary.vocabulary_files import FORMATS
-from corpora.vocabulary.vocabulary_import import Imported, import_vocabulary
+from corpora.vocabulary.vocabulary_import import FORMATS, Imported, import_vocabulary
 
 NOT_KEPT = "This was a dry run: nothing was kept of it."
 OPTIONS = (

@@ -31,8 +31,7 @@ from corpora.core.languages import LANGUAGES as KNOWN
 from corpora.core.records import RecordError, read_id, read_language, read_text
 from corpora.core.values import Respelled, is_missing
 from corpora.sources.compression import check_file, format_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
+from corpora.sources.readers import Columns, read_rows
 from corpora.sources.rejects import Rejected, RejectLog
 from corpora.sources.text import MAX_LINE, Fault
 from corpora.storage.layout import digest_of

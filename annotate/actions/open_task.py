@@ -30,7 +30,7 @@ from corpora.core.language_codes import code_of
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, finer
 from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, triggers
-from corpora.sources.headers import named_columns
+from corpora.sources.readers import named_columns
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
 MANY = 20  # codes that a note names

@@ -1,6 +1,7 @@
 """plan: how large a draw must be, and what people read for it, before anything is opened."""
 
 from dataclasses import replace
+from typing import Any
 
 from annotate.actions.action import CORPUS, Action, ActionError, Outcome
 from annotate.core.estimation.annotator_error import OTHERS
@@ -107,18 +108,21 @@ def run(values, progress) -> Outcome:
         pace=draw_plan.Pace(values["seconds"], values["weekly"]),
         done=progress.advance,
     )
-    said = []
+    lines = [*_sentences(found, measures, wished), *plan_report.draw_words(found, name, wished)]
+    return Outcome(lines, data={"corpus": name, "width": values["width"], **found})
+
+
+def _sentences(found: dict[str, Any], measures: list[str], wished: float) -> list[str]:
+    lines = []
     for measure in measures:
         if (table := plan_report.measure_table(found, measure)).rows:
-            said += [f"{plan_report.called(measure)}, {in_points(wished)}:", as_lines(table)]
-        said += [*plan_report.missing(found, measure), ""]
-    said += [wrapped(plan_report.columns_words()), ""]
-    said += [line for sentence in plan_report.without_decoys(found) for line in (wrapped(sentence), "")]
+            lines += [f"{plan_report.called(measure)}, {in_points(wished)}:", as_lines(table)]
+        lines += [*plan_report.missing(found, measure), ""]
+    lines += [wrapped(plan_report.columns_words()), ""]
+    lines += [line for sentence in plan_report.without_decoys(found) for line in (wrapped(sentence), "")]
     if found["recall"]:
-        said += ["Recall in the draw below, where it is wider:", as_lines(plan_report.recall_table(found)), ""]
-    return Outcome(
-        [*said, *plan_report.draw_words(found, name, wished)], data={"corpus": name, "width": values["width"], **found}
-    )
+        lines += ["Recall in the draw below, where it is wider:", as_lines(plan_report.recall_table(found)), ""]
+    return lines
 
 
 def _of_draw(

@@ -22,8 +22,7 @@ from corpora.core.records import read_id
 from corpora.core.values import is_missing, matching, tidy, whole
 from corpora.models import Item, same
 from corpora.sources.compression import check_file, format_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
+from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import Fault
 
 FIELDS = ("id", "label", "purpose", "explanation")

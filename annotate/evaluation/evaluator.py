@@ -27,7 +27,7 @@ from annotate.kinds.forms import FORMS
 from annotate.reports.evaluation_report import texts
 from corpora.core.languages import LANGUAGES
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is_label
-from corpora.sources.headers import named_columns
+from corpora.sources.readers import named_columns
 
 POST = "post"
 REFUSAL = "(refused)"  # what a report shows where a system gave no label

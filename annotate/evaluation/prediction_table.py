@@ -24,8 +24,7 @@ from corpora.core.values import is_missing, matching, read_value
 from corpora.predictions.prediction_rows import Mapped
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.sources.compression import check_file, format_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import header_of
+from corpora.sources.readers import Columns, header_of
 from corpora.sources.rejects import repeated
 
 ROUNDED = 0.005  # by which a score with two decimals may be off

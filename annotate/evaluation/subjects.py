@@ -17,7 +17,7 @@ from corpora.core.languages import finer as finer_labels
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions
 from corpora.predictions.predictor_labels import Predictor, find_predictor, predicted_labels
 from corpora.sources.compression import format_of
-from corpora.sources.headers import named_columns
+from corpora.sources.readers import named_columns
 
 NAMED = 5  # ids or labels that a sentence names
 UNFAIR_LOOK = (

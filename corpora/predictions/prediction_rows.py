@@ -19,8 +19,7 @@ from corpora.core.languages import LANGUAGES, UND, finer
 from corpora.core.records import RecordError, read_id
 from corpora.core.values import is_missing, tidy, whole
 from corpora.sources.compression import Progress, check_file, format_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
+from corpora.sources.readers import Columns, read_rows
 from corpora.sources.rejects import repeated
 from corpora.sources.text import MAX_LINE
 from corpora.storage.intake import all_sound, judged

@@ -12,8 +12,7 @@ from xml.parsers import expat
 from corpora.core import CorpusError
 from corpora.sources import eurlex
 from corpora.sources.compression import Progress, damage_explained, entries_of
-from corpora.sources.headers import Columns, places_in
-from corpora.sources.readers import Row, read_rows
+from corpora.sources.readers import Columns, Row, places_in, read_rows
 from corpora.sources.text import Fault
 from corpora.storage.layout import Manifest
 

@@ -251,32 +251,25 @@ def read_manifest(name: str) -> Manifest | None:
     """The manifest of a corpus, None if there is no such corpus yet. CorpusError if it cannot be read."""
     path = corpus_dir(name) / "manifest.json"
     try:
-        return _manifest(json.loads(path.read_bytes()))
+        raw = json.loads(path.read_bytes())
+        raw.pop("versions", None)
+        raw["sources"] = tuple(Source(**source) for source in raw["sources"])
+        raw["parts"] = tuple(Part(**part) for part in raw["parts"])
+        raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
+        for of in raw["predictions"]:
+            of["mapping"] = {label: tuple(targets) for label, targets in of["mapping"].items()}
+        raw["predictions"] = tuple(Predictions(**of) for of in raw["predictions"])
+        raw["fields"] = tuple(raw.get("fields", ()))
+        if threads := raw.get("threads"):
+            raw["threads"] = Threads(**threads | {"declared": tuple(tuple(row) for row in threads["declared"])})
+        raw["scores"] = tuple(Scores(**scores) for scores in raw.get("scores", ()))
+        return Manifest(**raw)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise CorpusError(f"{path} cannot be read: {error}. Restore it, or the right to read it.") from error
     except (AttributeError, KeyError, TypeError) as error:
         raise CorpusError(f"{path} is not the manifest of a corpus, or not all of it. Restore it.") from error
-
-
-def _manifest(raw: dict[str, Any]) -> Manifest:
-    raw.pop("versions", None)
-    raw["sources"] = tuple(Source(**source) for source in raw["sources"])
-    raw["parts"] = tuple(Part(**part) for part in raw["parts"])
-    raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
-    # An older manifest, from before there were any, does not name them.
-    raw["predictions"] = tuple(_predictions(predictions) for predictions in raw.get("predictions", ()))
-    raw["fields"] = tuple(raw.get("fields", ()))
-    if threads := raw.get("threads"):
-        raw["threads"] = Threads(**threads | {"declared": tuple(tuple(row) for row in threads["declared"])})
-    raw["scores"] = tuple(Scores(**scores) for scores in raw.get("scores", ()))
-    return Manifest(**raw)
-
-
-def _predictions(raw: dict[str, Any]) -> Predictions:
-    mapping = {label: tuple(targets) for label, targets in raw.pop("mapping").items()}
-    return Predictions(mapping=mapping, **raw)
 
 
 def manifest_of(name: str) -> Manifest:

@@ -28,8 +28,7 @@ from corpora.engines import full_disk_explained
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.documents import DOCUMENTS, read_any
-from corpora.sources.headers import Columns
-from corpora.sources.readers import Row
+from corpora.sources.readers import Columns, Row
 from corpora.sources.rejects import RejectLog
 from corpora.sources.text import MAX_LINE
 from corpora.storage.intake import deduplicate, stage

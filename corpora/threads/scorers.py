@@ -21,8 +21,7 @@ from corpora.core.records import RecordError, read_number
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.models import Draw
 from corpora.sources.compression import Progress, check_file, format_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
+from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE
 from corpora.storage.intake import (
     LINE,

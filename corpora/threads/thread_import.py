@@ -24,8 +24,7 @@ from corpora.core.voters import VOTERS
 from corpora.engines import Store, asking
 from corpora.models import Corpus
 from corpora.sources.compression import Progress, check_file, format_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
+from corpora.sources.readers import Columns, read_rows
 from corpora.sources.rejects import RejectLog
 from corpora.sources.text import MAX_LINE, Fault
 from corpora.storage.intake import PartWriter, Stage, accepted, judged, taking

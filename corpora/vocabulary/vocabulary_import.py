@@ -1,27 +1,334 @@
-"""From files to a version of a vocabulary: taken as a whole or not at all, and never put over an earlier one."""
+"""From files to a version of a vocabulary: taken as a whole or not at all, and never put over an earlier one.
 
+Files are descriptors as EURLEX57K has them (JSON), a table (TSV) or SKOS, plain or packed. What a thesaurus must be is
+decided in thesaurus.py.
+"""
+
+import codecs
+import json
+import logging
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
+import rdflib
 from django.db import IntegrityError, transaction
+from rdflib.parser import InputSource
 
+from corpora.core.values import MISSING
 from corpora.database.bulk_rows import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
-from corpora.sources.compression import Progress
+from corpora.sources import compression
+from corpora.sources.compression import Progress, check_file, opened
+from corpora.sources.documents import XmlError, check_xml
+from corpora.sources.rejects import faulty, no_rows
+from corpora.sources.text import NOT_UTF8, NUL, check_encoding, fields_said
+from corpora.vocabulary.skos import add_skos
 from corpora.vocabulary.thesaurus import (
     Changes,
+    Faults,
+    Group,
     Labels,
     Oddities,
     Term,
     Thesaurus,
     VocabularyError,
     changes,
+    finish,
     oddities,
+    prefer,
+    read_key,
+    read_label,
+    read_tag,
     words_of,
 )
-from corpora.vocabulary.vocabulary_files import read_thesaurus
+
+# --- Files of a vocabulary
+
+
+FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
+SUFFIXES = {
+    ".json": "json",
+    ".tsv": "tsv", ".tab": "tsv",
+    ".ttl": "turtle", ".turtle": "turtle",
+    ".rdf": "rdf-xml", ".xml": "rdf-xml", ".owl": "rdf-xml", ".skos": "rdf-xml",
+    ".nt": "n-triples",
+}  # fmt: skip
+# N-Triples is a part of Turtle, whose reader says in which line it stopped.
+_PARSERS = {"turtle": "turtle", "rdf-xml": "xml", "n-triples": "turtle"}
+_TEXT = "text"  # a file's format, for the sentences that all importers share
+MOST_BYTES = 256 << 20  # unpacked; a reader of SKOS takes about ten times as much memory
+_BARE = ("id", "label", "parents")  # the columns of a table without a header
+_TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at", re.DOTALL)
+
+# Attributes of RDF/XML, as check_xml names them.
+_LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
+_NAMED = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
+_TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # what rdflib takes for one
+
+# It tells, with a traceback, of dates in a notation of their own, which nothing here reads.
+logging.getLogger("rdflib").setLevel(logging.CRITICAL)
+
+
+def read_thesaurus(
+    files: Sequence[Path], schemes: Path | None, format: str | None, progress: Progress = lambda count: None
+) -> Thesaurus:
+    """What the files say together, checked; schemes: a file of schemes and domains, in place of those in the files.
+
+    VocabularyError with the first faults of a file, or CorpusError for a path that cannot be read. `progress` is told
+    of bytes read.
+    """
+    found, graph, faults = Thesaurus(), rdflib.Graph(), Faults()
+    named = ", ".join(path.name for path in files)
+    for path in files:
+        check_file(path, "told")
+        written = format or _format_of(path)
+        content = _content(path, progress, is_xml=written == "rdf-xml")
+        if written in _PARSERS:
+            _parse(path, content, _PARSERS[written], graph)
+            continue
+        of_file = Faults()
+        text = _text(path, content)
+        for key, row in _descriptors(path, text, of_file) if written == "json" else _table(path, text, of_file):
+            with of_file.gathered():
+                if key in found.terms:
+                    raise VocabularyError(f"the concept {key} is there twice; keep one of them.")
+                found.terms[key] = Term()
+                found.terms[key] = _term(key, row)
+        of_file.check(str(path))
+    add_skos(found, graph, faults)
+    faults.check(named)
+    if schemes:
+        check_file(schemes, "json")
+        with faults.gathered():
+            _add_schemes(found, _json(schemes, _text(schemes, _content(schemes, progress))))
+        faults.check(str(schemes))
+    finish(found, named)
+    return found
+
+
+def _format_of(path: Path) -> str:
+    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() not in compression.PACKED]
+    if suffixes and (known := SUFFIXES.get(suffixes[-1])):
+        return known
+    raise VocabularyError(f"The name of {path} does not tell its format; give --format {'|'.join(FORMATS)}.")
+
+
+def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
+    """All of a file, unpacked; without a byte-order mark, unless it is XML, which says its encoding itself."""
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise _too_large(path)
+        with opened(path, progress) as file:
+            content = file.read(MOST_BYTES + 1)
+    except OSError as error:
+        if error.errno is not None:
+            raise VocabularyError(f"{path} cannot be read: {error.strerror}.") from error
+        raise VocabularyError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
+    if len(content) > MOST_BYTES:
+        raise _too_large(path)
+    if is_xml and content.strip():
+        return content
+    check_encoding(path, content[:4096])
+    if b"\0" in content:
+        raise faulty(path, _TEXT, content[: content.index(b"\0")].count(b"\n") + 1, NUL)
+    content = content.removeprefix(codecs.BOM_UTF8)
+    if not content.strip():
+        raise no_rows(path)
+    return content
+
+
+def _too_large(path: Path) -> VocabularyError:
+    return VocabularyError(
+        f"{path} holds more than {MOST_BYTES >> 20} MB, which is too much for a vocabulary; name the right file, or "
+        "leave notes and languages out that nobody needs."
+    )
+
+
+def _text(path: Path, content: bytes) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        raise faulty(path, _TEXT, content[: error.start].count(b"\n") + 1, NOT_UTF8) from None
+
+
+class _Twice(Exception):
+    """A key that an object of JSON has twice."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in found:
+            raise _Twice(key)
+        found[key] = value
+    return found
+
+
+def _json(path: Path, text: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text, object_pairs_hook=_object)
+    except _Twice as error:
+        raise VocabularyError(f"{path} has {error.args[0]} twice in one object; keep one of them.") from None
+    except json.JSONDecodeError as error:
+        raise VocabularyError(f"{path}, line {error.lineno:,}: this is not JSON ({error.msg}).") from None
+    except (ValueError, RecursionError) as error:
+        raise VocabularyError(f"{path} is not JSON that can be read ({error}).") from None
+    if not isinstance(found, dict):
+        raise VocabularyError(f"{path} does not hold one JSON object with an entry for each id.")
+    return found
+
+
+def _descriptors(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    for given, row in _json(path, text).items():
+        with faults.gathered():
+            key = read_key(given)
+            if not isinstance(row, dict):
+                raise VocabularyError(f'concept {key} is not an object such as {{"label": "…", "parents": []}}.')
+            yield key, row
+
+
+def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    lines = [(number, line.rstrip("\r").split("\t")) for number, line in enumerate(text.split("\n"), 1) if line.strip()]
+    columns = _columns(path, lines[0][1]) if lines else ()
+    if lines and columns == lines[0][1]:
+        del lines[0]
+    at = columns.index("id") if columns else 0
+    # What pandas writes where there is no value, if it is no id there.
+    missing = MISSING - {cells[at].strip() for _, cells in lines if at < len(cells)} | {""}
+    for number, cells in lines:
+        if len(cells) > len(columns):
+            faults.add(f"line {number:,}: The row has {fields_said(cells)} where the header has {len(columns):,}.")
+            continue
+        row: dict[str, Any] = dict(zip(columns, cells, strict=False))
+        several = {
+            name: [each for each in cell.split("|") if each.strip() not in missing] for name, cell in row.items()
+        }
+        try:
+            key = read_key(row["id"])
+        except VocabularyError as error:
+            faults.add(f"line {number:,}: {error}")
+            continue
+        labels = {name: "" if cell.strip() in missing else cell for name, cell in row.items()}
+        yield key, {name: labels[name] if name.startswith("label") else several[name] for name in row}
+
+
+def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
+    """The columns that a table's first line names; those of a bare one if it names none."""
+    if "id" not in cells:
+        if any(cell.strip().casefold() == "id" for cell in cells):
+            raise VocabularyError(
+                f"{path} has no column id; its columns are: {', '.join(cells)}. Write id in its place."
+            )
+        return _BARE
+    allowed = {"id", "parents", "related"}
+    if unknown := [name for name in cells if name not in allowed and not _is_of_labels(name)]:
+        raise VocabularyError(
+            f"{path} has the column {unknown[0]!r}; it may have id, label, label_de, alt_labels, alt_labels_de, "
+            "parents and related, with any language for de."
+        )
+    if len(set(cells)) < len(cells):
+        raise VocabularyError(f"{path} has a column twice; its columns are {', '.join(cells)}.")
+    return cells
+
+
+def _is_of_labels(name: str) -> bool:
+    return name in ("label", "alt_labels") or name.startswith(("label_", "alt_labels_"))
+
+
+def _term(key: str, row: Mapping[str, Any]) -> Term:
+    """A row of descriptors: label and alt_labels, in English, or with a language as in label_fr; parents; related."""
+    term = Term()
+    for name, value in row.items():
+        if not _is_of_labels(name) or value is None:
+            continue
+        tag = read_tag(name.removeprefix("alt_labels").removeprefix("label").removeprefix("_") or "en", key)
+        if name.startswith("label"):
+            if label := read_label(value, key):
+                prefer(term, key, tag, label)
+        else:
+            labels = [read_label(each, key) for each in _list(value, name, key)]
+            term.other.setdefault(tag, set()).update(filter(None, labels))
+    term.broader, term.related = (
+        {read_key(each) for each in _list(row.get(name) or [], name, key)} for name in ("parents", "related")
+    )
+    return term
+
+
+def _list(value: object, name: str, key: str) -> list[Any]:
+    if not isinstance(value, list):
+        raise VocabularyError(f"{name} of concept {key} is not a list.")
+    return value
+
+
+def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
+    """A file of schemes: domains, number -> its label and id; schemes, id -> its label and its domain's number;
+    in_scheme, concept -> schemes."""
+    parts = [content.get(name) for name in ("domains", "schemes", "in_scheme")]
+    if not all(isinstance(part, dict) for part in parts):
+        raise VocabularyError("It must have the objects domains, schemes and in_scheme.")
+    domains, schemes, in_scheme = parts
+    found.groups = {}
+    ids = {}
+    for number, row in [*domains.items(), *schemes.items()]:
+        if not isinstance(row, dict):
+            raise VocabularyError(f"The entry {number} is not an object.")
+        key = read_key(row.get("id", number))
+        within = "" if number in domains else ids.get(row.get("domain"), "")
+        if number in domains:
+            ids[number] = key
+        if key in found.groups:
+            raise VocabularyError(f"It has the id {key} twice; keep one of them.")
+        found.groups[key] = Group(_term(key, row).preferred, within)
+    for term in found.terms.values():
+        term.schemes = set()
+    for given, keys in in_scheme.items():
+        if given not in found.terms:
+            raise VocabularyError(f"It puts the concept {given} into schemes, which the other files do not have.")
+        found.terms[given].schemes = {read_key(key) for key in _list(keys, "the list of schemes", given)}
+
+
+def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None:
+    """Add the triples of a file to the graph."""
+    source = InputSource()
+    source.setByteStream(BytesIO(content))
+    if parser == "xml":
+        _check_rdf_xml(path, content)
+    else:
+        _text(path, content)
+    try:
+        graph.parse(source, format=parser)
+    except Exception as error:  # noqa: BLE001 - it raises errors of many types for what a file may hold
+        what = "RDF/XML" if parser == "xml" else "Turtle or N-Triples"
+        if fault := _TURTLE_FAULT.search(str(error)):
+            why = " ".join(fault[2].split())
+            raise VocabularyError(f"{path}, line {int(fault[1]):,}: this is not {what} ({why}).") from None
+        why = (str(error).strip() or type(error).__name__).split("\n")[0]
+        raise VocabularyError(f"{path} is not {what} ({why[:200]}).") from None
+
+
+def _check_rdf_xml(path: Path, content: bytes) -> None:
+    """VocabularyError for what is no XML, or must not be read; and for language tags that are none, each with its line
+    and the concept before it, of which the parser would name neither."""
+    faults, about = Faults(), ""
+
+    def seen(_name: str, attributes: dict[str, str], line: int) -> None:
+        nonlocal about
+        about = next((attributes[name] for name in _NAMED if name in attributes), about)
+        tag = attributes.get(_LANGUAGE)
+        if tag and not _TAG.fullmatch(tag):
+            what = f"a label of {about}" if about else "a label"
+            faults.add(f"line {line:,}: {what} is in the language {tag[:20]!r}, which is no code.")
+
+    try:
+        check_xml(content, seen)
+    except XmlError as error:
+        line = f", line {error.line:,}" if error.line else ""
+        raise VocabularyError(f"{path}{line}: {error}.") from None
+    faults.check(str(path))
 
 
 @dataclass(frozen=True)

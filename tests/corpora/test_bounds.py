@@ -16,8 +16,7 @@ from django.core.management import CommandError
 from corpora import sources
 from corpora.core import CorpusError
 from corpora.sources.compression import AT_LEAST, MOST_TIMES, entries_of
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
+from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE, Fault
 from corpora.storage import intake
 from corpora.threads.reply_files import examples
