@@ -177,15 +177,15 @@ def _drawn(
     _check_inputs(task, how, wanted)
     unread_posts = _unread(wanted.chosen["of"], corpus) if how.of_uniform else {}
     samples = how.draw(replace(wanted, labels=task.labels, unread=unread_posts))
-    found = [sample.language for sample in samples if sample.rows]
-    if how.asks_each and not found:
+    with_posts = [sample.language for sample in samples if sample.rows]
+    if how.asks_each and not with_posts:
         raise TaskError(
             f"No post of corpus {corpus.name} fits the {how.spelled} design for any of the languages; {how.none_found}"
         )
     if how.asks_each:
-        task.labels = found
-        if kind.wording.titled_by_languages and not title and len(found) <= FEW:
-            task.title = question_about(found)
+        task.labels = with_posts
+        if kind.wording.titled_by_languages and not title and len(with_posts) <= FEW:
+            task.title = question_about(with_posts)
     elif not kind.routing.is_routed:
         task.languages = [sample.language for sample in samples]
         check_codes(kind, task.languages)

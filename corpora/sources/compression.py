@@ -72,30 +72,32 @@ def _spreadsheet(path: Path) -> CorpusError:
     return CorpusError(f"{path} is a spreadsheet; save it as CSV (“CSV UTF-8”), and name that file.")
 
 
-def uncompressed(path: Path, packing: str, file: BinaryIO) -> io.RawIOBase:
-    """What a compressed file holds. An OSError without a number where it is damaged."""
-    try:
-        return _Uncompressed(_READERS[packing](path, file))
-    except _DAMAGE as error:
-        raise OSError(str(error) or type(error).__name__) from error
+class _Reader(io.RawIOBase):
+    """Reads as any file does: an OSError without a number stands for whatever the source calls damage. taken: is told
+    of the bytes of each read.
+    """
 
-
-class _Uncompressed(io.RawIOBase):
-    """Reads as any file does, whatever its format calls damage."""
-
-    def __init__(self, source: Any) -> None:
-        self.source = source
+    def __init__(self, source: Any, taken: "Progress") -> None:
+        self.source, self.taken = source, taken
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: Any) -> int:
-        try:
-            return int(self.source.readinto(buffer))
-        except OSError:
-            raise
-        except _DAMAGE as error:
-            raise OSError(str(error) or type(error).__name__) from error
+        with _damage():
+            count = int(self.source.readinto(buffer))
+        self.taken(count)
+        return count
+
+
+@contextmanager
+def _damage() -> Iterator[None]:
+    try:
+        yield
+    except OSError:
+        raise
+    except _DAMAGE as error:
+        raise OSError(str(error) or type(error).__name__) from error
 
 
 class _Zstd(io.RawIOBase):
@@ -223,33 +225,25 @@ def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
     with path.open("rb") as raw:
         packing = packing_of(path, raw.peek(START)[:START])
         counted: Any = _Counted(raw, progress) if progress else raw
-        source: Any = _Bounded(path, uncompressed(path, packing, counted)) if packing else counted
+        source: Any = counted
+        if packing:
+            with _damage():
+                source = _Reader(_READERS[packing](path, counted), Bound(path).take)
         with io.BufferedReader(source, 1 << 18) as file:
             yield file
 
 
-class _Counted(io.RawIOBase):
+class _Counted(_Reader):
     """A file that tells how far it has been read."""
 
-    def __init__(self, file: BinaryIO, progress: Progress) -> None:
-        self.file, self.progress = file, progress
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = self.file.readinto(buffer)  # type: ignore[attr-defined]
-        self.progress(count)
-        return int(count)
-
     def seekable(self) -> bool:
-        return self.file.seekable()
+        return bool(self.source.seekable())
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        return self.file.seek(offset, whence)
+        return int(self.source.seek(offset, whence))
 
     def tell(self) -> int:
-        return self.file.tell()
+        return int(self.source.tell())
 
 
 class Bound:
@@ -270,21 +264,6 @@ class Bound:
                 f"{MOST_TIMES} times its size, or {AT_LEAST >> 20} MB. If these are texts all the same, unpack it, or "
                 "write it as JSONL, and name that."
             )
-
-
-class _Bounded(io.RawIOBase):
-    """What a packed file unpacks to."""
-
-    def __init__(self, path: Path, unpacked: Any) -> None:
-        self.bound, self.unpacked = Bound(path), unpacked
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: Any) -> int:
-        count = int(self.unpacked.readinto(buffer))
-        self.bound.take(count)
-        return count
 
 
 @contextmanager
