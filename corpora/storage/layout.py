@@ -256,9 +256,10 @@ def read_manifest(name: str) -> Manifest | None:
         raw["sources"] = tuple(Source(**source) for source in raw["sources"])
         raw["parts"] = tuple(Part(**part) for part in raw["parts"])
         raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
-        for of in raw["predictions"]:
+        # An older manifest, from before there were any, does not name them.
+        for of in (predictions := raw.get("predictions", ())):
             of["mapping"] = {label: tuple(targets) for label, targets in of["mapping"].items()}
-        raw["predictions"] = tuple(Predictions(**of) for of in raw["predictions"])
+        raw["predictions"] = tuple(Predictions(**of) for of in predictions)
         raw["fields"] = tuple(raw.get("fields", ()))
         if threads := raw.get("threads"):
             raw["threads"] = Threads(**threads | {"declared": tuple(tuple(row) for row in threads["declared"])})
