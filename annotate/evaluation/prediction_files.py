@@ -13,8 +13,7 @@ from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.formats.mrs import MADE_BY, TITLE
 from annotate.goldsets.set_folder import GoldSetError, differing, manifest_of
 from corpora.core.records import RecordError, read_id
-from corpora.sources.headers import Columns
-from corpora.sources.readers import read_rows
+from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import Fault
 
 SUFFIX = ".prediction"

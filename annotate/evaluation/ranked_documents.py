@@ -34,8 +34,7 @@ from corpora.core import CorpusError
 from corpora.predictions.prediction_rows import FIELDS
 from corpora.predictions.rankings import Run, ranked_for, read_run
 from corpora.sources.compression import check_file, format_of
-from corpora.sources.headers import Columns, named_columns
-from corpora.sources.readers import header_of
+from corpora.sources.readers import Columns, header_of, named_columns
 
 # Concept -> its label and its parents: all concepts of the vocabulary. The file of EURLEX57K, or that of other sets.
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")
