@@ -11,7 +11,6 @@ from django.db.models import Exists, OuterRef
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
 from django.utils.translation import gettext as _
-from django.views.decorators.http import require_GET, require_POST
 
 from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -22,12 +21,9 @@ from annotate.pages import concept_picker, item_view
 from annotate.pages.access import (
     active_seconds,
     annotator_of,
-    check_right,
     may,
     status_of,
     whole_number,
-    with_permit,
-    with_right,
 )
 from annotate.work import adjudication as adjudicating
 from annotate.work import eligible, flags, judgments, notes
@@ -39,7 +35,6 @@ from annotate.work.permit import Permit, acting, permit_of, permits
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 
-@require_GET
 def home(request):
     """The person's tasks: the one to go on with, those with a test to take, the others with work, and what has nothing.
     A manager who does no such work is led on to theirs.
@@ -69,10 +64,9 @@ def home(request):
     return render(request, "annotate/home.html", context)
 
 
-@require_GET
-def rest(request):
+def rest(request, annotator):
     """A quiet word to whoever has worked long without a pause; nothing to others. The queue asks now and then."""
-    return render(request, "annotate/_rest.html", _rest(check_right(request.user, "annotate")))
+    return render(request, "annotate/_rest.html", _rest(annotator))
 
 
 def _rest(annotator) -> dict:
@@ -199,8 +193,6 @@ def _anything_for(permit) -> bool:
     return eligible.with_free_place(eligible.waiting(permit)).exists()
 
 
-@require_GET
-@with_permit
 def queue(request, permit):
     return _show(request, permit, _one(handing_out.open_lease(permit.annotator, permit.task, permit.queues)))
 
@@ -217,7 +209,6 @@ def _next(request, permit, lease, **extra):
     return _work(request, permit, _one(lease), why_empty=why_empty, **extra)
 
 
-@require_POST
 def start(request, task):
     with acting(request.user, task) as permit:
         if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
@@ -226,7 +217,6 @@ def start(request, task):
     return _next(request, permit, lease)
 
 
-@require_POST
 def judge(request, task):
     """Fields: lease; answer, or only reason if a reason's button was pressed, or skip; comment; active_ms."""
     lease_id = whole_number(request.POST.get("lease"))
@@ -245,7 +235,6 @@ def judge(request, task):
     return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
 
 
-@require_POST
 def flag(request, task):
     """Fields: lease; flag, one of flagging.KINDS; words; active_ms; and what the form of the unit has besides."""
     lease_id = whole_number(request.POST.get("lease"))
@@ -277,8 +266,6 @@ def _again(request, permit, lease, **extra):
     return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
 
 
-@require_POST
-@with_permit
 def choose(request, permit):
     """Where several labels are chosen from many: a step on the way to an answer, of which nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
@@ -291,7 +278,6 @@ def choose(request, permit):
     return _again(request, permit, lease)
 
 
-@require_POST
 def undo(request, task):
     judgment = whole_number(request.POST.get("judgment"))
     if judgment is None and "judgment" in request.POST:
@@ -303,8 +289,6 @@ def undo(request, task):
     return _work(request, permit.after_reading(-1), [lease])
 
 
-@require_POST
-@with_right("annotate")
 def pause(request, annotator, task):
     """Stop for now: the open unit, or the sheet, goes back to the queue at once."""
     handing_out.release_all(annotator, task)
@@ -319,8 +303,6 @@ def _check_sheets(task) -> None:
         raise NotFound(_("This task has no sheets; its units come one by one."))
 
 
-@require_GET
-@with_permit
 def sheet(request, permit):
     _check_sheets(permit.task)
     return _show(request, permit, handing_out.open_sheet(permit.annotator, permit.task, permit.queues), on_sheet=True)
@@ -331,7 +313,6 @@ def _next_sheet(request, permit, leases, **extra):
     return _work(request, permit, leases, on_sheet=True, why_empty=why_empty, **extra)
 
 
-@require_POST
 def start_sheet(request, task):
     with acting(request.user, task) as permit:
         _check_sheets(permit.task)
@@ -343,8 +324,6 @@ def start_sheet(request, task):
     return redirect("sheet", task=permit.task.name)
 
 
-@require_POST
-@with_right("annotate")
 def judge_sheet(request, annotator, task):
     """Fields: lease, one for each post; answer-LEASE, an answer or skip; active_ms, for the whole sheet."""
     _check_sheets(task)
@@ -376,23 +355,20 @@ def replies_and_notes(permits) -> dict:
     return {"replies": list(flags.replies(permits[0].annotator)), "notes": notes.to_read(permits)} if permits else {}
 
 
-@require_POST
-def put_reply_away(request, flag):
-    flags.put_away(check_right(request.user, "annotate"), flag)
+def put_reply_away(request, annotator, flag):
+    flags.put_away(annotator, flag)
     return redirect("home")
 
 
-@require_POST
-def put_note_away(request, note):
+def put_note_away(request, annotator, note):
     """Field: queue, where it was read above the queue of its task."""
-    found = notes.put_away(check_right(request.user, "annotate"), note)
+    found = notes.put_away(annotator, note)
     return redirect("queue", task=found.task.name) if "queue" in request.POST else redirect("home")
 
 
-@require_POST
-def take_disturbing(request):
+def take_disturbing(request, annotator):
     """Field: takes, yes or no: whether the person asks for what others found disturbing."""
-    annotator, said = check_right(request.user, "annotate"), request.POST.get("takes")
+    said = request.POST.get("takes")
     if said not in ("yes", "no"):
         raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
     takes = said == "yes"

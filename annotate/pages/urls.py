@@ -24,7 +24,7 @@ from annotate.pages.access import with_permit, with_right
 
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
 PERMIT = "permit"  # the view gets the annotator's permit for the task
-OWN = "own"  # the view acts for the user who is logged in, and asks for the permit in its transaction
+OWN = "own"  # for every user who is logged in; a view that acts asks for the permit in its transaction
 
 
 def page(address, view, name, right, methods=GET):
@@ -35,34 +35,34 @@ def page(address, view, name, right, methods=GET):
 
 
 OF_ANNOTATORS = [
-    path("", annotators.home, name="home"),
+    page("", annotators.home, "home", OWN),
     page("history/", self_service.history, "history", "annotate"),
-    path("rest/", annotators.rest, name="rest"),
+    page("rest/", annotators.rest, "rest", "annotate"),
     path("login/", account.LogIn.as_view(), name="login"),
     path("language/", middleware.choose, name="tongue"),
     path("logout/", auth.LogoutView.as_view(), name="logout"),
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("account/", account.account, name="account"),
-    path("account/disturbing/", annotators.take_disturbing, name="disturbing"),
+    page("account/disturbing/", annotators.take_disturbing, "disturbing", "annotate", POST),
     path("account/password/", account.change_password, name="password"),
     page("account/preferences/", self_service.preferences, "preferences", OWN, BOTH),
     page("account/languages/", self_service.languages, "languages", "annotate", BOTH),
     path("forgotten/", account.forgotten, name="forgotten"),
     path("forgotten/<uidb64>/<token>/", account.Reset.as_view(), name="reset"),
-    path("replies/<int:flag>/read/", annotators.put_reply_away, name="reply-read"),
-    path("notes/<int:note>/read/", annotators.put_note_away, name="note-read"),
+    page("replies/<int:flag>/read/", annotators.put_reply_away, "reply-read", "annotate", POST),
+    page("notes/<int:note>/read/", annotators.put_note_away, "note-read", "annotate", POST),
 ]
 IN_A_TASK = [
-    path("", annotators.queue, name="queue"),
-    path("start/", annotators.start, name="start"),
-    path("judge/", annotators.judge, name="judge"),
-    path("choose/", annotators.choose, name="choose"),
-    path("flag/", annotators.flag, name="flag"),
-    path("undo/", annotators.undo, name="undo"),
-    path("pause/", annotators.pause, name="pause"),
-    path("sheet/", annotators.sheet, name="sheet"),
-    path("sheet/start/", annotators.start_sheet, name="sheet-start"),
-    path("sheet/judge/", annotators.judge_sheet, name="sheet-judge"),
+    page("", annotators.queue, "queue", PERMIT),
+    page("start/", annotators.start, "start", OWN, POST),
+    page("judge/", annotators.judge, "judge", OWN, POST),
+    page("choose/", annotators.choose, "choose", PERMIT, POST),
+    page("flag/", annotators.flag, "flag", OWN, POST),
+    page("undo/", annotators.undo, "undo", OWN, POST),
+    page("pause/", annotators.pause, "pause", "annotate", POST),
+    page("sheet/", annotators.sheet, "sheet", PERMIT),
+    page("sheet/start/", annotators.start_sheet, "sheet-start", OWN, POST),
+    page("sheet/judge/", annotators.judge_sheet, "sheet-judge", "annotate", POST),
     page("answers/", self_service.answers, "answers", PERMIT),
     page("answers/<int:judgment>/", self_service.change, "change", PERMIT, BOTH),
     page("answers/<int:judgment>/choose/", self_service.choose, "change-choose", PERMIT, POST),
