@@ -284,24 +284,24 @@ def waiting_requests() -> QuerySet[LanguageRequest]:
     return LanguageRequest.objects.filter(outcome="").select_related("annotator__user").order_by("pk")
 
 
+@transaction.atomic
 def grant(request_id: int, by: User, level: int | None = None) -> LanguageRequest:
     """Put a person down for the language for which they asked. level: if it is to be another than they said."""
-    with transaction.atomic():
-        found = _decided(request_id, by, LanguageRequest.GRANTED)
-        if level is not None and level not in LEVELS:
-            raise InvalidAnswer("The level is a number from 1 to 5.")
-        AnnotatorLanguage.objects.update_or_create(
-            annotator=found.annotator, language=found.language, defaults={"level": level or found.level}
-        )
-        return found
+    found = _decided(request_id, by, LanguageRequest.GRANTED)
+    if level is not None and level not in LEVELS:
+        raise InvalidAnswer("The level is a number from 1 to 5.")
+    AnnotatorLanguage.objects.update_or_create(
+        annotator=found.annotator, language=found.language, defaults={"level": level or found.level}
+    )
+    return found
 
 
 def refuse(request_id: int, by: User) -> LanguageRequest:
     """Leave a person's languages as they are. They may ask again."""
-    with transaction.atomic():
-        return _decided(request_id, by, LanguageRequest.REFUSED)
+    return _decided(request_id, by, LanguageRequest.REFUSED)
 
 
+@transaction.atomic
 def _decided(request_id: int, by: User, outcome: str) -> LanguageRequest:
     """NotAllowed if `by` may not change the person's account; NotFound if another manager was quicker."""
     found = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()

@@ -3,6 +3,7 @@
 By lot a decision is made a second time by another adjudicator (controls/checks.py), and if they differ by a third.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -106,15 +107,19 @@ def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[s
     unit that is checked blind.
     """
     listed = list(units)
-    answers: dict[int, list[str]] = {}
-    by_key = {unit.pk: unit for unit in listed}
+    answers = _answers(listed, annotator)
+    return [(unit, [] if unit.blind else unit.task.kind.pages.list_row(unit, answers[unit.pk])) for unit in listed]
+
+
+def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]]:
+    """Unit -> what people answered, in order, as this adjudicator is told it."""
+    by_key = {unit.pk: unit for unit in units}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
-    said = [(by_key[unit], label) for unit, label in live]
-    for (unit, _stored), label in zip(said, seen(annotator, said), strict=True):
-        answers.setdefault(unit.pk, []).append(label)
-    return [
-        (unit, [] if unit.blind else unit.task.kind.pages.list_row(unit, answers.get(unit.pk, []))) for unit in listed
-    ]
+    labelled = [(by_key[unit], label) for unit, label in live]
+    answers = defaultdict(list)
+    for (unit, _stored), label in zip(labelled, seen(annotator, labelled), strict=True):
+        answers[unit.pk].append(label)
+    return answers
 
 
 def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
@@ -306,7 +311,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 
 def locked(unit_id: int) -> Unit:
     """A unit whose row is locked until the transaction ends. NotFound if there is none."""
-    # no_key: as in judging.py.
+    # no_key: as in judgments.py.
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
@@ -337,11 +342,7 @@ def agreed(units: Iterable[Unit], annotator: Annotator) -> dict[int, str]:
     be settled together with others. Of work that may hurt, each text is looked at by itself.
     """
     listed = [unit for unit in units if unit.case == AGREEING and not unit.task.kind.sensitive]
-    by_key = {unit.pk: unit for unit in listed}
-    live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by().values_list("unit_id", "label")
-    said = [(by_key[unit], label) for unit, label in live.distinct()]
-    labels = zip(said, seen(annotator, said), strict=True)
-    return {unit.pk: label for (unit, _stored), label in labels}
+    return {unit: label for unit, (label, *_rest) in _answers(listed, annotator).items()}
 
 
 def settle_together(annotator: Annotator, task: Task, chosen: Mapping[int, str], reason: str) -> Together:

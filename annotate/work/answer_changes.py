@@ -58,7 +58,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         of = list(own.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
         if not of:
             raise NotFound(_("There is no such answer of yours."))
-        # no_key: as in judging.py.
+        # no_key: as in judgments.py.
         work = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("item").get(pk=of[0])
         first = own.select_related("lease", "unit__item").get()
         work.task = first.unit.task = permit.task

@@ -72,7 +72,7 @@ def _end(task: Task, *, leave_out: bool) -> Counter[str]:
     waiting = task.units.work().filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).order_by("pk")
     waiting = waiting.exclude(pk__in=_open_now(task).values("unit"))
     said = Judgment.objects.live().exclude(kind=Judgment.SKIP).filter(unit=OuterRef("pk"))
-    # no_key: as in judging.py.
+    # no_key: as in judgments.py.
     for unit in waiting.filter(Exists(said)).select_for_update(of=("self",), no_key=True).select_related("item"):
         unit.task = task
         done[_end_of(unit, leave_out=leave_out)] += 1

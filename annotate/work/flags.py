@@ -1,6 +1,6 @@
 """Flags: what a person tells the managers of a unit that they were given, and what a manager does about it.
 
-A text that is found disturbing is handed on at once (judging.close); any other stays with the person. Notes are in
+A text that is found disturbing is handed on at once (judgments.close); any other stays with the person. Notes are in
 notes.py.
 """
 
@@ -143,7 +143,7 @@ def discard(flag_id: int, *, by: User) -> Flag:
     """
     with transaction.atomic():
         unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first()
-        # no_key: as in judging.py. The unit first, as whoever hands a disturbing one on has it.
+        # no_key: as in judgments.py. The unit first, as whoever hands a disturbing one on has it.
         units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
         unit = units.filter(pk=unit_id).first()
         found = _locked(flag_id)

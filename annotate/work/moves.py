@@ -4,7 +4,7 @@ Callers hold the unit's row lock (or, when a task is opened, are the only ones t
 decided in routing.py.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import chain
 from typing import Any
 
@@ -47,7 +47,7 @@ def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[A
     """The transition of a move, which the caller saves with the unit. of: PLAIN where there are many."""
     stages.check_move(unit.stage, event, to_stage)
     from_stage = unit.stage
-    _place(unit, to_stage, label, changes)
+    begin(unit, to_stage, label, **changes)
     return of(
         unit=unit,
         event=event,
@@ -62,12 +62,6 @@ def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[A
     )
 
 
-def _place(unit: Any, stage: str, label: str, changes: Mapping[str, Any]) -> None:
-    unit.stage, unit.label = stage, label
-    for field, value in changes.items():
-        setattr(unit, field, value)
-
-
 def to_people(unit: Unit, event: str, routes: Routes) -> Any:
     """Put a unit into the queue of its most likely language; the caller saves both."""
     return moved(unit, event, stages.QUEUED, of=PLAIN, **_first_queue(unit, routes))
@@ -79,14 +73,16 @@ def _first_queue(unit: Any, routes: Routes) -> dict[str, Any]:
     return {"candidates": candidates, "round": 1, "language": queue, "visited": [queue]}
 
 
-def begin(unit: Any, stage: str, label: str = "") -> None:
-    """Where a new unit begins. The caller saves it, and then tells `begun`."""
-    _place(unit, stage, label, {})
+def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
+    """Set the stage where a new unit begins, and other fields. The caller saves the unit, and then calls `begun`."""
+    unit.stage, unit.label = stage, label
+    for field, value in changes.items():
+        setattr(unit, field, value)
 
 
 def begin_with_people(unit: Any, routes: Routes) -> None:
     """The same of one that goes to people at once."""
-    _place(unit, stages.QUEUED, "", _first_queue(unit, routes))
+    begin(unit, stages.QUEUED, **_first_queue(unit, routes))
 
 
 def begun(task: Task, first: int) -> None:

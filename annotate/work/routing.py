@@ -1,6 +1,6 @@
 """Where a unit goes next: after an answer or a skip, when answers were voided, when the readers of a queue are gone.
 
-Callers hold the unit's row lock. The moves themselves are made by moving.py.
+Callers hold the unit's row lock. The moves themselves are made by moves.py.
 """
 
 from collections import Counter, defaultdict
@@ -329,7 +329,7 @@ def reroute(task: Task) -> dict[str, int]:
     readers = routes.readers()
     counts = {"queues": 0, "adjudication": 0, "decided": 0}
     for pk in lacking_readers(task, readers):
-        # no_key: as in judging.py.
+        # no_key: as in judgments.py.
         unit = task.units.select_for_update(no_key=True).get(pk=pk)
         answers = list(unit.judgments.live().answers().select_related("lease"))
         # It may have been judged since.
