@@ -97,9 +97,8 @@ OF_OTHERS = {
     *("judgment_import", "task_creation", "task_settings", "unit_entry", "people_file"),
     *("interventions", "routes", "routing", "closure", "job_store"),
     # quality/: what managers are told
-    *("agreement", "checks", "classes", "decoys", "filter_audits", "gold_answers", "guidelines", "honeypots", "lots"),
-    *("modelled", "preferences", "true_labels", "with_suggestions", "audits", "declared_audits"),
-    *("agreement_report", "audit_report", "preference_report"),
+    *("agreement_statistics", "answer_models", "guideline_versions", "preference_statistics"),
+    *("agreement_report", "preference_report"),
     # figures/: what managers see of progress
     *("annotator_statistics", "draw_plan", "figure_cache", "finish_forecast", "finish_simulation", "further_work"),
     *("interval_width", "overview_report", "people_report", "plan_report", "progress_report", "queue_states"),
@@ -108,7 +107,11 @@ OF_OTHERS = {
     *("account_administration", "action_forms", "api", "api_adjudication", "corpus_setup", "dashboard"),
     *("job_pages", "serializers", "task_configuration", "task_reports", "task_setup"),
 }
-KINDS = ("concepts", "declared", "language", "languages", "preferences", "verify", "forms/choice", "forms/labels")
+KINDS = (
+    *("concept_kind", "record_kind", "language", "language_questions", "preference_kind", "verify"),
+    *("forms/choice", "forms/labels"),
+)
+CONTROLS = ("honeypots", "qualification")
 MODULES = [
     *(
         path
@@ -117,6 +120,7 @@ MODULES = [
         if not {path.stem, f"{room}/{path.stem}"} & OF_OTHERS
     ),
     *(ROOT / "kinds" / f"{name}.py" for name in KINDS),
+    *(ROOT / "controls" / f"{name}.py" for name in CONTROLS),
 ]
 # Names of exceptions whose sentence is for whoever wrote a program, or a kind's file (`fault`), and none of ours.
 OF_PROGRAMS = {"AssertionError", "KeyError", "TypeError", "Http404", "ObjectDoesNotExist", "fault"}
