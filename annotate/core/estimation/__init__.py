@@ -1,1 +1,1 @@
-"""Estimates and their intervals: proportions, comparisons, and shares of a corpus."""
+"""Estimates with confidence intervals: proportions, comparisons, and shares of a corpus."""

@@ -1,6 +1,6 @@
-"""How many units of each stratum are read for a total in all: as many as is best for the figures, within bounds.
+"""Allocation of a reading budget to strata, with a minimum and a maximum for each.
 
-The exponent of the power allocation was chosen by the benchmark `audit_defaults`: docs/explanation/audit.md.
+The benchmark `audit_defaults` chose the exponent of the power allocation; see docs/explanation/audit.md.
 """
 
 from bisect import bisect_left
@@ -10,18 +10,23 @@ from typing import TypeVar
 
 from annotate.core.draws.hash_order import part_of
 
-# With 0 every stratum would get as many, with 1 every unit the same chance (Bankier 1988, Power allocations:
-# determining sample sizes for subnational areas, The American Statistician 42(3)).
+# 0 gives every stratum the same number of units, 1 gives every unit the same probability (Bankier 1988, Power
+# allocations: determining sample sizes for subnational areas, The American Statistician 42(3)).
 EXPONENT = 0.7
 
-Key = TypeVar("Key", str, tuple[str, ...])  # of a stratum
+Key = TypeVar("Key", str, tuple[str, ...])  # identifies a stratum
 
 
 def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float], least: float = 0) -> dict[Key, float]:
-    """Shares of a total in proportion to the weights; not rounded.
+    """Divide a total among strata in proportion to their weights, within bounds.
 
-    most: the units that a stratum has; least: what each stratum gets, if it has so many units, even if that adds up to
-    more than the total. Weights are positive where there is a unit.
+    total: number of units to allocate.
+    weights: weight of each stratum, positive if the stratum has units.
+    most: number of units in each stratum, the most it can get.
+    least: number of units that each stratum gets at least, or all of its units if it has fewer. The minimums hold even
+        if they add up to more than the total.
+
+    Returns the share of each stratum, not rounded.
     """
 
     def at(level: float) -> dict[Key, float]:
@@ -30,7 +35,7 @@ def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float]
     def sum_at(level: float) -> float:
         return fsum(at(level).values())
 
-    # Between two of these levels, the sum is a straight line.
+    # The sum is linear between two adjacent levels.
     levels = sorted({bound / weights[key] for key, of in most.items() if of for bound in (min(least, of), of)})
     place = bisect_left(levels, total, key=sum_at)
     if place == 0 or place == len(levels):
@@ -41,12 +46,12 @@ def spread(total: float, weights: Mapping[Key, float], most: Mapping[Key, float]
 
 
 def by_power(sizes: Mapping[Key, float], share: float, least: float) -> dict[Key, float]:
-    """A share of all units, spread in proportion to the power of each stratum's size; not rounded."""
+    """Allocate a share of all units in proportion to stratum size raised to EXPONENT, without rounding."""
     return spread(share * fsum(sizes.values()), {key: size**EXPONENT for key, size in sizes.items()}, sizes, least)
 
 
 def rounded(shares: Mapping[Key, float]) -> dict[Key, int]:
-    """Whole numbers with the same sum, by largest remainder; of equal remainders, the first in order gets the unit."""
+    """Round shares to integers with the same sum, by largest remainder. Ties go to the first key in sorted order."""
     whole = {key: floor(share) for key, share in sorted(shares.items())}
     by_remainder = sorted(whole, key=lambda key: whole[key] - shares[key])
     for key in by_remainder[: round(fsum(shares.values())) - sum(whole.values())]:
@@ -55,9 +60,11 @@ def rounded(shares: Mapping[Key, float]) -> dict[Key, int]:
 
 
 def further(counts: Mapping[Key, tuple[int, int]], share: float, least: int) -> dict[Key, int]:
-    """How many more units to choose by power allocation in each stratum, since the earlier choice stays.
+    """Return how many more units to select in each stratum, keeping those already selected.
 
-    counts: stratum -> (units, chosen earlier). share: of all units, rounded up.
+    counts: number of units and number already selected, by stratum.
+    share: share of all units to select in total, rounded up.
+    least: minimum number of units per stratum.
     """
     sizes = {key: units for key, (units, _) in counts.items()}
     weights = {key: units**EXPONENT for key, units in sizes.items()}

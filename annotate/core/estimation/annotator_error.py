@@ -1,7 +1,7 @@
-"""Readers who say Yes to posts that are not in the language: what that does to a figure of a recall- or precision-
-oriented set, and how many decoys bound it well enough.
+"""Effect of annotator errors on estimates: false Yes answers, and labels that rest on a single annotator.
 
-`evaluate` hands in what readers said of the decoys, `plan` and `open_task` what is expected of them.
+Annotators sometimes answer Yes to a post that is not in the language. Their answers to decoys bound how often.
+`evaluate` applies the bound to a finished set; `plan` and `open_task` use it to choose the number of decoys.
 """
 
 from bisect import bisect_left
@@ -22,17 +22,25 @@ from annotate.core.estimation.proportions import (
     with_interval,
 )
 
-# Of the posts that a recall-oriented draw takes, the share in another language than that of their author: a third to a
-# half in the tweets of four languages.
+# Share of a recall-oriented draw that is not in the author's language: a third to a half in tweets of four languages.
 OTHERS = 0.4
-ASSUMED = (0.02, 0.05)  # shares of false Yes whose effect is shown where no decoy was answered
-WIDER = 1.1  # the interval with the bound may be so many times as wide as without it
+ASSUMED = (0.02, 0.05)  # shares of false Yes to report if no decoy was answered
+WIDER = 1.1  # how much wider than the plain interval the interval with the bound may be
 
 
 def false_among(answers: float, yes: float, is_so: float, is_not: float) -> float:
-    """Of the posts that readers found to be in a language, the share that may be in another at most, by what they said
-    of decoys: the upper end of their rate of false Yes, for as many posts as they found not to be in it. Decoys tempt
-    more than such posts do, so it is a bound and no estimate. 0 where no decoy was answered, below 1 always."""
+    """Return an upper bound on the share of Yes posts that are not in the language.
+
+    The bound applies the upper end of the false-Yes rate on decoys to the posts that got a No. Decoys are more tempting
+    than ordinary posts, so this is a bound and not an estimate.
+
+    answers: number of answered decoys.
+    yes: number of decoys that got a Yes.
+    is_so: number of posts that annotators placed in the language.
+    is_not: number of posts that they placed outside it.
+
+    Returns 0 if no decoy was answered, and less than 1 in every case.
+    """
     if not answers or not is_so:
         return 0.0
     _, rate = jeffreys(yes, answers)
@@ -40,17 +48,23 @@ def false_among(answers: float, yes: float, is_so: float, is_not: float) -> floa
 
 
 def in_recall(plain: Estimate, false_yes: float) -> Estimate:
-    """Recall on posts of which a share may be in another language, and be missed for that, or found although it is."""
+    """Widen the interval of recall to allow for a share `false_yes` of posts that are not in the language.
+
+    The predictor may have missed all of those posts, or matched all of them.
+    """
     return _widened(plain, lambda value: ((value - false_yes) / (1 - false_yes), value / (1 - false_yes)))
 
 
 def in_precision(plain: Estimate, false_yes: float) -> Estimate:
-    """Precision on posts, a share of whose right ones may be wrong."""
+    """Widen the interval of precision to allow for a share `false_yes` of hits that are wrong."""
     return _widened(plain, lambda value: (value * (1 - false_yes), value))
 
 
 def _widened(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> Estimate:
-    """An estimate that false answers may move to these ends too."""
+    """Widen an interval so that it allows for the values that false answers may lead to.
+
+    ends: function from the estimate to the lowest and highest of these values.
+    """
     if plain.value is None or ends(plain.value) == (plain.value, plain.value):
         return plain
     low, high = (min(1.0, max(0.0, end)) for end in ends(plain.value))
@@ -59,9 +73,12 @@ def _widened(plain: Estimate, ends: Callable[[float], tuple[float, float]]) -> E
 
 @dataclass(frozen=True)
 class AskedSet:
-    """A set that is drawn for one language, before it is drawn, and what is expected of it. by_author: whether it is
-    recall-oriented, and not precision-oriented. accuracy: the recall, or the precision. others: the share of its posts
-    that are in another language. rate: of the decoys, how many get a Yes.
+    """Expected properties of a set for one language, before it is drawn.
+
+    by_author: True for a recall-oriented set, False for a precision-oriented one.
+    accuracy: expected recall or precision.
+    others: expected share of posts in another language.
+    rate: expected share of decoys that get a Yes.
     """
 
     by_author: bool
@@ -70,12 +87,12 @@ class AskedSet:
     rate: float = 0.0
 
     def counts(self, posts: float) -> tuple[float, float]:
-        """How many of so many posts are in the language, and how many are not."""
+        """Return the expected number of posts inside and outside the language."""
         inside = posts * (1 - self.others if self.by_author else self.accuracy)
         return inside, posts - inside
 
     def estimate(self, posts: float, decoys: float) -> Estimate:
-        """What `evaluate` says of so many posts and decoys if all is as expected."""
+        """Return the estimate that `evaluate` is expected to report."""
         inside, outside = self.counts(posts)
         false = false_among(decoys, self.rate * decoys, inside, outside)
         if self.by_author:
@@ -83,16 +100,17 @@ class AskedSet:
         return in_precision(proportion(inside, posts), false)
 
     def widths_without_decoys(self, posts: float) -> dict[float, float]:
-        """How wide the interval of so many posts is for each of ASSUMED, the shares of false Yes, if no decoy bounds
-        that."""
+        """Return the width of the interval for each share of false Yes in ASSUMED, if there are no decoys."""
         plain = self.estimate(posts, 0)
         widened = in_recall if self.by_author else in_precision
         return {share: _width(widened(plain, share)) for share in ASSUMED}
 
     def decoys(self, posts: int) -> int:
-        """The fewest decoys with which the interval is hardly wider than if readers never said Yes by mistake; as many
-        as there are posts at most, and one at least where there are posts. For that many posts it is about the number
-        with which the interval is narrowest for all that is read, posts and decoys."""
+        """Return the smallest number of decoys that keeps the interval within WIDER of its width without false Yes.
+
+        The result is at most the number of posts, and at least 1 if there are any posts. It is also close to the number
+        that gives the narrowest interval for the total number of posts and decoys read.
+        """
 
         def is_enough(decoys: int) -> bool:
             return _width(self.estimate(posts, decoys)) <= most
@@ -105,13 +123,16 @@ def _width(estimate: Estimate) -> float:
     return estimate.high - estimate.low
 
 
-# --- Labels that one person gave: what their errors make of a figure that counts them.
+# --- Labels that rest on a single annotator.
 
 
 class Errors(NamedTuple):
-    """Of labels that one person gave. lost: of those that the predictor says too, the share that are wrong. gained: of
-    all, the share that are wrong and where the predictor is right. gone: of all, the share that are wrong and where the
-    predictor says otherwise."""
+    """Error rates of labels that rest on a single annotator.
+
+    lost: share of the labels matching the prediction that are wrong.
+    gained: share of all labels that are wrong while the prediction is right.
+    gone: share of all labels that are wrong and differ from the prediction.
+    """
 
     lost: Estimate
     gained: Estimate
@@ -122,21 +143,30 @@ _NEVER = Estimate(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def of_adjudicators(slips: Estimate, right: float) -> Errors:
-    """slips: how often they slip, without regard to what the predictor says. right: the share of their labels that the
-    predictor says too, and so the share of their slips where it is right."""
+    """Return the error rates of adjudicators, whose errors are assumed to be independent of the predictions.
+
+    slips: share of their labels that are wrong.
+    right: share of their labels that match the prediction, taken as the share of their errors where the prediction is
+        right.
+    """
     return Errors(_NEVER, part_of(slips, right), slips)
 
 
 def part_of(slips: Estimate, share: float) -> Estimate:
-    """Slips that fall on this share of the labels, as a rate of all labels."""
+    """Scale an error rate to this share of the labels."""
     value = None if slips.value is None else slips.value * share
     return replace(slips, value=value, low=slips.low * share, high=slips.high * share)
 
 
 def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None) -> Estimate:
-    """A share that adjudicators' slips change. of: the share by how often they slip. Slips change the errors of all
-    pools in the same direction, so they move the interval together: to the share with the fewest slips, and to that
-    with the most."""
+    """Widen the interval of a share to allow for adjudicators' errors.
+
+    These errors affect all gold pools in the same direction, so they move the interval as one source: from the share at
+    the lowest error rate to the share at the highest.
+
+    of: function from the adjudicators' error rate to the share.
+    slips: the adjudicators' error rate; None if unknown.
+    """
     if slips is None or slips.value is None:
         return of(None)
     shares = {rate: of(Estimate(rate, rate, rate, 0.0, 0.0)) for rate in {slips.value, slips.low, slips.high}}
@@ -149,11 +179,15 @@ def with_slips(of: Callable[[Estimate | None], Estimate], slips: Estimate | None
 
 
 def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple[Way, Turned]:
-    """How many of these posts turn in that way, where so many of all labels do.
+    """Return how many items change in the given way because of wrong labels.
 
-    labels: how many there are in all for each among which those that turn are taken to lie. Wrong labels that the
-    predictor does not say are taken to lie among the posts of a domain as they lie among all that it misses: a label
-    that is given by mistake is mostly a rare one.
+    Wrong labels that the predictor did not give are assumed to be spread over the domain in the same way as all of its
+    misses, because a label given by mistake is usually a rare one.
+
+    way: what an item that changes adds to the domain and to the hits.
+    posts: number of items that can change.
+    rate: share of all labels that are wrong.
+    labels: number of labels per label that can change.
     """
     number, fewest, most = (min(posts, posts * labels * (each or 0.0)) for each in (rate.value, rate.low, rate.high))
     return way, (number, fewest, most)

@@ -1,9 +1,9 @@
-"""The share of each label in a corpus, from a uniform draw of which people read a part of each stratum.
+"""The share of each label in a corpus, from a uniform draw of which people read part of each stratum.
 
-The draw is a sample in two phases (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, chapter 9). Each
-way of share_estimators.py estimates the corpus as if people had read the whole draw, and the draw by stratum from the
-items that they did read. The distances of both intervals are squared and added up (MOVER: Zou and Donner 2008,
-Statistics in Medicine 27(10)). The coverage is measured by tests/benchmarks/judge.py.
+This is two-phase sampling (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, chapter 9). Each
+estimator of share_estimators.py is applied twice: to the corpus, as if people had read the whole draw, and to each
+stratum of the draw, from the items they did read. The two intervals are combined by MOVER (Zou and Donner 2008,
+Statistics in Medicine 27(10)). tests/benchmarks/judge.py measures the coverage.
 """
 
 from collections.abc import Callable
@@ -20,8 +20,11 @@ Way = Callable[[Counts], CorpusShare]
 
 
 def _by_people(counts: Counts) -> CorpusShare:
-    """The share in a stratum by what was read of it. Jeffreys' interval is enough where none or all of that has the
-    label, since the distances of all strata are added up."""
+    """Estimate the share in a stratum from people's labels, with Jeffreys' interval.
+
+    Jeffreys' interval suffices even if all or none of the items read have the label, because the distances of all
+    strata are combined.
+    """
     rate = counts.rate((ALL, ALL), (ALL, 1))
     return counts.share(rate.value, rate.low, rate.high)
 
@@ -31,8 +34,8 @@ def _powered(counts: Counts) -> CorpusShare:
     return _by_people(counts) if found.is_fallback else found
 
 
-# Of the corpus from the draw, and of a stratum of the draw from what was read of it. Labels hardly vary in a stratum on
-# which detectors agree, so that there the judge's errors cannot be corrected.
+# Estimators for the corpus given the draw, and for a stratum given the items read. Labels hardly vary in a stratum
+# where the detectors agree, so the judge's errors cannot be corrected there.
 WAYS: tuple[tuple[Way, Way], ...] = (
     (people_alone, _by_people),
     (rogan_gladen, _by_people),
@@ -44,12 +47,13 @@ WAYS: tuple[tuple[Way, Way], ...] = (
 class AuditedDraw:
     """A uniform draw of n items from a corpus that a judge labelled.
 
-    labels: the K labels. corpus: number of items of the corpus by the judge's label, (K,).
-    judge: the judge's label of each item drawn, its place in `labels`, (n,).
-    people: people's label of each item drawn, -1 where nobody read it, (n,).
-    stratum: the place of each item's stratum, in which the items to read were chosen with equal chances, (n,).
+    labels: the K labels.
+    corpus: number of corpus items by the judge's label, (K,).
+    judge: index of the judge's label of each item drawn, (n,).
+    people: index of people's label of each item drawn, -1 if nobody read it, (n,).
+    stratum: index of each item's stratum, (n,). The items read are a simple random sample of the stratum.
 
-    ValueError where nobody read any item of a stratum.
+    Raises ValueError if no item of some stratum was read.
     """
 
     labels: tuple[str, ...]
@@ -65,10 +69,11 @@ class AuditedDraw:
 
 @dataclass(frozen=True)
 class _Label:
-    """One label in a draw. Tables have the judge's label in rows and people's in columns, as in Counts.
+    """Counts for one label in a draw, with the judge's label in rows and people's label in columns, as in Counts.
 
-    corpus: number of items of the corpus by the judge's label, (2,). drawn: of those drawn, by stratum, (S, 2). read:
-    of those read, (S, 2, 2).
+    corpus: number of corpus items by the judge's label, (2,).
+    drawn: number of items drawn, by stratum and the judge's label, (S, 2).
+    read: number of items read, by stratum, the judge's label and people's label, (S, 2, 2).
     """
 
     corpus: Floats
@@ -76,7 +81,10 @@ class _Label:
     read: Floats
 
     def strata(self, factor: float = 1.0) -> list[Counts]:
-        """The items of each stratum, as a corpus of which a part was read. factor: by which the draw is larger."""
+        """Return the counts of each stratum, treated as a corpus that was read in part.
+
+        factor: factor by which the size of the draw is multiplied.
+        """
         found = []
         for drawn, read in zip(self.drawn * factor, self.read * factor, strict=True):
             weight = drawn.sum() / read.sum()
@@ -84,8 +92,11 @@ class _Label:
         return found
 
     def whole(self, factor: float = 1.0, *, by_judge: bool = True) -> Counts:
-        """The corpus, as if the draw had been read completely and people had found what they are expected to: as often
-        as among the items read of a stratum, and by_judge, to which the judge gave the label or not."""
+        """Return the expected counts of the corpus if people had read the whole draw.
+
+        factor: factor by which the size of the draw is multiplied.
+        by_judge: whether people's labels depend on the judge's label within a stratum.
+        """
         rows = self.read.sum(axis=2, keepdims=True) * by_judge
         by_row = np.divide(self.read, rows, out=np.zeros_like(self.read), where=rows > 0)
         in_all = self.read.sum(axis=1, keepdims=True) / self.read.sum(axis=(1, 2), keepdims=True)
@@ -105,8 +116,11 @@ class _Label:
         return replace(found, low=low, high=high)
 
     def with_more(self, way: Way, of_stratum: Way, half_width: float) -> CorpusShare:
-        """With how many more items people have to read of a larger draw of the same design; None where a draw of the
-        whole corpus is not enough."""
+        """Estimate the share, and how many more items people must read for the half-width.
+
+        The additional items come from a larger draw of the same design. `more` is None if even a draw of the whole
+        corpus would not be enough.
+        """
         found = self.share(way, of_stratum)
         read, low, high = float(self.read.sum()), 1.0, float(self.corpus.sum() / self.drawn.sum())
         if found.high - found.low <= 2 * half_width:
@@ -120,7 +134,10 @@ class _Label:
 
 
 def shares_of_draw(draw: AuditedDraw, half_width: float | None = None) -> list[LabelShares]:
-    """The share of each label, by each of the three ways. half_width: a wished half-width of intervals, a fraction."""
+    """Estimate the share of each label by each of the three estimators.
+
+    half_width: target half-width of the intervals, a fraction; None for no target.
+    """
     return [_shares(draw, place, half_width) for place in range(len(draw.labels))]
 
 

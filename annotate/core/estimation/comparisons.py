@@ -1,4 +1,4 @@
-"""Whether two predictors, or two estimates, differ, and by how much; and the correction for many tests at once."""
+"""Tests and intervals for the difference of two predictors or estimates, and corrections for multiple tests."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -10,11 +10,16 @@ from annotate.core.estimation.proportions import SLACK, Estimate
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """The two-sided p-value of McNemar's exact test: that neither of two predictors is right more often.
+    """Return the two-sided p-value of McNemar's exact test that two predictors are right equally often.
 
-    only_first, only_second: items that only one of them has right; those that both or neither have say nothing.
-    Under the null hypothesis each is a fair coin's, so p is twice the tail of Binomial(both together, 1/2) from the
-    larger on, and 1 at most (Dietterich 1998, Neural Computation 10(7), section 3.1, has the approximate form).
+    Only items that exactly one predictor has right carry information. Under the null hypothesis each predictor is
+    equally likely to be the one, so p is twice a tail of Binomial(only_first + only_second, 1/2), and at most 1
+    (Dietterich 1998, Neural Computation 10(7), section 3.1, gives the approximate test).
+
+    only_first: number of items that only the first predictor has right.
+    only_second: number of items that only the second predictor has right.
+
+    Raises ValueError for a negative count.
     """
     if only_first < 0 or only_second < 0:
         raise ValueError(f"{only_first} and {only_second} are not counts of items; give numbers from 0 up.")
@@ -23,7 +28,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 @dataclass(frozen=True)
 class Difference:
-    """The first of two shares less the second, as a fraction, with its 95% interval, from -1 to 1 where it has none."""
+    """The first share minus the second, with its 95% interval; the interval is -1 to 1 if there is none."""
 
     value: float
     low: float
@@ -34,27 +39,30 @@ class Difference:
         return (self.low, self.high) != (-1.0, 1.0)
 
     def within(self, most: float) -> "Difference":
-        """The same where the two are known to be no further apart than that."""
+        """Clip the difference and its interval to the range from -most to most."""
         value, low, high = (max(-most, min(most, each)) for each in (self.value, self.low, self.high))
         return Difference(value, low, high)
 
     def undecided(self) -> "Difference":
-        """The same with an interval that holds zero."""
+        """Widen the interval so that it contains zero."""
         return replace(self, low=min(0.0, self.low), high=max(0.0, self.high))
 
     @property
     def better(self) -> str | None:
-        """Which of the two is, "first" or "second", where zero lies outside the interval by more than rounding."""
+        """Return "first" or "second" if the interval excludes zero by more than rounding error, otherwise None."""
         return "first" if self.low > SLACK else "second" if self.high < -SLACK else None
 
 
 def paired(first: Estimate, second: Estimate, correlation: float) -> Difference | None:
-    """How far two estimates from the same posts are apart; None where one of them knows nothing. Where one has no
-    interval, the difference has none either.
+    """Return the difference of two estimates from the same items.
 
-    correlation: that of the two, from -1 to 1; ValueError for any other. The interval keeps the distances of each
-    estimate from its own bounds, and so leans as they do (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10),
-    for proportions that are paired: Newcombe 1998, Statistics in Medicine 17(22), method 10).
+    The interval is MOVER's, which keeps the asymmetry of the two intervals (Zou and Donner 2008, Statistics in Medicine
+    27(10); for paired proportions Newcombe 1998, Statistics in Medicine 17(22), method 10).
+
+    correlation: correlation of the two estimates, from -1 to 1.
+
+    Returns None if either estimate has no value. If either has no interval, neither has the difference. Raises
+    ValueError if the correlation is out of range.
     """
     if not -1 <= correlation <= 1:
         raise ValueError(f"A correlation is from -1 to 1; {correlation} is none.")
@@ -73,10 +81,12 @@ def _distance(one: float, other: float, correlation: float) -> float:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values in the order given: those at 0.05 or less hold together with an error of 0.05 at most.
+    """Adjust p-values by Holm's method, which controls the family-wise error rate.
 
-    The k-th smallest of m is multiplied by m - k + 1 and never let below the one before it (Holm 1979,
-    Scandinavian Journal of Statistics 6(2), section 3).
+    The k-th smallest of m p-values is multiplied by m - k + 1 and raised to its predecessor if it is smaller (Holm
+    1979, Scandinavian Journal of Statistics 6(2), section 3).
+
+    Returns the adjusted p-values in the original order.
     """
     adjusted = [0.0] * len(p_values)
     least = 0.0
@@ -87,11 +97,13 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values in the order given: of those at 0.05 or less, 5% at most are expected to be false discoveries,
-    whatever the dependence between the tests.
+    """Adjust p-values by Benjamini and Yekutieli's method, which controls the false discovery rate under any
+    dependence.
 
-    The k-th smallest of m is multiplied by (m / k) (1 + 1/2 + ... + 1/m) and never let above the one after it
-    (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem 1.3).
+    The k-th smallest of m p-values is multiplied by (m / k) (1 + 1/2 + ... + 1/m) and lowered to its successor if it is
+    larger (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem 1.3).
+
+    Returns the adjusted p-values in the original order.
     """
     adjusted, number = [0.0] * len(p_values), len(p_values)
     factor, least = number * fsum(1 / rank for rank in range(1, number + 1)), 1.0
@@ -103,12 +115,14 @@ def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
 
 
 def difference(first: Estimate, second: Estimate) -> float:
-    """The two-sided p-value that two independent estimates are of the same share; 1 where one knows nothing.
+    """Return the two-sided p-value that two independent estimates have the same true share.
 
-    The score test on effective counts, with (N - 1)/N (Campbell 2007, Statistics in Medicine 26(19)), where five are
-    expected of the rarer kind in the smaller sample; else Fisher's test with half of what was seen, the mid-p value,
-    of the counts rounded. Of true nulls it
-    rejects, in samples of 5 to 700, at most 6.2% at 5% and 0.6% at 0.5%; the score test alone 4.8% at 0.5%.
+    If the smaller sample is expected to contain at least five of the rarer outcome, this is the score test on effective
+    counts with the (N - 1)/N correction (Campbell 2007, Statistics in Medicine 26(19)). Otherwise it is Fisher's exact
+    test with the mid-p value, on rounded counts. In samples of 5 to 700, it rejects at most 6.2% of true null
+    hypotheses at the 5% level and 0.6% at the 0.5% level. The score test alone rejects up to 4.8% at the 0.5% level.
+
+    Returns 1 if either estimate has no observations.
     """
     if not (first.count and second.count):
         return 1.0
@@ -122,8 +136,11 @@ def difference(first: Estimate, second: Estimate) -> float:
 
 
 def visible(first: Estimate, second: Estimate) -> float | None:
-    """The least difference that `difference` finds at 5% in four of five pairs of such samples; None where one knows
-    nothing. By normal approximation, the share being that of both together with a hit and a miss more."""
+    """Return the smallest difference that `difference` detects at the 5% level with 80% power.
+
+    Uses the normal approximation, with the pooled share after adding one hit and one miss. Returns None if either
+    estimate has no observations.
+    """
     if not (first.count and second.count):
         return None
     share = (first.hits + second.hits + 1) / (first.count + second.count + 2)
@@ -132,13 +149,13 @@ def visible(first: Estimate, second: Estimate) -> float | None:
 
 
 def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
-    """Fisher's exact test, two-sided by probability, what was seen counted half (Lancaster 1961, JASA 56(294))."""
+    """Return the mid-p value of Fisher's exact test, two-sided by probability (Lancaster 1961, JASA 56(294))."""
     rare = hits + other_hits
     if 2 * rare > of + other_of:
         return _mid_p(of - hits, of, other_of - other_hits, other_of)
     if min(of, other_of, rare) == 0:
         return 1.0
-    # In logarithms, since the counts may be large: the number of ways to k rare ones in the first sample.
+    # Log number of ways to get k rare outcomes in the first sample. Logarithms avoid overflow with large counts.
     ways = {
         k: -fsum(lgamma(1 + part) for part in (k, of - k, rare - k, other_of - rare + k))
         for k in range(max(0, rare - other_of), min(of, rare) + 1)
@@ -146,7 +163,7 @@ def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
     likeliest = max(ways.values())
     chances = [exp(way - likeliest) for way in ways.values()]
     seen = exp(ways[hits] - likeliest)
-    slack = 1 + 1e-7  # equal but for rounding
+    slack = 1 + 1e-7  # tolerance for rounding error
     rarer = fsum(chance for chance in chances if chance * slack < seen)
     as_rare = fsum(chance for chance in chances if seen <= chance * slack <= seen * slack**2)
     return (rarer + as_rare / 2) / fsum(chances)

@@ -1,5 +1,7 @@
-"""Intervals that hold at every look. A manager who looks while people read, and stops when an interval is narrow
-enough, still has the truth in it in 95% of cases. With intervals for one look this is not so.
+"""Confidence sequences: intervals that hold at every look.
+
+A manager who watches an interval while people annotate, and stops once it is narrow enough, still has 95% coverage.
+Ordinary intervals lose it.
 """
 
 from collections.abc import Callable, Mapping
@@ -12,21 +14,24 @@ from annotate.core.estimation.comparisons import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Z, jeffreys
 from annotate.core.measures.figure_rows import better
 
-TUNED = 100  # units at which a difference is least wide for its size
-OF_MEANS = 1_000  # units that a mean of figures is taken to rest on, which does not name its own
+TUNED = 100  # sample size at which the interval of a difference is tightest
+OF_MEANS = 1_000  # sample size assumed for a mean that does not report its own
 _MISS = -log(1 - LEVEL)
-# The variance, in units, that minimizes the width at TUNED units.
+# The mixture variance that minimizes the width at TUNED units.
 _RHO = (2 * _MISS + log(2 * _MISS + 1)) / TUNED
-STEPS = 60  # of a bisection, which then is as exact as a float
+STEPS = 60  # bisection steps, enough for float precision
 
 
 def share_at_every_look(hits: float, of: float) -> tuple[float, float]:
-    """The ends of a share's interval that hold at all sample sizes together, as fractions; (0, 1) of nothing.
+    """Return the ends of an interval for a share that holds at all sample sizes simultaneously.
 
-    All shares are in it under which what was seen is at least 5% as likely as under the Beta(1/2, 1/2) mixture of all
-    shares. By Ville's inequality the truth is left out, at any look, in 5% of cases at most (Robbins 1970, Statistical
-    methods related to the law of the iterated logarithm, Annals of Mathematical Statistics 41(5); the betting form:
-    Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting, JRSS B 86(1)).
+    The interval contains every share under which the data are at least 5% as likely as under the Beta(1/2, 1/2)
+    mixture. By Ville's inequality, it ever excludes the true share with probability at most 5% (Robbins 1970,
+    Statistical methods related to the law of the iterated logarithm, Annals of Mathematical Statistics 41(5); for the
+    betting form, Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting, JRSS B 86(1)).
+
+    hits: number of hits, which may be fractional.
+    of: number of observations; with 0 the interval is (0, 1).
     """
     if of == 0:
         return 0.0, 1.0
@@ -49,19 +54,25 @@ def _end(is_inside: Callable[[float], bool], inside: float, outside: float) -> f
 
 
 def factor(units: float) -> float:
-    """How many standard errors an end lies from a mean of so many units, at all sizes together, by the normal mixture
-    (Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Time-uniform central limit theory and asymptotic confidence
-    sequences, Annals of Statistics 52(6), equation 5)."""
+    """Return the half-width, in standard errors, of an interval for a mean that holds at all sample sizes.
+
+    This is the normal mixture of Waudby-Smith, Arbour, Sinha, Kennedy and Ramdas 2024, Time-uniform central limit
+    theory and asymptotic confidence sequences, Annals of Statistics 52(6), equation 5.
+
+    units: current sample size.
+    """
     spread = units * _RHO
     return sqrt((1 + 1 / spread) * (log(1 + spread) + 2 * _MISS))
 
 
 def at_every_look(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row of a report (figure_rows.py) with an interval that holds at every look; as it is where it has none.
+    """Replace the interval of a report row (figure_rows.py) by one that holds at every look.
 
-    A share keeps what its interval is wider than that of a plain sample of its effective count. For what is no share,
-    the standard error is taken from the interval, with one unit more on either side, since of few units hardly any may
-    differ. Tests for one look are withdrawn.
+    The interval of a share keeps its ratio to the interval of a simple random sample of the same effective size. For
+    other figures, the standard error is taken from the interval, with one unit added on each side because few units
+    show too little variation. P-values that are valid for a single look are removed.
+
+    Returns the row unchanged if it has no interval.
     """
     value, low, high, count, units = (row[name] for name in ("value", "low", "high", "count", "units"))
     if value is None or low is None:

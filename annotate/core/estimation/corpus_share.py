@@ -1,7 +1,7 @@
-"""A corpus that a judge labelled and people read in part: the sample, its counts for one label, people's share alone.
+"""A corpus that a judge labelled and people read in part: the sample, its counts, and the estimate from people alone.
 
-The two ways that use the judge's labels are in share_estimators.py. All three estimate the items
-that nobody read and add the items that people read, so a corpus that was read completely has an exact share.
+share_estimators.py has the two estimators that also use the judge's labels. All three estimate only the unread items
+and add the items that people read, so the share is exact if everything was read.
 """
 
 from dataclasses import dataclass, replace
@@ -13,15 +13,15 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate, Unread, Z, moved
 
-# Below this many items on which judge and people disagree, the interval is mostly wider than 95% needs.
+# With fewer disagreements between judge and people than this, the interval is usually wider than 95% coverage requires.
 LEAST_DISAGREEMENTS = 5
-MOST_CLASSES = 5  # of items by their chances; more chances than that are binned by quantiles
-Cells = tuple[slice | int, slice | int]  # of a table of shape (2, 2)
+MOST_CLASSES = 5  # classes of inclusion probability; more distinct probabilities are binned by quantiles
+Cells = tuple[slice | int, slice | int]  # index into a table of shape (2, 2)
 ALL = slice(None)
 
 
 class Reason(Enum):
-    """Why an estimate is that of people alone, or what to know about its interval; the value says so in words."""
+    """Why an estimate falls back to people alone, or a caution about its interval. The value is the text to show."""
 
     WEAK = "as people alone, since judge and people correlate too weakly"
     UNRELATED = "as people alone, since the judge or people gave this label to none or all of the items read"
@@ -36,16 +36,17 @@ class Reason(Enum):
 
 @dataclass(frozen=True)
 class ReadSample:
-    """A corpus of N items that a judge labelled, and the n items of it that people read.
+    """A corpus of N items that a judge labelled, and the n items that people read.
 
     labels: the K labels.
-    corpus: number of items of the corpus by the judge's label, (K,); or (K + 1,), where the last one is the number of
-        items that the judge refused to label.
-    judge: the judge's label of each item read, its place in `labels`, K for a refusal, (n,).
-    people: people's final label of each item read, (n,).
-    chances: the chance with which each was drawn, above 0 and at most 1, (n,).
+    corpus: number of corpus items by the judge's label, (K,); or (K + 1,), with the number of items that the judge
+        refused to label in the last place.
+    judge: index of the judge's label of each item read, K for a refusal, (n,).
+    people: index of people's final label of each item read, (n,).
+    chances: inclusion probability of each item read, above 0 and at most 1, (n,).
 
-    ValueError where the shapes differ, a place or a chance is out of range, or more items were read than there are.
+    Raises ValueError if the shapes differ, an index or probability is out of range, or more items were read than the
+    corpus has.
     """
 
     labels: tuple[str, ...]
@@ -70,12 +71,12 @@ class ReadSample:
 
 @dataclass(frozen=True)
 class CorpusShare:
-    """A share in the corpus.
+    """The share of a label in a corpus.
 
-    value: the estimate, a fraction; None where nothing was read.
+    value: the estimate, a fraction; None if nothing was read.
     low, high: the ends of its 95% interval, fractions.
-    reasons: why this is the estimate of people alone, or what to know about the interval.
-    more: how many more items people have to read for the wished half-width; None where none was wished.
+    reasons: why this is the estimate from people alone, or cautions about the interval.
+    more: number of additional items to read for the target half-width; None if there is no target.
     """
 
     value: float | None
@@ -91,15 +92,17 @@ class CorpusShare:
 
 @dataclass(frozen=True)
 class Counts:
-    """One label in a sample. Arrays of shape (C, 2, 2) have a table for each class of items that were drawn with about
-    the same chance. Its rows are the judge's label and its columns people's: 0 for any other label, 1 for this one.
+    """Counts for one label in a sample.
 
-    A refusal of the judge is in row 0, as it is not this label: both corrections hold for any prediction of the label.
-    To leave such items out would take them for a plain sample of all, which they seldom are.
+    Arrays of shape (C, 2, 2) have one table per class of items with similar inclusion probability. Rows are the judge's
+    label and columns people's: 1 for this label, 0 for any other. A refusal counts as row 0, since both corrections
+    work with any prediction. Leaving refusals out would treat the remaining items as a random sample of the corpus,
+    which they rarely are.
 
-    unread: number of items that nobody read, by the judge's label, (2,).
+    unread: number of unread items by the judge's label, (2,).
     read: number of items read, (C, 2, 2).
-    weight, squares: the sums of the weights 1/chance of the items read, and of their squares, (C, 2, 2).
+    weight: sums of the weights 1/chance of the items read, (C, 2, 2).
+    squares: sums of the squared weights, (C, 2, 2).
     """
 
     unread: Floats
@@ -115,14 +118,19 @@ class Counts:
 
     @classmethod
     def of_accuracy(cls, sample: ReadSample) -> "Counts":
-        """Column 1 has the items on which judge and people agree; all are in row 0."""
+        """Count agreement of judge and people: column 1 has the items on which they agree. All items are in row 0."""
         agreed: Bools = sample.judge == sample.people
         corpus = np.array([float(sample.corpus.sum()), 0.0])
         return cls._tabulated(corpus, np.zeros_like(agreed), agreed, sample.chances)
 
     @classmethod
     def _tabulated(cls, corpus: Floats, rows: Bools, columns: Bools, chances: Floats) -> "Counts":
-        """corpus: number of items by row, (2,); rows, columns: 1 or 0 for each item read, (n,)."""
+        """Tabulate the items read.
+
+        corpus: number of corpus items by row, (2,).
+        rows, columns: row and column of each item read, 0 or 1, (n,).
+        chances: inclusion probability of each item read, (n,).
+        """
         distinct, place = np.unique(chances, return_inverse=True)
         if len(distinct) > MOST_CLASSES:
             edges = np.quantile(chances, np.arange(1, MOST_CLASSES) / MOST_CLASSES)
@@ -141,17 +149,17 @@ class Counts:
 
     @property
     def disagreements(self) -> float:
-        """Number of items read to which judge and people gave this label and another."""
+        """Number of items read on which judge and people disagree about this label."""
         return float(self.read[:, 0, 1].sum() + self.read[:, 1, 0].sum())
 
     def rate(self, of: Cells, hits: Cells) -> Estimate:
-        """How often an unread item like those in the cells `of` is like those in the cells `hits`, with its interval.
+        """Estimate how often an unread item that belongs to the cells `of` belongs to the cells `hits`.
 
-        Each item read stands for weight - 1 unread ones. In each class the rate has Jeffreys' interval of Kish's
-        effective count (estimation.Unread). The distances of the ends of all classes are squared and added up, with
-        those that come from not knowing how many unread items a class has (MOVER: Zou and Donner 2008, Statistics in
-        Medicine 27(10)). With one effective count for all classes, an interval misses what is rare among the few items
-        with a great weight: of 500 items it covered in 79%.
+        Each item read represents weight - 1 unread items. Within a class, the rate has Jeffreys' interval at Kish's
+        effective size (proportions.Unread). The distances of all classes are combined by MOVER (Zou and Donner 2008,
+        Statistics in Medicine 27(10)), with those due to the unknown number of unread items per class. A single
+        effective size for all classes would miss what is rare among the few items with a large weight: with 500 items,
+        the coverage was 79%.
         """
         alike, spread = self.weight - self.read, self.squares - self.weight
         classes = []
@@ -173,7 +181,7 @@ class Counts:
         return Estimate(value, *moved(value, ends), value * count, count)
 
     def correlation(self) -> float | None:
-        """Between the judge's labels and people's, weighted (phi); None where one of them is constant."""
+        """Return the weighted correlation (phi) of the judge's and people's labels; None if either is constant."""
         weight = self.weight.sum(axis=0)
         shares = weight / weight.sum() if weight.any() else weight
         judge, people = float(shares[1].sum()), float(shares[:, 1].sum())
@@ -181,17 +189,20 @@ class Counts:
         return float(shares[1, 1] - judge * people) / sqrt(spread) if spread > SLACK else None
 
     def least_correlation(self) -> float:
-        """1/sqrt(n - 2), with Kish's effective number of items read; 1 where that is below 3."""
+        """Return 1/sqrt(n - 2), where n is Kish's effective number of items read; 1 if n is below 3."""
         number = float(self.weight.sum()) ** 2 / float(self.squares.sum()) if self.squares.any() else 0.0
         return 1 / sqrt(max(1.0, number - 2))
 
     def expected(self, size: float) -> "Counts":
-        """What a draw of `size` items by the same design is expected to find, if the judge errs as often as it did."""
+        """Return the expected counts of a draw of `size` items by the same design, with the judge's error rates
+        unchanged.
+        """
         judged = self.unread + self.read.sum(axis=(0, 2))
         own, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
-        if not own.any():  # nothing was read, so all classes and labels are equal
+        if not own.any():  # nothing was read, so treat all classes and labels as equal
             own, weight = own + SLACK, weight + 1.0
-        # Items of the corpus by class and the judge's label; of a label that nobody read, as of all.
+        # Corpus items by class and the judge's label. A label of which nothing was read is spread like all labels
+        # together.
         shares = np.where(weight.sum(axis=0) > 0, weight, weight.sum(axis=1, keepdims=True))
         items = judged * shares / shares.sum(axis=0)
         drawn = _drawn(items.sum(axis=1), own.sum(axis=1), size)
@@ -200,13 +211,13 @@ class Counts:
             self.weight, weight[:, :, None], out=np.full(self.weight.shape, 0.5), where=weight[:, :, None] > 0
         )
         cells = items[:, :, None] * (own[:, :, None] * found + 0.5) / (own[:, :, None] + 1)
-        # What unequal chances within a class cost.
+        # Loss of precision from unequal probabilities within a class.
         cost = np.divide(self.squares * self.read, self.weight**2, out=np.ones(self.read.shape), where=self.weight > 0)
         read = part * cells
         return Counts(judged - read.sum(axis=(0, 2)), read, cells, cells + cost * (cells / part - cells))
 
     def share(self, value: float | None, low: float, high: float, *reasons: Reason) -> CorpusShare:
-        """The share in the corpus, from the share among the unread items: value, low and high."""
+        """Convert a share of the unread items, with its interval, to a share of the corpus."""
         unread, hits, corpus = float(self.unread.sum()), float(self.read[:, :, 1].sum()), self.corpus
         if value is None and unread:
             return CorpusShare(None, 0.0, 1.0, reasons)
@@ -215,7 +226,7 @@ class Counts:
 
 
 def _drawn(items: Floats, read: Floats, size: float) -> Floats:
-    """How many items of each class a draw has, in proportion to those read now, none more than there are."""
+    """Allocate a draw of `size` items to classes in proportion to the items read, at most all items of a class."""
     if len(items) == 1:
         return np.array([min(size, float(items[0]))])
     low, high = 0.0, 1 + float(np.divide(items, read, out=np.zeros(len(items)), where=read > 0).max(initial=0.0))
@@ -227,12 +238,13 @@ def _drawn(items: Floats, read: Floats, size: float) -> Floats:
 
 
 def people_alone(counts: Counts) -> CorpusShare:
-    """The share by people's labels alone, weighted by the design (Hajek: Sarndal, Swensson and Wretman 1992, Model
-    Assisted Survey Sampling, section 5.7), with Jeffreys' interval of the effective count.
+    """Estimate the share from people's labels alone, weighted by the design (Hajek estimator).
 
-    Where all items read have the label, or none, the end away from 1 or 0 is Clopper and Pearson's, as Jeffreys' is too
-    near for a label of 10% in 30 items (Brown, Cai and DasGupta 2001, Statistical Science 16(2), section 4.1.2). Of a
-    stratified draw the interval is too wide rather than too narrow, since it does not use the strata.
+    See Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 5.7. The interval is Jeffreys' at
+    the effective size. If all or none of the items read have the label, the end away from 1 or 0 is Clopper and
+    Pearson's, because Jeffreys' undercovers a label with a share of 10% in 30 items (Brown, Cai and DasGupta 2001,
+    Statistical Science 16(2), section 4.1.2). The interval does not use strata, so it tends to be too wide for a
+    stratified draw.
     """
     rate, hits = counts.rate((ALL, ALL), (ALL, 1)), float(counts.read[:, :, 1].sum())
     low, high = rate.low, rate.high
@@ -244,10 +256,10 @@ def people_alone(counts: Counts) -> CorpusShare:
 
 
 def fallback(counts: Counts, reason: Reason) -> CorpusShare:
-    """People's share alone, and why."""
+    """Return the estimate from people alone, with the reason for falling back."""
     return replace(people_alone(counts), reasons=(reason,))
 
 
 def judge_accuracy(sample: ReadSample) -> CorpusShare:
-    """The share of the corpus on which people would give the judge's label, weighted by the design."""
+    """Estimate the share of the corpus on which people would agree with the judge, weighted by the design."""
     return people_alone(Counts.of_accuracy(sample))

@@ -1,4 +1,4 @@
-"""How wrong the detectors are where they agree, from the posts that people audited.
+"""Error rate of the detectors where they agree, estimated from audited items.
 
 annotate/controls/audit_report.py counts the answers.
 """
@@ -28,12 +28,19 @@ from annotate.core.estimation.proportions import (
 
 @dataclass(frozen=True)
 class Audit:
-    """What people found of a language's `posts` on which the detectors agreed.
+    """Audit results for one language.
 
-    Of the audited posts the reader `doubted` some: all of these were adjudicated, and in `doubted_wrong` the detectors
-    were wrong. The reader `confirmed` others; a share of them by chance, `checked`, was adjudicated too, and in
-    `checked_wrong` the detectors were wrong, and the reader. `unresolved`: audited, but discarded or not done.
-    These are whole numbers, except where a plan expects so many on average.
+    Counts are integers, except for expected values in a plan.
+
+    posts: number of items on which the detectors agreed.
+    doubted: number of audited items whose reader did not confirm the detectors. All of them were adjudicated.
+    doubted_wrong: number of doubted items on which the detectors were wrong.
+    confirmed: number of audited items whose reader confirmed the detectors.
+    checked: number of confirmed items that were selected at random and adjudicated.
+    checked_wrong: number of checked items on which the detectors, and so the reader, were wrong.
+    unresolved: number of audited items that were discarded or are not finished.
+
+    Raises ValueError if the counts are inconsistent.
     """
 
     posts: float
@@ -62,29 +69,30 @@ class Audit:
 
 
 def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
-    """How often the detectors are wrong where they agree: the doubted that were wrong, and of the confirmed the share
-    that the checks found wrong. slips: as in `without_slips`.
+    """Estimate how often the detectors are wrong where they agree.
 
-    If the checks found nothing, or all was checked, this is the plain Jeffreys interval of the audited posts.
-    Otherwise the checks stand for all the confirmed, at the price of two-phase sampling (Cochran 1977, section 12.2).
-    If nothing was checked, confirmations count as right, and errors that readers let slip are not included. Unresolved
-    posts are taken to be like those that were resolved; `bounds` takes them for anything.
+    If no check found an error, or all confirmed items were checked, this is Jeffreys' interval of the audited items.
+    Otherwise the checks represent all confirmed items, with the variance of two-phase sampling (Cochran 1977, section
+    12.2). If nothing was checked, confirmed items count as right, and errors that readers missed are not included.
+    Unresolved items are assumed to be like resolved ones; `bounds` drops that assumption.
+
+    slips: error rate of adjudicators, see `without_slips`.
     """
     return without_slips(_of_resolved(audit), slips)
 
 
 def bounds(audit: Audit, slips: Estimate | None = None) -> tuple[float, float]:
-    """The ends of the error's interval if the detectors were right in all the unresolved posts, and wrong in all."""
+    """Return the ends of the interval over both extremes: the detectors right, or wrong, on all unresolved items."""
     return _bounds([audit], lambda audits: error(audits[0], slips))
 
 
 def overall_bounds(audits: Iterable[Audit], slips: Estimate | None = None) -> tuple[float, float]:
-    """The same for the error in all languages."""
+    """Return the same bounds for the error rate over all languages."""
     return _bounds([*audits], lambda audits: overall_error(audits, slips))
 
 
 def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple[float, float]:
-    """They hold the interval, if there is one."""
+    """Return the outermost ends over both extremes, which enclose the estimate's own interval if it has one."""
     found = [of([_resolved(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
     if (known := of(audits)).has_interval:
         found.append(known)
@@ -92,7 +100,7 @@ def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple
 
 
 def _resolved(audit: Audit, *, wrong: bool) -> Audit:
-    """The same audit if people had doubted all the unresolved posts, and the detectors were right or wrong in all."""
+    """Return the audit with all unresolved items counted as doubted, and the detectors wrong on all or none of them."""
     doubted, doubted_wrong = audit.doubted + audit.unresolved, audit.doubted_wrong + audit.unresolved * wrong
     return replace(audit, doubted=doubted, doubted_wrong=doubted_wrong, unresolved=0)
 
@@ -102,10 +110,10 @@ def _of_resolved(audit: Audit) -> Estimate:
         return proportion(audit.wrong, audit.resolved)
     each = audit.confirmed / audit.checked
     value = (audit.doubted_wrong + audit.checked_wrong * each) / audit.resolved
-    if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective size
+    if audit.doubted_wrong == audit.doubted and audit.checked_wrong == audit.checked:  # Kish's effective sample size
         count = audit.resolved**2 / (audit.doubted + audit.checked * each**2)
         return proportion(count, count)
-    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # as Jeffreys' prior, since one check may be all
+    share = (audit.checked_wrong + 0.5) / (audit.checked + 1)  # Jeffreys' prior, since there may be a single check
     weight = audit.confirmed / audit.resolved
     by_checks = weight**2 * share * (1 - share) * (1 / audit.checked - 1 / audit.confirmed)
     count = value * (1 - value) / (value * (1 - value) / audit.resolved + by_checks)
@@ -113,26 +121,34 @@ def _of_resolved(audit: Audit) -> Estimate:
 
 
 def can_tell(audits: float, limit: float) -> bool:
-    """Whether an audit of so many posts has the power to test a limit: with one wrong post it would still pass."""
+    """Return whether an audit of this size can test the limit: it would still pass with one error."""
     return proportion(min(1, audits), audits).high <= limit
 
 
 def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
-    """Whether people are to label all posts: more than the limit may be wrong, and the audit has the power to tell; or
-    certainly more is wrong. Posts may be unresolved because they are hard, so both are tested with the bounds.
-    slips: as in `without_slips`."""
+    """Return whether people must label all items of the language because too many labels may be wrong.
+
+    That is the case if the error rate may exceed the limit and the audit is large enough to test it, or if it certainly
+    exceeds the limit. Items may be unresolved because they are hard, so both tests use `bounds`.
+
+    slips: error rate of adjudicators, see `without_slips`.
+    """
     low, high = bounds(audit, slips)
     return high > limit and (can_tell(audit.resolved + audit.unresolved, limit) or low > limit)
 
 
 def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Estimate:
-    """The error of agreement in all languages, each weighted by its posts, in the stream from which they were drawn.
-    slips: as in `without_slips`. Unresolved posts are taken as in `error`.
+    """Estimate the error rate over all languages, each weighted by its number of items.
 
-    A language with posts but no resolved audit counts as the mean of the others, and may be all right or all wrong;
-    where there are none others, this is UNKNOWN. Doubts, and checks of confirmations, tell each how much of what
-    was not read is wrong (estimation.Unread). Where no check found a wrong post, readers are taken to confirm no more
-    wrong posts than they doubt: few checks could not show that, and else the interval would reach as far as they do.
+    Unresolved items are treated as in `error`. A language with items but no resolved audit gets the mean rate of the
+    others, with an interval from all right to all wrong. Doubted and checked items estimate how many of the unread and
+    unchecked items are wrong (proportions.Unread). If no check found an error, confirmed items are assumed to contain
+    at most as many errors as doubted ones. A few checks could not show that, and the interval would otherwise be far
+    too wide.
+
+    slips: error rate of adjudicators, see `without_slips`.
+
+    Returns UNKNOWN if no language has a resolved audit.
     """
     given = [audit for audit in audits if audit.posts]
     if not any(audit.resolved for audit in given):
@@ -163,13 +179,17 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
 
 
 def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[str, int]:
-    """How many posts more to read in each language, `number` in all, so that the error of agreement in all of them
-    becomes as certain as it can; all there are where that is less. Only languages that get some are named.
+    """Allocate additional audits to languages so that the overall error rate is estimated most precisely.
 
-    languages: label -> the posts that may be chosen, and the audit so far. The shares are Neyman's (1934, On the two
-    different aspects of the representative method, Journal of the Royal Statistical Society 97(4); Cochran 1977,
-    section 5.5): posts times sqrt(p(1 - p)), where p, the share of errors, is taken with half an error and half a right
-    post more, so that a language in which none was found is read too. What one language lacks goes to the others.
+    This is Neyman allocation (Neyman 1934, On the two different aspects of the representative method, Journal of the
+    Royal Statistical Society 97(4); Cochran 1977, section 5.5): in proportion to the number of items times sqrt(p(1 -
+    p)). The error rate p includes half an error and half a correct item, so that a language without observed errors is
+    audited too. If a language has too few items, the rest goes to the others.
+
+    number: number of items to audit in all languages together.
+    languages: number of items available and the audit so far, by language.
+
+    Returns the number of items by language, without languages that get none.
     """
     most = {label: posts for label, (posts, _) in languages.items()}
     weights = {label: posts * deviation(audit) for label, (posts, audit) in languages.items()}
@@ -177,28 +197,35 @@ def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[st
 
 
 def deviation(audit: Audit) -> float:
-    """Of one post: whether the detectors are wrong in it, 0 or 1."""
+    """Return the standard deviation of the error indicator of one item, 0 or 1."""
     share = (audit.wrong + 0.5) / (audit.resolved + 1)
     return sqrt(share * (1 - share))
 
 
 def slips_of(decisions: float, differing: float) -> Estimate:
-    """How often an adjudicator slips, from decisions that two of them made without knowing the other's. Each is as
-    likely to have slipped where they differ, so it is half of that."""
+    """Estimate the error rate of adjudicators from items that two of them decided independently.
+
+    Either is equally likely to be wrong where they differ, so the rate is half the share of differing decisions.
+
+    decisions: number of items decided twice.
+    differing: number of these on which the adjudicators differ.
+    """
     differ = proportion(differing, decisions)
     value = None if differ.value is None else differ.value / 2
     return replace(differ, value=value, low=differ.low / 2, high=differ.high / 2)
 
 
 def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
-    """A share of wrong posts less what adjudicators called wrong, or right, by mistake: (found - s) / (1 - 2s).
+    """Correct a share of wrong items for the errors of adjudicators: (found - s) / (1 - 2s).
 
-    slips: s, how often they do so; None, or of unknown value, leaves the share as it is. (Rogan and Gladen 1978,
-    Estimating prevalence from the results of a screening test, American Journal of Epidemiology 107(1), with as many
-    slips either way; that they are as likely where the detectors are right as where they are wrong is a model.) The
-    ends of both intervals move that of the share (estimation.moved). Where nothing is left of the share, its distances
-    are lost with it, so the upper end is that with the fewest slips: few second opinions cannot show that no post is
-    wrong.
+    This is the correction of Rogan and Gladen 1978, Estimating prevalence from the results of a screening test,
+    American Journal of Epidemiology 107(1), under the assumption that adjudicators err at the same rate s whether the
+    detectors are right or wrong. The intervals of the share and of s are combined (proportions.moved). If the corrected
+    share is 0, the upper end is the one at the lowest error rate, because a few second opinions cannot show that no
+    item is wrong.
+
+    found: share of items that adjudicators found to be wrong.
+    slips: error rate s of adjudicators; None or without a value for no correction.
     """
     if found.value is None or slips is None or slips.value is None:
         return found
@@ -216,14 +243,19 @@ def without_slips(found: Estimate, slips: Estimate | None) -> Estimate:
     return with_interval(value, low, high, found.count)
 
 
-# --- what a limit on the error of agreement costs
+# --- Cost of a limit on the error rate.
 
 
 @cache
 def contest_chance(audits: int, wrong: float, limit: float) -> float:
-    """How likely it is that a language in which this share of agreement is wrong is over the limit: by the number of
-    wrong posts among those audited, a binomial one (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions,
-    chapter 3). 0 without audits.
+    """Return the probability that a language exceeds the limit, if this share of the detectors' labels is wrong.
+
+    The number of errors among the audits is binomial (Johnson, Kemp and Kotz 2005, Univariate Discrete Distributions,
+    chapter 3). Returns 0 without audits.
+
+    audits: number of audited items.
+    wrong: true share of wrong labels.
+    limit: highest acceptable share.
     """
     if not audits:
         return 0.0
@@ -236,5 +268,5 @@ def contest_chance(audits: int, wrong: float, limit: float) -> float:
 
 
 def contested(posts: int, audits: int, wrong: float, limit: float) -> float:
-    """How many posts are read besides the audits on average because the language is over the limit."""
+    """Return the expected number of additional items to read because the language may exceed the limit."""
     return contest_chance(audits, wrong, limit) * (posts - audits)

@@ -1,13 +1,12 @@
-"""What a filter kept and dropped, by what people read of each: how much of it is what the filter is meant to drop, and
-the filter's recall and precision, each with its 95% interval. And how much of declared labels is wrong, which is the
-same share.
+"""Recall and precision of a filter, from random samples of the items it kept and dropped.
 
-Of each part some are read, drawn by lot, and it is the part itself that is told of, in whole numbers: what was read is
-known, and of the rest the number of those meant is taken to be beta-binomial, as it is under Jeffreys' prior (Brown,
-Cai and DasGupta 2001, as in intervals.py; for a finite population Smith 1984, Present position and potential
-developments: Bayesian sampling inference, Journal of the Royal Statistical Society A 147(2)). So a part that was read
-to the end is certain, and the two parts together need no approximation by a normal distribution.
-annotate/controls/filter_precision.py and declared_audit.py count the answers.
+The same code estimates the share of declared labels that are wrong.
+
+The estimates are for the finite sets of items, not for the process behind them. Items that were read are known; the
+number of positives among the rest is beta-binomial under Jeffreys' prior (Brown, Cai and DasGupta 2001, Statistical
+Science 16(2); for finite populations Smith 1984, Present position and potential developments: Bayesian sampling
+inference, Journal of the Royal Statistical Society A 147(2)). A part that was read completely is therefore exact, and
+no normal approximation is needed. annotate/controls/filter_precision.py and declared_audit.py count the answers.
 """
 
 from collections.abc import Sequence
@@ -20,19 +19,26 @@ import scipy
 from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate
 
 _TAIL = (1 - LEVEL) / 2
-# Of so many unread or fewer each possible number has its own probability. Of more the share itself is taken, by as many
-# quantiles: how far a number strays from it is far below what a sample that people can read leaves open.
+# Up to this many unread items, we compute the probability of every possible count exactly. Above it, we use this many
+# quantiles of the share instead: the count varies around the share far less than the sample leaves open.
 MOST = 200_000
-# Where each number of a distribution must be gone through, as many quantiles stand for more.
+# Quantiles that replace a longer distribution where we have to loop over all of its values.
 _POINTS = 10_000
-# What is less likely than this is left out: the recall of two parts needs the product of two distributions.
+# Probabilities below this are dropped, because recall needs the product of two distributions.
 _NEGLIGIBLE = 1e-12
 
 
 @dataclass(frozen=True)
 class Part:
-    """What is known of a part: `size` items, of which `read` were read to the end and `found` of these to be meant, or
-    wrong; `unresolved` were drawn, and have no label: left out by people, or not done yet.
+    """A part of the items, such as those that a filter dropped, and what was read of it. A positive is an item that the
+    filter should drop, or a declared label that is wrong.
+
+    size: number of items in the part.
+    read: number of items with a final label.
+    found: number of positives among them.
+    unresolved: number of items drawn without a final label: discarded, or not finished.
+
+    Raises ValueError if the counts are inconsistent.
     """
 
     size: int
@@ -46,19 +52,22 @@ class Part:
 
     @property
     def expected(self) -> float:
-        """How many of the part are meant if the unread are like the read."""
+        """Expected number of positives in the part if unread items are like those read."""
         return self.size * self.found / self.read if self.read else 0.0
 
     def if_unresolved(self, are_meant: bool) -> "Part":
-        """The part if all that have no label were meant, or none."""
+        """Return the part with all unresolved items counted as positives, or none."""
         found = self.found + self.unresolved * are_meant
         return replace(self, read=self.read + self.unresolved, found=found, unresolved=0)
 
 
 @dataclass(frozen=True)
 class Audit:
-    """kept, dropped: how much of each part is meant; recall: of what is meant the dropped share; precision: of the
-    dropped what is meant, which is the same as `dropped`.
+    """Quality of a filter.
+
+    kept: share of positives among the kept items.
+    dropped: share of positives among the dropped items, which is the precision.
+    recall: share of all positives that were dropped.
     """
 
     kept: Estimate
@@ -71,23 +80,24 @@ class Audit:
 
 
 def audit(kept: Part, dropped: Part) -> Audit:
-    """The figures of a filter from both parts.
+    """Estimate the quality of a filter from the two parts.
 
-    What has no label may be meant or not: each interval reaches from its low end if it is what makes the figure small
-    to its high end if it is what makes it great. A part of which nothing was read to the end tells nothing, and without
-    it there is no recall; where nothing meant was found in either part, recall has no value, and reaches from 0 to 1.
+    Unresolved items may be positive or not, so each interval covers both extremes. If nothing was read of a non-empty
+    part, its share and the recall are unknown. If no positive was found in either part, the recall has no value and the
+    interval is 0 to 1.
     """
     return Audit(share(kept), share(dropped), recall(kept, dropped))
 
 
 def share(*parts: Part) -> Estimate:
-    """How much of a part is meant, or of several parts together; count: how many were read.
+    """Estimate the share of positives in one or more parts. `count` is the number of items read.
 
-    Of several the unread are taken together, each item that was read standing for the unread ones of its part. The
-    distribution is that of one part that knows as much (Kish 1965, Survey Sampling, section 11.7). The sum of the
-    parts' own distributions will not do: half an item found and half an item not found in each part is far too much
-    where there are many parts. With 28 parts of 50, of which 10 were read, it held a share of 1% in 9% of 300 draws.
-    A part of which nothing was read to the end counts as the others do, and may be meant as a whole or not at all.
+    Several parts are treated as one: each item read represents the unread items of its part, and the distribution is
+    that of a single part with the same effective sample size (Kish 1965, Survey Sampling, section 11.7). Adding up the
+    distributions of the parts does not work, because each part brings half a positive and half a negative from its
+    prior. With 28 parts of 50 items, 10 of them read, the interval then covered a share of 1% in 9% of 300 draws.
+
+    A part of which nothing was read gets the mean of the others, with an interval from no positives to all positives.
     """
     known, blind = [part for part in parts if part.read], sum(part.size for part in parts if not part.read)
     if not known:
@@ -101,7 +111,7 @@ def share(*parts: Part) -> Estimate:
 
 
 def recall(kept: Part, dropped: Part) -> Estimate:
-    """Of all that is meant the share that was dropped. A part that is empty holds nothing."""
+    """Estimate the share of all positives that were dropped. An empty part has no positives."""
     if any(part.size and not part.read for part in (kept, dropped)):
         return UNKNOWN
     meant = kept.expected + dropped.expected
@@ -114,11 +124,11 @@ def recall(kept: Part, dropped: Part) -> Estimate:
 
 
 def _ends(parts: Sequence[Part]) -> tuple[float, float]:
-    """The least and the greatest number of the parts that may be meant, all together.
+    """Return the smallest and largest plausible number of positives in all parts together.
 
-    Those are left out of which the probability of less, or of more, and of half of themselves is below a fortieth
-    (the mid-p interval: Lancaster 1961, Significance tests in discrete distributions, Journal of the American
-    Statistical Association 56): with the whole of themselves, intervals of small parts held far more than 95%.
+    This is the mid-p interval (Lancaster 1961, Significance tests in discrete distributions, Journal of the American
+    Statistical Association 56): a number is excluded if the probability of a more extreme one, plus half of its own, is
+    below 2.5%. Counting its full probability makes the intervals of small parts cover far more than 95%.
     """
     size, read, found = (sum(of) for of in zip(*((part.size, part.read, part.found) for part in parts), strict=True))
     numbers, chances = _more(size - read, *_as_one(parts))
@@ -131,8 +141,11 @@ def _ends(parts: Sequence[Part]) -> tuple[float, float]:
 
 
 def _as_one(parts: Sequence[Part]) -> tuple[float, float]:
-    """How many must be read of one part, and how many of these be found, to know as much of the unread. The effective
-    count is the least of those by the weights of all that was read, of what was found, and of what was not."""
+    """Return the effective numbers of items read and of positives among them, for all parts together.
+
+    The effective size is the smallest of three: for the weights of all items read, of the positives and of the
+    negatives.
+    """
     if len(parts) == 1:
         return parts[0].read, parts[0].found
     counts = np.array([(part.size - part.read, part.read, part.found) for part in parts], dtype=np.float64).T
@@ -147,8 +160,9 @@ def _as_one(parts: Sequence[Part]) -> tuple[float, float]:
 
 
 def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
-    """The recall below which the probability is `tail`, with half of that of itself."""
-    # As in intervals.py: nothing found leaves room for nothing, and nothing else found for all.
+    """Return the recall below which the probability is `tail`, counting half of the recall's own probability."""
+    # As in `jeffreys`: the low end is 0 if no positives were found among the dropped items, and the high end is 1 if
+    # none were found among the kept ones.
     if tail < 0.5 and not dropped.found:
         return 0.0
     if tail > 0.5 and not kept.found:
@@ -159,8 +173,8 @@ def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
     some = dropped_numbers > 0
 
     def under(wanted: float) -> float:
-        """The probability of less than this recall, and half of that of just it."""
-        # Recall is less where more than this was kept for what was dropped.
+        """Return the probability of a lower recall plus half the probability of exactly this one."""
+        # Recall is lower if more positives than this were kept.
         most = dropped_numbers[some] * ((1 - wanted) / wanted)
         slack = 1e-12 * np.maximum(1.0, most)
         at_most = below[np.searchsorted(kept_numbers, most + slack, side="right")]
@@ -176,14 +190,14 @@ def _recall_end(kept: Part, dropped: Part, tail: float) -> float:
 
 
 def _numbers(part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """How many of a part may be meant, ascending, and how probable each is; of one that was read all, one number."""
+    """Return the possible numbers of positives in a part, ascending, with their probabilities."""
     numbers, chances = _more(part.size - part.read, part.read, part.found)
     return part.found + numbers, chances
 
 
 @lru_cache(maxsize=64)
 def _more(unread: int, read: float, found: float) -> tuple[np.ndarray, np.ndarray]:
-    """How many of the unread may be meant, ascending, and how probable each is."""
+    """Return the possible numbers of positives among the unread items, ascending, with their probabilities."""
     a, b = found + 0.5, read - found + 0.5
     if unread > MOST:
         return unread * scipy.special.betaincinv(a, b, _middles(MOST)), np.full(MOST, 1 / MOST)
@@ -197,12 +211,12 @@ def _more(unread: int, read: float, found: float) -> tuple[np.ndarray, np.ndarra
 
 
 def _few(numbers: np.ndarray, chances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same distribution by at most _POINTS numbers."""
+    """Reduce a distribution to at most _POINTS values."""
     if len(numbers) <= _POINTS:
         return numbers, chances
     return numbers[np.searchsorted(np.cumsum(chances), _middles(_POINTS))], np.full(_POINTS, 1 / _POINTS)
 
 
 def _middles(number: int) -> np.ndarray:
-    """Probabilities, each in the middle of one of `number` equal parts."""
+    """Return the midpoints of `number` equal intervals from 0 to 1."""
     return (np.arange(number) + 0.5) / number

@@ -1,10 +1,8 @@
-"""Proportions that are estimated: of plain counts, by stratum, pooled, reweighted.
+"""Estimates of proportions: from plain counts, by stratum, pooled, and reweighted.
 
-What an interval of plain counts is, is in intervals.py; whose posts are counted, with the callers.
-
-Why not the plain counts: where the detectors agreed, only the audited posts were read by people, so one of them
-stands for many ("Truth of the numbers" in the plan of the house). What nobody has read is guessed, by the detectors'
-label, and what people found in the audited posts says how much of the guess may be otherwise, and how.
+Plain counts are not enough where the detectors agreed: people read only the audited items there, so each of them
+represents many. Unread items take the detectors' label as a guess, and the audited items show how often, and in which
+way, that guess is wrong. The callers decide which items count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,22 +11,26 @@ from itertools import islice
 from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
-import scipy  # which loads its part `special` when it is first used: a quarter of the start of a command
+import scipy  # loads `scipy.special` on first use, which would be a quarter of a command's startup time
 
-# --- Intervals of one proportion from its counts.
+# --- Interval of a proportion from its counts.
 
 
 LEVEL = 0.95
 
 
 def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float]:
-    """The ends of the Jeffreys interval of a proportion, as fractions; (0, 1) where nothing was counted.
+    """Return the ends of the Jeffreys interval of a proportion, as fractions.
 
-    The (1 - level)/2 quantiles from below and above of Beta(hits + 1/2, of - hits + 1/2), but 0 below where
-    nothing was hit and 1 above where all was (Brown, Cai and DasGupta 2001, Interval Estimation for a Binomial
-    Proportion, Statistical Science 16(2), section 4.1.2). Counts may be real, since effective counts are: then an
-    end may pass hits/of where hits is far below 1, and is held there. ValueError where hits are not within 0 and
-    `of`, or the level not between 0 and 1.
+    The ends are the (1 - level)/2 and (1 + level)/2 quantiles of Beta(hits + 1/2, of - hits + 1/2), but 0 if there are
+    no hits and 1 if all are hits (Brown, Cai and DasGupta 2001, Interval Estimation for a Binomial Proportion,
+    Statistical Science 16(2), section 4.1.2).
+
+    hits: number of hits. Effective counts may be fractional; the ends are clipped so that they enclose hits/of.
+    of: number of observations; with 0 the interval is (0, 1).
+    level: coverage, between 0 and 1.
+
+    Raises ValueError if `hits` is not between 0 and `of`, or `level` is out of range.
     """
     if not 0 <= hits <= of:
         raise ValueError(f"{hits} hits of {of} make no proportion; give hits between 0 and the count.")
@@ -43,23 +45,23 @@ def jeffreys(hits: float, of: float, level: float = LEVEL) -> tuple[float, float
     return low, high
 
 
-# Fewer items than these tell too little for most approximations.
+# Below this many items, most approximations are unreliable.
 LEAST_COUNT = 5
-# An estimate that is partly guessed has no interval if it knows less than this many plain posts. A greater number would
-# select the labels that look surest, whose intervals then cover too rarely. Plain counts always have an interval.
+# A partly guessed estimate with a smaller effective size has no interval. A higher limit would select the labels with
+# the most certain-looking estimates, whose intervals undercover. Plain counts always have an interval.
 LEAST_KNOWN = 1
-# Effective counts are found by bisection, so one that should be 1 may be 0.9999997.
-PRECISION = 1e-6  # relative
-ENOUGH = 1 - 10 * PRECISION  # of the posts that an estimate must know, what its effective count has at least
-SLACK = 1e-9  # two floats that differ by less are the same: sums in another order do
+# Effective counts come from bisection, so one that should be 1 may be 0.9999997.
+PRECISION = 1e-6  # relative tolerance
+ENOUGH = 1 - 10 * PRECISION  # tolerated ratio of an effective count to a required one
+SLACK = 1e-9  # floats closer than this are equal: the order of summation changes the last digits
 Z = 1.959964  # the 97.5% quantile of the normal distribution
-# What an interval's width comes from.
+# Sources of an interval's width.
 DRAW, UNREAD, SECONDS, UNRESOLVED = "draw", "unread posts", "second opinions", "unresolved audits"
 CHECKS, RECHECKS = "checks of disputed posts", "checks of confirmed audits"
 
 
 class Part(NamedTuple):
-    """How far one source moves the ends of an interval from the value: down and up."""
+    """The distances by which one source moves the ends of an interval away from the value."""
 
     source: str
     down: float
@@ -68,11 +70,15 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Estimate:
-    """A proportion with its 95% interval, as fractions. value: None if nothing was counted.
+    """A proportion with its 95% interval, as fractions.
 
-    hits, count: the effective counts, those of a plain sample that knows as much; real numbers. Where a part is guessed
-    and count is below LEAST_KNOWN there is no interval: low is 0, and high 1. parts: what the width comes from, where
-    that is known; their distances, squared and added up, are those of the ends, which stop at 0 and 1.
+    value: the estimate; None if nothing was counted.
+    low, high: the ends of the interval; 0 and 1 if there is none, because part is guessed and `count` is below
+        LEAST_KNOWN.
+    hits, count: effective counts, those of a simple random sample with an interval of the same width; may be
+        fractional.
+    parts: contribution of each source to the interval, if known. The root sum of squares of their distances gives the
+        ends, which are clipped to 0 and 1.
     """
 
     value: float | None
@@ -88,13 +94,13 @@ class Estimate:
 
     @property
     def sources(self) -> dict[str, float]:
-        """Source -> its share of the squared distances of both ends, which add up to 1; empty without an interval."""
+        """The share of each source in the squared distances of both ends, adding up to 1; empty without an interval."""
         squares = {part.source: part.down**2 + part.up**2 for part in self.parts if self.has_interval}
         total = fsum(squares.values())
         return {source: square / total for source, square in squares.items() if square}
 
     def as_dict(self) -> dict[str, float | None]:
-        """Where there is a value without an interval, its ends are None."""
+        """Return the fields as a dictionary. The ends are None if there is a value but no interval."""
         known = {name: value for name, value in asdict(self).items() if name != "parts"}
         return known if self.has_interval or self.value is None else known | {"low": None, "high": None}
 
@@ -108,16 +114,20 @@ def proportion(hits: float, of: float) -> Estimate:
 
 
 def pooled(*estimates: Estimate) -> Estimate:
-    """Of the union of disjoint samples of the same posts: their effective counts added up."""
+    """Pool disjoint samples of the same items by adding up their effective counts."""
     count = fsum(estimate.count for estimate in estimates)
     return proportion(min(count, fsum(estimate.hits for estimate in estimates)), count)
 
 
 class Turn(NamedTuple):
-    """Posts of a stratum that may be otherwise than guessed, in one way: each that is so adds `domain` to the domain
-    and `hits` to the hits (-1, 0 or 1). Of `posts` such posts `read` were read, and `off` of these were so.
+    """One way in which items of a stratum may differ from their guess.
 
-    usual: how often such posts are otherwise where more of them were read; None where nothing says that.
+    domain: what each such item adds to the domain.
+    hits: what each such item adds to the hits (-1, 0 or 1).
+    posts: number of items that may differ in this way.
+    read: number of these that were read.
+    off: number of the items read that did differ.
+    usual: how often similar items differ where more of them were read; None if unknown.
     """
 
     domain: int
@@ -129,9 +139,13 @@ class Turn(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """What all of a stratum's posts, read or not, come to with the detectors' label taken for the truth: `domain`
-    posts, `hits` of them right. turns: the ways in which the truth may differ from that; empty where no post that was
-    read differs and the domain is known of all, so that hits may be misses, and misses hits."""
+    """The totals of a stratum if the detectors' labels are taken as the truth.
+
+    domain: number of items in the domain.
+    hits: number of these that are right.
+    turns: ways in which the truth may differ. Empty if no item read differs and the domain is known for all items, so
+        that only hits may be misses and misses hits.
+    """
 
     domain: float
     hits: float
@@ -140,10 +154,15 @@ class Guess(NamedTuple):
 
 @dataclass(frozen=True)
 class Stratum:
-    """A part of a draw, in posts: people have read `read` of `drawn`, taken by chance; of these, `domain` are in the
-    domain of the estimate (truly X, for the recall of X), and of the domain `hits` are right.
+    """A part of a draw, of which people read a random subset.
 
-    All are whole numbers of a draw that was made, and real ones of what is expected of a draw (planning.py).
+    The counts are integers for an actual draw, and may be fractional for an expected one (figures/interval_width.py).
+
+    drawn: number of items drawn.
+    read: number of these that people read.
+    domain: number of items read that are in the domain of the estimate (truly X, for the recall of X).
+    hits: number of these that are right.
+    guess: totals if the detectors' labels are the truth; None if there is no guess.
     """
 
     drawn: float
@@ -155,12 +174,16 @@ class Stratum:
 
 @dataclass
 class Unread:
-    """The posts of all strata that nobody has read and that may turn in one way, and what those that were read tell of
-    them. Each of these stands for `weight` posts, itself among them.
+    """Weighted counts that estimate how many unread items, over all strata, differ from their guess in one way.
 
-    usual: as in Turn. posts: the unread ones; blind: those in strata of which nothing was read. seen, off: sums over
-    all posts that were read, and over those that turned, of the posts that each stands for besides itself. spread,
-    spread_off: the same sums, each term times its weight.
+    Each item read represents `weight` items, including itself.
+
+    usual: see Turn.
+    posts: number of unread items in strata that were read in part.
+    blind: number of unread items in strata of which nothing was read.
+    seen: sum of (weight - 1) over the items read.
+    off: sum of (weight - 1) over the items read that differ.
+    spread, spread_off: the same sums with each term multiplied by its weight.
     """
 
     usual: float | None = None
@@ -179,28 +202,33 @@ class Unread:
         self.spread_off += weight * (weight - 1) * off
 
     def turned(self, *, normal: bool = False) -> "Turned":
-        """How many of them turn. normal: with the ends of the normal distribution."""
+        """Estimate how many of the unread items differ.
+
+        normal: whether to use the interval of the normal approximation.
+        """
         low, high = self._normal_ends() if normal else self._ends()
         rate = min(high, max(low, self._rate()))
         return (self.posts + self.blind) * rate, self.posts * low, self.posts * high + self.blind
 
     def rate(self) -> Estimate:
-        """How often a post turns; UNKNOWN where none was read."""
+        """Estimate how often an item differs; UNKNOWN if none was read."""
         if not self.seen:
             return UNKNOWN
         value, (low, high), count = self._rate(), self._ends(), self.seen**2 / self.spread
         return Estimate(value, low, high, value * count, count)
 
     def _rate(self) -> float:
-        """Besides the posts that were read, one more is counted that turns as usual."""
+        """Return the rate after adding one item that differs at the usual rate."""
         if self.usual is None:
             return self.off / self.seen if self.seen else 0.0
         more = self.spread / self.seen if self.seen else 1.0
         return (self.off + more * self.usual) / (self.seen + more)
 
     def _ends(self) -> tuple[float, float]:
-        """Jeffreys' interval of Kish's effective count, or of less where what turned, or what did not, weighs more than
-        the mean."""
+        """Return Jeffreys' interval at Kish's effective size.
+
+        The size is reduced if the items that differ, or those that do not, have larger weights than the mean.
+        """
         if not self.seen:
             return 0.0, 1.0
         parts = (
@@ -213,8 +241,11 @@ class Unread:
         return jeffreys(min(count, self.off / heaviest), count)
 
     def _normal_ends(self) -> tuple[float, float]:
-        """Of a weighted share, with half a post of the mean weight that turned, so that none that was read is not taken
-        for none at all."""
+        """Return the normal interval of a weighted share.
+
+        Half an item of mean weight that differs is added to the variance, so that the interval is not empty if none
+        differs.
+        """
         if not self.seen:
             return 0.0, 1.0
         rate, mean = self.off / self.seen, self.spread / self.seen
@@ -223,41 +254,45 @@ class Unread:
         return max(0.0, rate - deviation), min(1.0, rate + deviation)
 
 
-Way = tuple[int, int]  # what a post that turns adds to the domain, and to the hits
+Way = tuple[int, int]  # what a differing item adds to the domain and to the hits
 HIT_TO_MISS: Way = (0, -1)
 MISS_TO_HIT: Way = (0, 1)
-Turned = tuple[float, float, float]  # how many posts: the value, and the ends of its interval
+Turned = tuple[float, float, float]  # a number of items: the value and the ends of its interval
 NOTHING: Mapping[str, Sequence[tuple[Way, Turned]]] = {}
 
 
 def stratified(
     strata: Iterable[Stratum], *, further: Mapping[str, Sequence[tuple[Way, Turned]]] = NOTHING, normal: bool = False
 ) -> Estimate:
-    """The share of hits in the domain, from a uniform draw of which some strata were read in part.
+    """Estimate the share of hits in the domain from a uniform draw, some strata of which were read in part.
 
-    strata: of the whole draw, in any order; those known to lie outside the domain may stay away. further: source ->
-    posts that turn besides, although they were read. UNKNOWN if nothing of the domain was read, or where a stratum
-    without a guess was not read at all and no other such in part. ValueError for a stratum that cannot be.
+    strata: strata of the whole draw, in any order. Strata known to lie outside the domain may be omitted.
+    further: items that differ although they were read, by source.
+    normal: whether to use normal intervals where items differ in opposite ways. The result is then close to
+        prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382).
 
-    The share is that in the stream from which the posts come, however few more of them the corpus has: of how a
-    predictor does on posts like these, twenty tell no more for being all there are (Deming 1953, On the Distinction
-    between Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262); where domains are
-    compared, Cochran 1977, Sampling Techniques, section 2.14, omits the correction for a finite frame likewise).
+    If everything was read, this is the plain interval. Otherwise the unread items take their guess, and the items read,
+    each with its weight, estimate how many of the others differ and in which way: a hit that is a miss, an item that
+    belongs to the domain after all, and so on (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling,
+    section 9.6).
 
-    Where all was read, this is the plain interval. Else the posts that nobody has read are guessed, and those read say
-    how many of the others turn out otherwise, in each way: a hit that is a miss, a post that belongs to the domain
-    after all, and so on; of all strata together, each post by its weight (Sarndal, Swensson and Wretman 1992, Model
-    Assisted Survey Sampling, section 9.6: what is known of all posts guesses, what was read corrects). Each such number
-    has Jeffreys' interval of its effective count (Kish 1965, Survey Sampling, section 11.7; Franco, Little, Louis and
-    Slud 2019, Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys, Journal of Survey
-    Statistics and Methodology 7(3)), so it holds what may be there although nobody has seen it: nothing in 30 posts
-    read of 900 leaves room for 70. Nobody having read posts that may turn, they turn all or none; where they are like
-    others that were read, the value takes these for a guide. The share of hits has the plain interval of the draw, and
-    these intervals move its ends by their distances, squared and added up (MOVER: Zou and Donner 2008, Statistics in
-    Medicine 27(10)). With `normal` this is close to what prediction-powered inference gives (Angelopoulos, Bates,
-    Fannjiang, Jordan and Zrnic 2023, Science 382).
+    Each such number has Jeffreys' interval at its effective size (Kish 1965, Survey Sampling, section 11.7; Franco,
+    Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys,
+    Journal of Survey Statistics and Methodology 7(3)). The interval therefore allows for errors that nobody has seen:
+    no errors in 30 items read of 900 leaves room for 70. If nobody read any item that may differ in some way, the
+    interval covers all and none of them; the value uses the rate of similar items that were read, if there are any.
+    These intervals and the plain interval of the draw are combined by MOVER (Zou and Donner 2008, Statistics in
+    Medicine 27(10)).
 
-    Where it covers, and how widely, is in docs/explanation/measuring.md, from tests/benchmarks/measuring.py.
+    There is no finite-population correction: the share describes how a predictor does on items like these, and twenty
+    items do not show more about that if the corpus has no others (Deming 1953, On the Distinction between Enumerative
+    and Analytic Surveys, Journal of the American Statistical Association 48(262); Cochran 1977, Sampling Techniques,
+    section 2.14, for comparisons of domains).
+
+    docs/explanation/measuring.md reports the coverage and the widths that tests/benchmarks/measuring.py measures.
+
+    Returns UNKNOWN if nothing in the domain was read, or if strata without a guess have unread items and none of these
+    strata was read at all. Raises ValueError for a stratum with inconsistent counts.
     """
     given = []
     for stratum in strata:
@@ -284,9 +319,11 @@ def stratified(
 
 
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
-    """The guess of a stratum, with the ways in which it may turn. Where it has none, that all its posts are what most
-    are of those read of the `plain` strata, which have none either. Of these the domain is known of the unread where in
-    each all of the read are in it, or none; a stratum of which nothing was read is in it where all others are.
+    """Return the guess of a stratum, with the ways in which the truth may differ.
+
+    A stratum without a guess takes the most common outcome among the items read in the `plain` strata, those without a
+    guess. If all or none of the items read in each of them are in the domain, the domain counts as known for the unread
+    items. A stratum of which nothing was read is then in the domain if all others are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
     if guess := stratum.guess:
@@ -304,7 +341,7 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
 
 
 def _most(strata: Iterable[Stratum]) -> Way:
-    """What most posts are, by those that were read: outside the domain, in it, or hits."""
+    """Return the most common outcome among the items read, weighted: outside the domain, in it, or a hit."""
     sums = {(0, 0): 0.0, (1, 0): 0.0, (1, 1): 0.0}
     for each in strata:
         weight = each.drawn / each.read if each.read else 0.0
@@ -321,8 +358,10 @@ def _add(group: Unread, stratum: Stratum, turn: Turn) -> None:
 
 
 def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[Way, Turned]]]) -> Estimate:
-    """The share of hits in a domain, in the stream from which the posts were drawn. by_source: how many posts turn, in
-    each of several ways.
+    """Estimate the share of hits in a domain, for the stream from which the items were drawn.
+
+    domain, hits: totals before any item differs.
+    by_source: number of items that differ, with its interval, for each way and each source.
     """
     turned = [each for found in by_source.values() for each in found]
 
@@ -350,27 +389,36 @@ def combined(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[
 
 
 def of_parts(value: float, parts: Sequence[Part], most: float) -> Estimate:
-    """An estimate with the interval that these parts give it. most: as in `with_interval`."""
+    """Return an estimate whose interval combines these parts.
+
+    most: largest effective size, see `with_interval`.
+    """
     low, high = moved(value, [(value - part.down, value + part.up) for part in parts])
     return replace(with_interval(value, low, high, most), parts=tuple(parts))
 
 
 def moved(value: float, ends: Iterable[tuple[float, float]]) -> tuple[float, float]:
-    """The ends of the interval of a value that several things move independently, each from its low to its high end: by
-    their distances, squared and added up (MOVER)."""
+    """Return the ends of an interval that combines independent sources by MOVER.
+
+    value: the estimate.
+    ends: the lowest and highest value that each source leads to.
+    """
     _, down, up = part_by("", value, ends)
     return max(0.0, value - down), min(1.0, value + up)
 
 
 def part_by(source: str, value: float, ends: Iterable[tuple[float, float]]) -> Part:
-    """What a source that moves a value in several ways, each from its low to its high end, adds to its interval."""
+    """Combine the ends that one source leads to into its part of an interval."""
     ends = list(ends)
     down = hypot(*(max(0.0, value - low) for low, _ in ends))
     return Part(source, down, hypot(*(max(0.0, high - value) for _, high in ends)))
 
 
 def united(found: Estimate, others: Iterable[Estimate], source: str) -> Estimate:
-    """The estimate with an interval that holds those of others, too. source: of what is added to the width."""
+    """Widen the interval of an estimate so that it contains the intervals of others.
+
+    source: source to which the added width is attributed.
+    """
     known = [each for each in others if each.value is not None]
     if found.value is None or not known:
         return found
@@ -382,7 +430,10 @@ def united(found: Estimate, others: Iterable[Estimate], source: str) -> Estimate
 
 
 def with_interval(value: float, low: float, high: float, most: float) -> Estimate:
-    """An estimate that knows as much as a plain sample whose interval is as wide, of `most` posts at the most."""
+    """Return an estimate with this interval and the matching effective size.
+
+    most: upper limit of the effective size (items).
+    """
     width, count = high - low, min(most, 1e-3)
     widest, narrowest = (end - start for start, end in (jeffreys(value * of, of) for of in (count, most)))
     if widest > width >= narrowest:
@@ -398,16 +449,20 @@ def with_interval(value: float, low: float, high: float, most: float) -> Estimat
 
 
 def reweighted_precision(own: tuple[float, float], others: Iterable[tuple[float, float, float]]) -> Estimate:
-    """Precision on a balanced set, reweighted to natural shares, with the interval that results.
+    """Estimate precision on a balanced set, reweighted to the natural shares of the languages.
 
-    own: hits of how many posts of the language itself. others: for each other language, false triggers of how many
-    posts, and how many times commoner the language is. Own recall and each rate of false triggers have their Jeffreys
-    intervals, which add up by their distances from the estimate, squared (MOVER: Zou and Donner 2008, Statistics in
-    Medicine 27(10)). The article ("A note on classifier comparison and distribution skew") takes own recall as known;
-    so did this, and covered 73% to 94% with 10 to 49 posts of a language where it is 90% to 94% now.
-    (1200, 1500) against [(1, 1500, 500)] gives 34.0% to 95.7% either way; the article, which rounds 53.9 false triggers
-    to 52, 95.8%. hits and count are in posts of `own`: triggers at natural shares. UNKNOWN without own hits; where
-    there are no posts of another language, value is None, and the interval that of any rate there.
+    Recall and each rate of false triggers have Jeffreys' intervals, which MOVER combines (Zou and Donner 2008,
+    Statistics in Medicine 27(10)). The article "A note on classifier comparison and distribution skew" treats recall as
+    known. That covers 73% to 94% with 10 to 49 items per language; this interval covers 90% to 94%. (1200, 1500)
+    against [(1, 1500, 500)] gives 34.0% to 95.7% either way; the article reports 95.8% because it rounds 53.9 false
+    triggers to 52.
+
+    own: number of hits and number of items in the language.
+    others: for each other language, number of false triggers, number of items, and its frequency relative to the
+        language.
+
+    Returns UNKNOWN without hits. If some other language has no items, the value is None and the interval allows for any
+    rate there. `hits` and `count` are in units of `own`, with triggers at natural shares.
     """
     rates = [(ratio, false / of if of else None, *jeffreys(false, of)) for false, of, ratio in others]
     recall = own[0] / own[1] if own[1] else 0.0

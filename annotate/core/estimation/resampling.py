@@ -1,10 +1,10 @@
-"""Intervals and tests for figures without a formula: a mean over queries, or a score of a whole corpus.
+"""Resampling intervals and tests for figures without a closed form, such as a mean over queries or a corpus score.
 
-Bootstrap: units are drawn again with replacement, and the interval is between the 2.5% and the 97.5% quantile of what
-comes out (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13). Bayesian bootstrap: each unit has a
-random weight. Jackknife: each unit is left out
-once, and the figure varies as those that come out do (chapter 11 there). Randomization: two systems trade what they say
-of a unit by a coin, and p is how often that makes them differ as much as they do.
+Bootstrap: units are resampled with replacement, and the interval runs from the 2.5% to the 97.5% quantile of the
+results (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 13). Bayesian bootstrap: each unit gets a
+random weight. Jackknife: each unit is left out once, and the variance comes from the results (chapter 11).
+Randomization test: the outputs of two systems are swapped at random for each unit, and p is how often the difference is
+at least as large as the observed one.
 """
 
 from collections.abc import Callable
@@ -18,21 +18,25 @@ from annotate.core.estimation.comparisons import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Estimate, Z, jeffreys
 
 REPLICATES = 2000
-# Of fewer units no interval is given. Covered by nominal 95% the mean nDCG of 500 simulated sets of queries with five
-# pages each: of 5 queries 72%, of 10 and 20 86%, of 50 and 100 91%, the values being far from normal (mean 0.89).
+# Smallest number of units with an interval. In 500 simulated sets of queries with five pages each, nominal 95%
+# intervals of the mean nDCG covered 72% with 5 queries, 86% with 10 and 20, and 91% with 50 and 100. The values are far
+# from normal, with a mean of 0.89.
 LEAST_UNITS = 20
-LEAST_LEFT_OUT = 10  # units of which one by one is left out: of 5 some intervals held the truth in 86%
+LEAST_LEFT_OUT = 10  # smallest number of units for a jackknife interval; with 5, some intervals covered 86%
 TRADES = 9999
-AT_ONCE = 1 << 22  # coins that are in memory together
+AT_ONCE = 1 << 22  # random swaps that are in memory at once
 
 
 def bootstrap(
     values: npt.NDArray[np.float64], score: Callable[[npt.NDArray[np.float64]], float], *, seed: str
 ) -> tuple[float, float] | tuple[None, None]:
-    """The ends of the interval of `score`, which takes the sum of the rows of `values`, one row a unit.
+    """Return the ends of the bootstrap interval of a score.
 
-    The same seed gives the same ends. None if there are too few units, or if all say the same, which does not show
-    that others would.
+    values: one row per unit (units, columns).
+    score: function from the sum of the rows to the score.
+    seed: the same seed gives the same interval.
+
+    Returns (None, None) if there are fewer than LEAST_UNITS units, or if all replicates are equal.
     """
     units = len(values)
     if units < LEAST_UNITS:
@@ -46,11 +50,14 @@ def bootstrap(
 
 
 def bayesian_bootstrap(values: npt.NDArray[np.float64], *, seed: str) -> npt.NDArray[np.float64]:
-    """The ends of the interval of the mean of each column, from 0 to 1: (2, columns). values: (units, columns).
+    """Return the ends of the interval of each column's mean, (2, columns).
 
-    How frequent each value is among all units is drawn from what was seen (Rubin 1981, The Bayesian Bootstrap, Annals
-    of Statistics 9(1)), with half a unit of value 0 and a quarter of one of value 1 added, so that a value which was
-    not seen does not count as impossible. The same seed gives the same ends.
+    The frequency of each value is drawn from its posterior (Rubin 1981, The Bayesian Bootstrap, Annals of Statistics
+    9(1)). Half a unit with value 0 and a quarter of a unit with value 1 are added, so that unobserved values do not
+    count as impossible.
+
+    values: one row per unit, from 0 to 1, (units, columns).
+    seed: the same seed gives the same interval.
     """
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bayesian-bootstrap", ""), 16)))
     weights = drawing.standard_gamma([1.0] * len(values) + [0.5, 0.25], size=(REPLICATES, len(values) + 2))
@@ -61,9 +68,14 @@ def bayesian_bootstrap(values: npt.NDArray[np.float64], *, seed: str) -> npt.NDA
 
 
 def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:
-    """A share with the Jeffreys interval of a plain sample that would vary as much; no interval of fewer than
-    LEAST_LEFT_OUT units. without: the share with each of the units left out, (units,). Where leaving one out changes
-    nothing, the units are that sample."""
+    """Estimate a share with the Jeffreys interval of a simple random sample that has the jackknife variance.
+
+    If leaving a unit out never changes the share, the units count as a simple random sample. There is no interval with
+    fewer than LEAST_LEFT_OUT units.
+
+    value: the share.
+    without: the share without each of the units (units,).
+    """
     units, spread = len(without), _spread(without)
     count = value * (1 - value) / spread if 0 < value < 1 and spread * units > SLACK else float(units)
     if units < LEAST_LEFT_OUT:
@@ -72,8 +84,11 @@ def jackknife(value: float, without: npt.NDArray[np.float64]) -> Estimate:
 
 
 def jackknife_difference(value: float, without: npt.NDArray[np.float64]) -> Difference | None:
-    """A difference of two shares with its interval by the normal distribution; None of fewer than LEAST_UNITS units.
-    without: the difference with each of the units left out, (units,)."""
+    """Return the difference of two shares with its normal jackknife interval; None with fewer than LEAST_UNITS units.
+
+    value: the difference.
+    without: the difference without each of the units (units,).
+    """
     if len(without) < LEAST_UNITS:
         return None
     off = Z * sqrt(_spread(without))
@@ -81,7 +96,7 @@ def jackknife_difference(value: float, without: npt.NDArray[np.float64]) -> Diff
 
 
 def _spread(without: npt.NDArray[np.float64]) -> float:
-    """The variance of a figure by the jackknife; 0 of one unit."""
+    """Return the jackknife variance of a figure; 0 for a single unit."""
     return float((len(without) - 1) * without.var())
 
 
@@ -92,13 +107,15 @@ def randomization(
     *,
     seed: str,
 ) -> float:
-    """The two-sided p-value of the approximate randomization test: that both systems have one score but for chance.
+    """Return the two-sided p-value of the approximate randomization test that two systems have the same score.
 
-    first, second: one row a unit, the same units in the same order, (units, columns). score: takes sums of rows,
-    (columns, times), and gives a figure for each time. p is the share, among TRADES times and what was seen, of those
-    in which the figures are as far apart as was seen, so that it is never 0 (Noreen 1989, Computer-Intensive Methods
-    for Testing Hypotheses; Yeh 2000, More Accurate Tests for the Statistical Significance of Result Differences). The
-    same seed gives the same p.
+    p is the share of differences at least as large as the observed one among TRADES random swaps and the observation
+    itself, so it is never 0 (Noreen 1989, Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More Accurate
+    Tests for the Statistical Significance of Result Differences).
+
+    first, second: one row per unit, the same units in the same order (units, columns).
+    score: function from sums of rows (columns, times) to one score for each (times,).
+    seed: the same seed gives the same p-value.
     """
     both = (first.sum(axis=0) + second.sum(axis=0))[:, None]
     apart = first - second
@@ -123,8 +140,11 @@ def apart(
     *,
     seed: str,
 ) -> tuple[Difference | None, float]:
-    """How far two systems are apart in a score, with the jackknife's interval, and the p-value of `randomization`,
-    which has the same arguments. None of too few units, and where leaving one out never changes a difference."""
+    """Compare the scores of two systems. The arguments are those of `randomization`.
+
+    Returns the difference with its jackknife interval, and the p-value. The difference is None if there are too few
+    units, or if it is not zero but leaving a unit out never changes it.
+    """
     sums = first.sum(axis=0)[:, None], second.sum(axis=0)[:, None]
     value = float(score(sums[0])[0] - score(sums[1])[0])
     without = score(sums[0] - first.T) - score(sums[1] - second.T)
@@ -134,6 +154,6 @@ def apart(
 
 
 def percentiles(found: npt.NDArray[np.float64]) -> tuple[float, float]:
-    """The ends of the interval, from what came out of each drawing."""
+    """Return the ends of the interval from the results of all replicates."""
     low, high = np.quantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return float(low), float(high)

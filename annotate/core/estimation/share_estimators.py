@@ -1,8 +1,8 @@
-"""The share of each label in a corpus that a judge labelled and people read in part, estimated in three ways.
+"""Three estimators of the share of each label in a corpus that a judge labelled and people read in part.
 
-People alone (corpus_share.py), Rogan and Gladen's correction, and prediction-powered inference, which
-is here; and how many more items people have to read for a wished width. How far the judge agrees with people is in
-judge_agreement.py. The coverage of the intervals is measured by tests/benchmarks/judge.py.
+They are people alone (corpus_share.py), the Rogan-Gladen correction, and prediction-powered inference. The module also
+computes how many more items people must read for a target width. judge_agreement.py measures how well the judge agrees
+with people, and tests/benchmarks/judge.py measures the coverage of the intervals.
 """
 
 from collections.abc import Callable
@@ -23,26 +23,27 @@ from annotate.core.estimation.corpus_share import (
 )
 from annotate.core.estimation.proportions import SLACK, Estimate, moved
 
-# --- The judge's share of a label, corrected by the judge's sensitivity and specificity.
+# --- The judge's share of a label, corrected for the judge's sensitivity and specificity.
 
 
-ROUNDING = 1e-7  # of the roots of an equation
+ROUNDING = 1e-7  # tolerance for the roots of an equation
 
 
 def rogan_gladen(counts: Counts) -> CorpusShare:
-    """The judge's share q, corrected by its sensitivity and specificity (Rogan and Gladen 1978, Estimating Prevalence
-    from the Results of a Screening Test, American Journal of Epidemiology 107(1)):
+    """Correct the judge's share q for its sensitivity and specificity:
 
         p = (q + specificity - 1) / (sensitivity + specificity - 1)
 
-    q is known of all unread items; the other two are estimated from the items read. The interval holds every p for
-    which q lies in the interval of p sensitivity + (1 - p) (1 - specificity), which is made of Jeffreys' intervals of
-    both (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10)). It stays between 0 and 1, and is wide where the
-    judge is hardly better than chance. A normal approximation is not (Lang and Reiczigel 2014, Confidence Limits for
-    Prevalence of Disease Adjusted for Estimated Sensitivity and Specificity, Preventive Veterinary Medicine 113(1)).
+    See Rogan and Gladen 1978, Estimating Prevalence from the Results of a Screening Test, American Journal of
+    Epidemiology 107(1). q is known for all unread items; sensitivity and specificity are estimated from the items read.
+    The interval contains every p for which q lies in the interval of p sensitivity + (1 - p) (1 - specificity), which
+    combines the Jeffreys intervals of both by MOVER (Zou and Donner 2008, Statistics in Medicine 27(10)). It stays
+    between 0 and 1, and is wide if the judge is hardly better than chance, unlike a normal approximation (Lang and
+    Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated Sensitivity and Specificity,
+    Preventive Veterinary Medicine 113(1)).
 
-    It falls back to people alone where no item read has the label or none is without it, and where the sensitivity is
-    not above the rate of false positives, by which the correction divides.
+    Falls back to people alone if all or none of the items read have the label, or if the sensitivity does not exceed
+    the false positive rate.
     """
     unread = float(counts.unread.sum())
     if not unread:
@@ -63,8 +64,10 @@ def rogan_gladen(counts: Counts) -> CorpusShare:
 
 
 def _roots(hit: Estimate, false: Estimate, judged: float) -> list[float]:
-    """Every p at which an end of the interval of p hit + (1 - p) false is the judge's share; from a quadratic equation,
-    as in Fieller's theorem."""
+    """Return every p at which the judge's share is an end of the interval of p hit + (1 - p) false.
+
+    This solves a quadratic equation, as in Fieller's theorem.
+    """
     gain, start = (hit.value or 0.0) - (false.value or 0.0), (false.value or 0.0) - judged
     found: list[float] = []
     for of_hit, of_false in _distances(hit, false):
@@ -74,26 +77,28 @@ def _roots(hit: Estimate, false: Estimate, judged: float) -> list[float]:
 
 
 def _holds(hit: Estimate, false: Estimate, judged: float, rate: float) -> bool:
-    """Whether the judge's share lies in the interval of rate hit + (1 - rate) false."""
+    """Return whether the judge's share lies in the interval of rate hit + (1 - rate) false."""
     middle = rate * (hit.value or 0.0) + (1 - rate) * (false.value or 0.0)
     down, up = (hypot(rate * of_hit, (1 - rate) * of_false) for of_hit, of_false in _distances(hit, false))
     return middle - down - ROUNDING <= judged <= middle + up + ROUNDING
 
 
 def _distances(hit: Estimate, false: Estimate) -> tuple[tuple[float, float], tuple[float, float]]:
-    """How far the lower ends of both lie below their values, and the upper ends above."""
+    """Return the distances of both lower ends from their values, then of both upper ends."""
     hit_value, false_value = hit.value or 0.0, false.value or 0.0
     return (hit_value - hit.low, false_value - false.low), (hit.high - hit_value, false.high - false_value)
 
 
 @dataclass(frozen=True)
 class LabelShares:
-    """A label's share in the corpus by each of the three ways.
+    """The share of a label in the corpus by each of the three estimators.
 
-    judged: the judge's own share of the label, uncorrected.
-    correlation: between the judge's labels and people's (0 or 1 for this label); None where one of them is constant.
-    least_correlation: the correlation from which PPI++ improves on people alone, 1/sqrt(n - 2).
-    power: the tuned weight of the judge's labels, lambda; 0 where that way falls back to people alone.
+    label: the label.
+    judged: the judge's own share, uncorrected.
+    correlation: correlation of the judge's and people's labels (0 or 1 for this label); None if either is constant.
+    least_correlation: correlation above which PPI++ improves on people alone, 1/sqrt(n - 2).
+    power: tuned weight (lambda) of the judge's labels; 0 if prediction-powered inference falls back to people alone.
+    people, rogan_gladen, prediction_powered: the three estimates.
     """
 
     label: str
@@ -107,12 +112,13 @@ class LabelShares:
 
 
 def corpus_shares(sample: ReadSample, half_width: float | None = None) -> list[LabelShares]:
-    """The share of each label in the corpus by each of the three ways, in the order of the labels.
+    """Estimate the share of each label in the corpus by each of the three estimators.
 
     sample: the corpus and the items read.
-    half_width: the wished half-width of the intervals, a fraction; None if none is wished.
+    half_width: target half-width of the intervals, a fraction; None for no target.
 
-    ValueError where the half-width is not between 0 and 1, or the corpus is empty.
+    Returns one entry per label, in order. Raises ValueError if the half-width is not between 0 and 1, or the corpus is
+    empty.
     """
     if half_width is not None and not 0 < half_width < 1:
         raise ValueError(f"A half-width of {half_width} is not possible; give a fraction between 0 and 1.")
@@ -139,29 +145,29 @@ def _label_shares(counts: Counts, label: str, half_width: float | None) -> Label
 
 
 def power(counts: Counts) -> float:
-    """PPI++'s tuned lambda: the slope of people's labels on the judge's, by weighted least squares."""
+    """Return PPI++'s tuned lambda: the weighted least-squares slope of people's labels on the judge's."""
     other, judged = (counts.rate((row, ALL), (row, 1)).value for row in (0, 1))
     return (judged or 0.0) - (other or 0.0)
 
 
 def prediction_powered(counts: Counts) -> CorpusShare:
-    """The prediction-powered share with a tuned lambda (PPI++: Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453,
-    section 6).
+    """Estimate the share by prediction-powered inference with a tuned lambda (PPI++).
 
-    f is the judge's label and Y people's, 1 for this label and 0 for any other. The estimate is lambda times the mean f
-    of the unread items, plus the weighted mean of Y - lambda f of the items read. The lambda of least variance is the
-    slope of Y on f, and with it the estimate is
+    See Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, section 6. Let f be the judge's label and Y people's, 1
+    for this label and 0 for any other. The estimate is lambda times the mean f of the unread items, plus the weighted
+    mean of Y - lambda f of the items read. The variance is smallest if lambda is the slope of Y on f. The estimate is
+    then
 
         q a + (1 - q) b,  lambda = a - b
 
-    where q is the judge's share among the unread items, and a and b are how often people give the label where the judge
-    does and where it does not (poststratification). So the interval needs neither a normal approximation nor an
-    estimated variance, and knows that lambda was estimated: a and b have Jeffreys' intervals, whose distances are
-    squared and added up (MOVER: Zou and Donner 2008, Statistics in Medicine 27(10)).
+    where q is the judge's share among the unread items, and a and b are the rates at which people give the label where
+    the judge does and does not (poststratification). The interval needs neither a normal approximation nor a variance
+    estimate, and allows for the estimation of lambda: it combines the Jeffreys intervals of a and b by MOVER (Zou and
+    Donner 2008, Statistics in Medicine 27(10)).
 
-    Where the correlation of f and Y is below 1/sqrt(n - 2), tuning adds more variance than the judge's labels remove
-    (Mani, Xu, Lipton and Oberst 2025, arXiv 2505.20178): the estimate falls back to people alone. So it does where a
-    label of the judge or of people is missing among the items read.
+    If the correlation of f and Y is below 1/sqrt(n - 2), tuning adds more variance than the judge's labels remove
+    (Mani, Xu, Lipton and Oberst 2025, arXiv 2505.20178), and the estimate falls back to people alone. It does so too if
+    the judge or people gave this label to all or none of the items read.
     """
     correlation = counts.correlation()
     if correlation is None:
@@ -183,8 +189,13 @@ def prediction_powered(counts: Counts) -> CorpusShare:
 
 
 def with_more(way: Callable[[Counts], CorpusShare], counts: Counts, half_width: float) -> CorpusShare:
-    """The share by one way, with how many more items people have to read until half the width of its interval is
-    `half_width`, if they find what they are expected to."""
+    """Estimate the share, and how many more items people must read for the half-width.
+
+    The number assumes that further items follow the rates observed so far.
+
+    way: the estimator.
+    half_width: target half-width, a fraction.
+    """
     found = way(counts)
     if found.high - found.low <= 2 * half_width:
         return replace(found, more=0)
