@@ -175,9 +175,11 @@ def audit_words(audit: dict) -> list[str]:
         f"read, who were not told, and {count(read)} have been read to the end."
     ]
     if audit["overall"]["value"] is not None:
+        slips = audit.get("slips")
+        less = f", less what adjudicators call wrong by mistake ({estimate(slips)} of their decisions)" if slips else ""
         words.append(
             f"Of all on which they agree, the detectors are wrong in {estimate(audit['overall'])}, "
-            f"each language weighted by its posts{_slips(audit)}."
+            f"each language weighted by its posts{less}."
         )
         if chosen > read:
             low, high = map(percent, audit["overall_bounds"])
@@ -195,17 +197,16 @@ def audit_words(audit: dict) -> list[str]:
     return words
 
 
-def _slips(audit: dict) -> str:
-    slips = audit.get("slips")
-    return f", less what adjudicators call wrong by mistake ({estimate(slips)} of their decisions)" if slips else ""
-
-
 def audit_table(audit: dict) -> Table:
     """A row for each language: those over the limit first, then those with the most errors, then with the
     most posts.
     """
+
+    def language(row: dict) -> Cell:
+        return Cell(row["language"], row["language"], mark="stuck" if row["over_limit"] else "")
+
     columns = (
-        Column("language", "language", says=_marked),
+        Column("language", "language", says=language),
         LANGUAGE[1],
         numbered("posts", "agreed on"),
         Column("audited", "read", NUMBER, lambda row: f"{count(row['audited'])} of {count(_chosen(row))}"),
@@ -213,10 +214,6 @@ def audit_table(audit: dict) -> Table:
         Column("note", "", NOTE, lambda row: _audit_note(row, audit["limit"])),
     )
     return table(many(len(audit["languages"]), "language"), columns, _in_order(audit))
-
-
-def _marked(row: dict) -> Cell:
-    return Cell(row["language"], row["language"], mark="stuck" if row["over_limit"] else "")
 
 
 def _chosen(row: dict) -> int:

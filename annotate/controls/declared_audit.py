@@ -25,34 +25,37 @@ def report(task: Task) -> dict[str, Any] | None:
 
     documents: how many labels are declared; chosen: of these, for people; audited: labelled to the end; unresolved:
     discarded, or not done yet; error: the share of wrong labels among the documents, those of each language and class
-    by their number, with its 95% interval (core/filter_audit.share). The same of each row of classes, languages, and
+    by their number, with its 95% interval (filter_quality.share). The same of each row of classes, languages, and
     cells, which are of a class in a language. found: how many of the audited of a declared class people found to be of
     another, or of the same.
     """
     by_cell = audits_of(task, task.units.exclude(agreed_label=""))
     if not any(audit.resolved + audit.unresolved for audit in by_cell.values()):
         return None
-    languages = sorted({language for language, _ in by_cell})
-    classes = [label for label in task.labels if any(label == declared for _, declared in by_cell)]
+    by_language = {
+        code: [audit for (language, _), audit in by_cell.items() if language == code]
+        for code in sorted({language for language, _ in by_cell})
+    }
+    by_class = {
+        label: [audit for (_, declared), audit in by_cell.items() if declared == label] for label in task.labels
+    }
+    chosen = task.units.filter(audited=True).select_related("copy_of")
+    judged = ((unit.agreed_label, unit.copy_of or unit) for unit in chosen)
+    found = Counter((declared, unit.label) for declared, unit in judged if unit.stage == stages.LABELLED)
+    place = task.labels.index
     return {
         **_told(by_cell.values()),
-        "classes": [
-            {"class": label, **_told(audit for (_, declared), audit in by_cell.items() if declared == label)}
-            for label in classes
-        ],
-        "languages": [
-            {"language": code, **_told(audit for (language, _), audit in by_cell.items() if language == code)}
-            for code in languages
-        ],
+        "classes": [{"class": label, **_told(of)} for label, of in by_class.items() if of],
+        "languages": [{"language": code, **_told(of)} for code, of in by_language.items()],
         "cells": [
             {"language": code, "class": label, **_told([by_cell[code, label]])}
-            for code in languages
-            for label in classes
+            for code in by_language
+            for label in task.labels
             if (code, label) in by_cell
         ],
         "found": [
-            {"declared": declared, "found": label, "documents": number}
-            for (declared, label), number in sorted(_found(task).items(), key=lambda row: _place(task, row[0]))
+            {"declared": declared, "found": label, "documents": found[declared, label]}
+            for declared, label in sorted(found, key=lambda pair: (place(pair[0]), place(pair[1])))
         ],
     }
 
@@ -70,17 +73,6 @@ def _told(given: Iterable[Audit]) -> dict[str, Any]:
             *(Part(each.posts, each.resolved, each.wrong, each.unresolved) for each in audits)
         ).as_dict(),
     }
-
-
-def _found(task: Task) -> Counter[tuple[str, str]]:
-    chosen = task.units.filter(audited=True).select_related("copy_of")
-    judged = ((unit, unit.copy_of or unit) for unit in chosen)
-    return Counter((unit.agreed_label, by.label) for unit, by in judged if by.stage == stages.LABELLED)
-
-
-def _place(task: Task, pair: tuple[str, str]) -> tuple[int, int]:
-    declared, found = pair
-    return task.labels.index(declared), task.labels.index(found)
 
 
 NONE_CHOSEN = "Nobody has read these documents to check their labels, so how often they are wrong is not known."

@@ -7,7 +7,7 @@ is shown nothing but candidates of one language is biased towards Yes.)
 """
 
 from collections import Counter
-from collections.abc import Collection, Container, Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from typing import Any
 
 from django.db.models import Count, Prefetch
@@ -77,8 +77,10 @@ def decoys(
     eligible, similar = {}, _similar(task, asked)
     for text, units in by_text.items():
         answers = {answer for _, answer in _answers(units, asked)}
-        if answers == {negative(asked)} and text not in drawn_texts and _tempting(units, asked, similar):
-            eligible[units[0].item.key] = units[0].item
+        if answers == {negative(asked)} and text not in drawn_texts:
+            ranked = {code for ranking in units[0].item.votes.values() for code, _ in ranking}
+            if ranked & similar or any(unit.label in confusable_with(asked) for unit in units):
+                eligible[units[0].item.key] = units[0].item
     count = wanted(task, len({item.text for item in drawn if item.pk not in reused}))
     if not count:
         return [], 0
@@ -145,11 +147,6 @@ def _similar(task: Task, asked: str) -> set[str]:
         routes = LanguageRoute.objects.values_list("language", "extra_candidates")
         similar |= {under, *kind.finer(under), *(language for language, extra in routes if asked in extra)}
     return similar
-
-
-def _tempting(units: list[Unit], asked: str, similar: Collection[str]) -> bool:
-    ranked = {code for ranking in units[0].item.votes.values() for code, _ in ranking}
-    return bool(ranked.intersection(similar)) or any(unit.label in confusable_with(asked) for unit in units)
 
 
 def report(task: Task) -> dict:

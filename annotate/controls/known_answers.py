@@ -163,18 +163,13 @@ def _gold_places(task: Task) -> Iterator[Line]:
         if entries and language in pools:
             own = [key for key in disturbing if key in pools[language]]
             how = {"disturbing": own} if own else {}
-            if seen := [key for key in _seen_elsewhere(task, person) if key in pools[language]]:
+            annotator = Annotator.objects.values_list("pk", flat=True).get(pseudonym=person)
+            elsewhere = task.units.hidden().filter(Seen("pk", annotator)).order_by("pk")
+            if seen := [key for key in elsewhere.values_list("item__key", flat=True) if key in pools[language]]:
                 how["seen_elsewhere"] = seen
             if passed_over := _passed_over(gold_order(task.lots, person, pools[language]), entries, [*own, *seen]):
                 how["passed_over"] = passed_over
             yield draw_line(GOLD_PLACE, [person, language], how, pools[language], entries)
-
-
-def _seen_elsewhere(task: Task, person: str) -> list[str]:
-    """The gold answers whose texts a person was shown as other units."""
-    annotator = Annotator.objects.values_list("pk", flat=True).get(pseudonym=person)
-    seen = task.units.hidden().filter(Seen("pk", annotator)).order_by("pk")
-    return list(seen.values_list("item__key", flat=True))
 
 
 def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
