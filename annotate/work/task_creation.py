@@ -132,7 +132,6 @@ def open_task(
 ) -> Opened:
     """Draw from a corpus by a design, and ask the kind's question about it. TaskError, GoldAnswerError or CorpusError
     if it is refused; then nothing was changed.
-
     size: units in all or for each language, or groups of them if the kind keeps records together; None for the design's
     default, or all. languages: those to draw for; None for all. chosen: options of the draw. gold: records whose answer
     is known. reuse: take labels of other tasks, or those that came with documents. suggest_from: ranked predictors

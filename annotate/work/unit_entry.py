@@ -110,11 +110,8 @@ def _route(
             unit.reused_from, label = reuse[unit.item.pk]
             begin(unit, stages.LABELLED, label)
             continue
-        if not (asks_all or unit.predicted):
-            # A known answer is asked for all the same.
-            label = (
-                agreed(unit.item, task) if sets is None else "" if unit.known_answer else preference_kind.agreed(sets)
-            )
+        if not (asks_all or unit.predicted or (sets and unit.known_answer)):
+            label = preference_kind.agreed(sets) if sets else agreed(unit.item, task)
         if label:
             unit.agreed_label = label
             begin(unit, stages.AGREED, label)
