@@ -1,1 +1,1 @@
-"""How much annotators agree with each other, and a judge with them."""
+"""Agreement of annotators with each other, and of a judge with annotators."""

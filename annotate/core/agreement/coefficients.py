@@ -1,7 +1,6 @@
-"""How far annotators agree: Krippendorff's alpha, Gwet's AC1, observed agreement, each annotator against the rest.
+"""Agreement coefficients: Krippendorff's alpha, Gwet's AC1, observed agreement, and each annotator against the rest.
 
-Numbers in, numbers out. annotate/quality/answer_models.py decides whose answers count; pair_intervals.py computes the
-interval of every coefficient.
+annotate/quality/answer_models.py decides whose answers count. pair_intervals.py computes the intervals.
 """
 
 from collections.abc import Hashable
@@ -12,40 +11,50 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.agreement.pair_intervals import REPLICATES, Distance, Measure, Sums, Tables, kinds_of, measure
 
-# Below so many units with another label than the most frequent one, alpha says little: of 10 among 1,000, with two
-# answers each, on half of which people agree, its interval is 0.36 to 0.87, half of what lies between chance and 1.
+# Alpha is reported with a warning if fewer units than this have a label other than the most frequent one. With 10 such
+# units among 1,000, two answers each and agreement on half of the 10, its interval is 0.36 to 0.87.
 LEAST_OTHERS = 10
 
 
 def nominal(size: int) -> Floats:
-    """1 where two of so many labels differ, 0 where they are the same."""
+    """Return nominal distances of `size` labels: 0 for the same label, 1 for different labels, (size, size)."""
     differ: Floats = 1.0 - np.eye(size)
     return differ
 
 
 def ordinal(margins: Floats) -> Floats:
-    """(sum of the margins from c to k - half of c's and of k's)^2: how many answers lie between two grades.
+    """Return the squared ordinal distances of the labels.
 
-    Labels in the order of the grades, from either end (Krippendorff 2011, section D: ordinal metric).
+    The distance of c and k is the number of answers between the two grades: the sum of the margins from c to k, minus
+    half of c's and half of k's (Krippendorff 2011, section D).
+
+    margins: number of answers with each grade, in order from either end (..., K).
+
+    Returns an array of shape (..., K, K).
     """
-    # Counted up to the middle of each grade, so that the distance is a difference.
+    # Cumulative counts up to the middle of each grade, so that each distance is a difference.
     middle = np.cumsum(margins, axis=-1) - margins / 2
     squared: Floats = (middle[..., :, None] - middle[..., None, :]) ** 2
     return squared
 
 
 def alpha(counts: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Krippendorff's alpha: 1 - observed/expected disagreement; 1 is perfect, 0 is what chance would give.
+    """Estimate Krippendorff's alpha: 1 - observed/expected disagreement, 1 for perfect agreement and 0 for chance.
 
-    counts: answers by unit and label, (U, K). distance: of the K labels, nominal by default; of sets as label_sets.py
-    has it. With n_uc answers c of m_u on unit u, units of two answers or more:
+    counts: number of answers by unit and label, (U, K).
+    distance: squared distances of the K labels; nominal by default. label_sets.py has distances of label sets.
+    seed: seed of the interval.
+    replicates: number of replicates for the interval.
+
+    Let n_uc be the number of answers c on unit u, and m_u the number of its answers. Over units with two or more
+    answers:
 
         o_ck  = sum over u of (n_uc n_uk - [c = k] n_uc) / (m_u - 1)           coincidences
         n_c   = sum over k of o_ck,  n = sum over c of n_c                     margins
         alpha = 1 - (n - 1) sum o_ck d_ck / sum n_c n_k d_ck                   d: squared distance
 
-    (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability; Content Analysis, chapter 11.) Not defined where
-    all answers are the same: without variation nothing can be said of reliability.
+    (Krippendorff 2011, Computing Krippendorff's Alpha-Reliability; Content Analysis, chapter 11.) Alpha is undefined if
+    all answers are the same.
     """
     pairable, used = _pairable(counts)
     kinds, number = kinds_of(pairable)
@@ -61,7 +70,11 @@ def _alpha(kinds: Ints, number: Ints, distance: Distance, seed: int, replicates:
 
 
 def _between(distance: Distance | None, used: Ints, size: int) -> Distance:
-    """The distance of the labels that are used, of `size` labels."""
+    """Return the distances of the labels in use.
+
+    used: indices of these labels.
+    size: number of labels.
+    """
     if distance is None:
         return nominal(len(used))
     if not isinstance(distance, np.ndarray):
@@ -74,8 +87,12 @@ def _between(distance: Distance | None, used: Ints, size: int) -> Distance:
 
 @dataclass(frozen=True)
 class OfLabel:
-    """One label against all others taken together. label: its place; units: with this label among their answers, on
-    which the alpha of a rare label rests."""
+    """Alpha of one label against all others.
+
+    label: index of the label.
+    units: number of units with this label among their answers. Alpha of a rare label depends on these.
+    alpha: nominal alpha with all other labels merged into one.
+    """
 
     label: int
     units: int
@@ -83,10 +100,12 @@ class OfLabel:
 
 
 def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates: int = REPLICATES) -> list[OfLabel]:
-    """The nominal alpha of each label that was given on units of two answers or more, as if there were only this label
-    and another, in the order of the labels. It is not defined for a label that all answers have.
+    """Estimate the nominal alpha of each label against all others, for labels in use on units with two or more answers.
 
-    having: where answers are sets, which of the K sets have which of the C labels, (K, C).
+    counts: number of answers by unit and label, (U, K).
+    having: if answers are label sets, which of the K sets contain which of the C labels, (K, C).
+
+    Returns the labels in order. Alpha is undefined for a label that every answer has.
     """
     kinds, number = kinds_of(counts[counts.sum(axis=1) > 1])
     with_label = kinds if having is None else kinds @ having.astype(np.int64)
@@ -100,10 +119,10 @@ def by_label(counts: Ints, having: Bools | None = None, *, seed: int, replicates
 
 
 def few_others(counts: Ints) -> tuple[int, int] | None:
-    """The place of the most frequent label, and how many units have any other, if these are few: fewer than
-    LEAST_OTHERS, and fewer than half of the units of two answers or more. None if they are not.
+    """Return the index of the most frequent label and the number of units with any other label, if there are few.
 
-    Where nearly all answers are one label, alpha depends on those units alone, however many there are of the rest.
+    If nearly all answers have one label, alpha depends on the remaining units only, however large the sample is. "Few"
+    means fewer than LEAST_OTHERS, and fewer than half of the units with two or more answers. Otherwise returns None.
     """
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
@@ -114,28 +133,30 @@ def few_others(counts: Ints) -> tuple[int, int] | None:
 
 
 def observed_agreement(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """The share of pairs of answers on one unit that are the same: the sum of o_cc / n, with the symbols of `alpha`.
+    """Estimate the share of pairs of answers on the same unit that agree: the sum of o_cc / n, in the notation of
+    `alpha`.
 
-    A unit weighs as it has answers, as in alpha, which is this corrected for chance. Not corrected, it is high
-    wherever one label is frequent.
+    Units are weighted by their number of answers, as in alpha, which corrects this share for chance. Without the
+    correction, the share is high whenever one label is frequent.
     """
     kinds, number = kinds_of(_pairable(counts)[0])
     return measure(_alike, _coincidences(kinds), number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
 
 
 def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Gwet's AC1: observed agreement corrected for chance, where chance is small if one label is frequent.
+    """Estimate Gwet's AC1: observed agreement corrected for chance, with little chance agreement if one label
+    dominates.
 
-    With the symbols of `alpha`, over the U units of two answers or more, each of which weighs the same:
+    In the notation of `alpha`, over the U units with two or more answers, each with the same weight:
 
         p_a = sum of o_cc / m_u over units and labels / U                      agreement
-        x_c = sum of n_uc / m_u over units / U                                 how frequent a label is
-        p_e = sum over c of x_c (1 - x_c) / (K - 1)                            agreement by chance
+        x_c = sum of n_uc / m_u over units / U                                 share of a label
+        p_e = sum over c of x_c (1 - x_c) / (K - 1)                            chance agreement
         AC1 = (p_a - p_e) / (1 - p_e)
 
-    (Gwet 2008, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal
-    of Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels that may be given, whether
-    or not they were. Labels are names here: of grades a near miss counts as a miss. Not defined for a single label.
+    (Gwet 2008, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of
+    Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels on offer, used or not. Labels
+    are nominal, so a near miss on a grade counts as a miss. AC1 is undefined for a single label.
     """
     size = counts.shape[1]
     kinds, number = kinds_of(_pairable(counts)[0])
@@ -155,16 +176,17 @@ def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
 
 @dataclass(frozen=True)
 class AgainstRest:
-    """One annotator against all others who answered the same units.
+    """Agreement of one annotator with all others who answered the same units.
 
-    agreement: the mean, over units, of the share of the others' answers that are the annotator's own, or of how much
-    of them is. Over all annotators, weighted by their units, its mean is the observed agreement (but for repeats).
-    kappa: the same corrected for chance: a person who always gives the frequent label agrees often, but has a kappa of
-    0.
+    annotator: the annotator.
+    units: number of units with an answer from somebody else.
+    agreement: mean share of the others' answers that equal the annotator's. Averaged over annotators, weighted by their
+        units, it is the observed agreement (except for repeated answers).
+    kappa: agreement corrected for chance; 0 for an annotator who always gives the frequent label.
     """
 
     annotator: Hashable
-    units: int  # with an answer of somebody else
+    units: int  # with an answer from somebody else
     agreement: Measure
     kappa: Measure
 
@@ -177,20 +199,23 @@ def against_rest(
     seed: int,
     replicates: int = REPLICATES,
 ) -> list[AgainstRest]:
-    """Each annotator against the rest, in the order of `answers.annotators`.
+    """Compare each annotator with the rest, in the order of `answers.annotators`.
 
-    On a unit where the annotator's answer is c (a share a_c of their answers, if there are several) and the others'
-    are k by shares r_k, with sums over the annotator's units and d the squared distance:
+    On each unit, let a_c be the share of label c among the annotator's answers, and r_k the share of k among the
+    others' answers. With sums over the annotator's units and d the squared distance:
 
         agreement = 1 - sum a_c r_k u_ck / units
         kappa     = 1 - sum a_c r_k d_ck / (sum over c, k of (sum a_c) (sum r_k) d_ck / units)
 
-    the latter being Cohen's kappa, weighted where labels are grades, with the rest as the second annotator (Cohen
-    1968, Psychological Bulletin 70(4)). Distances of grades are those of all answers together, and the same in all
-    replicates. Not defined where annotator and rest gave one and the same label throughout.
+    Kappa is Cohen's, with the rest as the second annotator, and weighted if labels are grades (Cohen 1968,
+    Psychological Bulletin 70(4)). Ordinal distances use the answers of all annotators and stay the same in all
+    replicates. Kappa is undefined if the annotator and the rest always gave the same single label.
 
-    unlike: u_ck, from 0 to 1, (K, K); by default 1 where two labels differ, so that the sum is the share of the others'
-    answers that are not the annotator's. Of sets with 1 - F1 (label_sets.py), agreement is the annotator's mean F1.
+    distance: squared distances for kappa; nominal by default.
+    unlike: u_ck, from 0 to 1, (K, K); by default 1 for different labels. For label sets, 1 - F1 (label_sets.py) makes
+        agreement the annotator's mean F1.
+    seed: seed of the intervals.
+    replicates: number of replicates for the intervals.
     """
     counts = answers.counts()
     size = counts.shape[1]
@@ -200,7 +225,7 @@ def against_rest(
     unlike = nominal(size) if unlike is None else unlike
     by_annotator = np.argsort(answers.annotator, kind="stable")
     first = np.searchsorted(answers.annotator[by_annotator], np.arange(len(answers.annotators) + 1))
-    # One after another: all of them together have as many cells as there are answers times labels.
+    # One annotator at a time: a table for all of them would have as many cells as answers times labels.
     return [
         _one_against_rest(
             annotator,
@@ -214,8 +239,13 @@ def against_rest(
 
 
 def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]:
-    """The units that an annotator and somebody else answered, (units,), and on each of them the annotator's answers by
-    label, then the others', (units, 2K). counts: all answers by unit and label; own: the places of the annotator's."""
+    """Count an annotator's answers and the others' answers on the units that both answered.
+
+    counts: number of answers by unit and label, (U, K).
+    own: indices of the annotator's answers.
+
+    Returns the units (units,), and the annotator's counts followed by the others' (units, 2K).
+    """
     size = counts.shape[1]
     units, unit = np.unique(answers.unit[own], return_inverse=True)
     said = np.bincount(unit * size + answers.label[own], minlength=len(units) * size).reshape(len(units), size)
@@ -227,8 +257,11 @@ def own_and_rest(answers: Answers, counts: Ints, own: Ints) -> tuple[Ints, Ints]
 def _one_against_rest(
     annotator: Hashable, both: Ints, distances: tuple[Floats, Floats], seed: int, replicates: int
 ) -> AgainstRest:
-    """both: own answers by label, then the others', for each unit: (units, 2K). distances: by which answers agree, and
-    those of kappa."""
+    """Compare one annotator with the rest.
+
+    both: counts of the annotator's answers, then of the others', by unit (units, 2K).
+    distances: distances for agreement and for kappa.
+    """
     kinds, number = kinds_of(both)
     size = kinds.shape[1] // 2
     used = _two_or_more(kinds[:, :size] + kinds[:, size:])
@@ -247,22 +280,25 @@ def _one_against_rest(
 
 
 def _pairable(counts: Ints) -> tuple[Ints, Ints]:
-    """Units of two answers or more, and labels that they have, with the places of these: no other adds anything to any
-    coefficient."""
+    """Return the counts of units with two or more answers, limited to the labels in use, and the indices of these
+    labels.
+
+    Other units and labels do not affect any coefficient.
+    """
     counts = counts[counts.sum(axis=1) > 1]
     used = _two_or_more(counts)
     return counts[:, used], used
 
 
 def _two_or_more(counts: Ints) -> Ints:
-    """The places of the labels that were given; and of another, if it is only one, as others may give it."""
+    """Return the indices of the labels in use, plus another label if there is only one."""
     given = np.asarray(counts.any(axis=0))
     places: Ints = np.sort(np.argsort(~given, kind="stable")[: max(2, int(given.sum()))])
     return places
 
 
 def _coincidences(kinds: Ints) -> Tables:
-    """o_ck of a unit of each kind."""
+    """Return the coincidences o_ck that a unit of each kind contributes."""
     each = kinds / (kinds.sum(axis=1, keepdims=True) - 1)
     return Tables(each, kinds.astype(np.float64), each)
 
@@ -273,13 +309,13 @@ def _alike(sums: Sums) -> Floats:
 
 
 def _crossed(own: Floats, apart: Floats, rest: Floats) -> Floats:
-    """The sum over c, k of own_c d_ck rest_k, for each row of own and rest."""
+    """Return the sum over c, k of own_c d_ck rest_k for each row."""
     by_label = own @ apart if apart.ndim == 2 else (own[:, None, :] @ apart)[:, 0, :]
     sums: Floats = (by_label * rest).sum(axis=1)
     return sums
 
 
 def _one_less(observed: Floats, expected: Floats) -> Floats:
-    """1 - observed/expected; NaN where nothing is expected."""
+    """Return 1 - observed/expected, NaN if the expected value is 0."""
     ratios: Floats = np.divide(observed, expected, out=np.full(expected.shape, np.nan), where=expected > 0)
     return 1 - ratios

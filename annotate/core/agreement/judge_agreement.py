@@ -1,8 +1,8 @@
-"""The alternative annotator test: whether a judge may replace an annotator.
+"""Agreement of a judge with annotators, and the alternative annotator test: whether the judge can replace one.
 
-Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, Proceedings of ACL 2025, arXiv
-2501.10970, section 3. Each annotator is left out once, and both the judge and that annotator are held against the
-others who answered the same units.
+The test is that of Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, Proceedings of
+ACL 2025, arXiv 2501.10970, section 3. It leaves out each annotator once, and compares both the judge and that annotator
+with the others who answered the same units.
 """
 
 from collections.abc import Hashable
@@ -19,20 +19,22 @@ from annotate.core.estimation.comparisons import Difference, benjamini_yekutieli
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate
 from annotate.core.estimation.resampling import jackknife, jackknife_difference
 
-# --- The agreement of a judge with people beside the agreement of people with each other, on the same units.
+# --- Agreement of a judge with people, and of people with each other, on the same units.
 
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """Mean pairwise agreement, each unit weighing the same however it was drawn, with 95% intervals clustered by unit.
+    """Mean pairwise agreement with 95% intervals clustered by unit. Each unit has the same weight, however it was
+    drawn.
 
-    judge: of the judge with each person, on every unit that both labelled.
-    judge_shared: the same on the units with two people's answers or more.
-    people: of each two people, on the latter units.
-    difference: judge_shared less people; None of fewer than 20 units, or where it is the same on every unit.
-    judge_alpha: Krippendorff's alpha of the judge's and people's answers together, on the latter units.
-    people_alpha: the same of people's answers alone.
-    units, units_shared: number of units of the one kind and of the other.
+    judge: agreement of the judge with each person, on every unit that both labelled.
+    judge_shared: the same on units with answers from two or more people.
+    people: agreement of people with each other, on the same units as `judge_shared`.
+    difference: judge_shared minus people; None with fewer than 20 units, or if it is the same on every unit.
+    judge_alpha: Krippendorff's alpha of the judge's and people's answers together, on units with two or more answers.
+    people_alpha: the same for people's answers only.
+    units: number of units that the judge and people labelled.
+    units_shared: number of these with answers from two or more people.
     """
 
     judge: Estimate
@@ -48,19 +50,19 @@ class JudgeAgreement:
 def judge_agreement(
     answers: Answers, judge: Ints, distance: Distance | None = None, *, seed: int, replicates: int = REPLICATES
 ) -> JudgeAgreement:
-    """How far the judge agrees with people, and people with each other.
+    """Estimate how well the judge agrees with people, and people with each other.
 
-    answers: people's answers, of U units and K labels.
-    judge: the judge's label of each unit, its place in `answers.labels`, -1 where it has none, (U,).
-    distance: of labels, for alpha; nominal by default (see agreement.alpha).
-    seed, replicates: of alpha's interval.
+    On unit u with n_uc answers c and m_u answers in all, the agreement with the judge's label j is n_uj / m_u, and the
+    agreement of people is the sum of n_uc (n_uc - 1) / (m_u (m_u - 1)). The intervals use the jackknife over units
+    (Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 11), so answers on the same unit may be
+    dependent. There is no interval with fewer than 10 units.
 
-    On unit u with n_uc answers c, m_u in all, the agreement with the judge's label j is n_uj / m_u, and that of people
-    with each other is the sum of n_uc (n_uc - 1) / (m_u (m_u - 1)). The intervals come from leaving out one unit at a
-    time (jackknife: Efron and Tibshirani 1993, An Introduction to the Bootstrap, chapter 11), so the answers on a unit
-    may depend on each other. There is none of fewer than 10 units.
+    answers: people's answers, for U units and K labels.
+    judge: index of the judge's label of each unit in `answers.labels`, -1 if it has none, (U,).
+    distance: distances for alpha; nominal by default (see coefficients.alpha).
+    seed, replicates: for the intervals of alpha.
 
-    ValueError where `judge` is not one place for each unit.
+    Raises ValueError if `judge` does not have one valid index per unit.
     """
     judge = places_of_judge(answers, judge)
     counts = answers.counts()
@@ -86,7 +88,10 @@ def judge_agreement(
 
 
 def places_of_judge(answers: Answers, judge: Ints) -> Ints:
-    """The judge's labels, if they are one place in `answers.labels` for each unit, or -1; ValueError if not."""
+    """Return the judge's labels after checking that each unit has an index into `answers.labels`, or -1.
+
+    Raises ValueError otherwise.
+    """
     if judge.shape != (len(answers.units),) or np.any((judge < -1) | (judge >= len(answers.labels))):
         raise ValueError("The judge's labels do not fit the answers; give the place of one label for each unit, or -1.")
     return judge
@@ -97,20 +102,20 @@ def _mean(values: Floats) -> Estimate:
 
 
 def _without(values: Floats) -> Floats:
-    """The mean with each of the values left out."""
+    """Return the mean without each of the values."""
     means: Floats = (values.sum() - values) / max(1, len(values) - 1)
     return means
 
 
-EPSILON = 0.15  # of skilled annotators; experts 0.2, crowd workers 0.1 (section 3.3 of the article)
-LEAST_UNITS = 30  # of an annotator, for the t-test (section 3.2)
+EPSILON = 0.15  # for skilled annotators; 0.2 for experts, 0.1 for crowd workers (section 3.3 of the article)
+LEAST_UNITS = 30  # per annotator, for the t-test (section 3.2)
 LEAST_ANNOTATORS = 3
-LEVEL = 0.05  # expected share of false rejections
-PASS = 0.5  # the least winning rate of a judge that passes
+LEVEL = 0.05  # false discovery rate
+PASS = 0.5  # smallest winning rate that passes
 
 
 class NoVerdict(Enum):
-    """Why there is no verdict; the value is the sentence."""
+    """Why there is no verdict. The value is the sentence to show."""
 
     FEW_ANNOTATORS = "The test needs three annotators; ask more people for answers on the units that were read."
     FEW_UNITS = "The test needs three annotators with 30 units each that others answered too; ask for more answers."
@@ -118,14 +123,14 @@ class NoVerdict(Enum):
 
 @dataclass(frozen=True)
 class LeftOut:
-    """The judge against one annotator, who is left out of the comparison.
+    """Comparison of the judge with one annotator, who is left out.
 
-    annotator: who is left out.
-    units: how many of the annotator's units the judge labelled and somebody else answered.
-    judge: the share of them on which the judge is at least as close to the others as the annotator is.
-    own: the share on which the annotator is at least as close to them as the judge is.
-    p: the p-value of the hypothesis that the judge does no better than the annotator less epsilon.
-    adjusted: the same by Benjamini and Yekutieli; p and adjusted are None where there are too few units.
+    annotator: the annotator who is left out.
+    units: number of the annotator's units that the judge labelled and somebody else answered.
+    judge: share of these units on which the judge is at least as close to the others as the annotator is.
+    own: share on which the annotator is at least as close to the others as the judge is.
+    p: p-value of the hypothesis that the judge is worse than the annotator by epsilon or more.
+    adjusted: p adjusted by Benjamini and Yekutieli. p and adjusted are None if there are too few units.
     """
 
     annotator: Hashable
@@ -142,10 +147,12 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class AlternativeAnnotatorTest:
-    """winning_rate: omega, the share of the annotators tested against whom the judge wins.
+    """Result of the alternative annotator test.
+
+    winning_rate: omega, the share of tested annotators whom the judge beats.
     advantage: rho, the mean over them of the share of units on which the judge is at least as close to the others.
-    passed: whether the winning rate is 0.5 or more; None where there is no verdict.
-    annotators: every annotator, in the order of the answers.
+    passed: whether the winning rate is 0.5 or more; None if there is no verdict.
+    annotators: the result for every annotator, in the order of the answers.
     reasons: why there is no verdict.
     """
 
@@ -159,19 +166,19 @@ class AlternativeAnnotatorTest:
 def alternative_annotator_test(
     answers: Answers, judge: Ints, *, epsilon: float = EPSILON, unlike: Floats | None = None
 ) -> AlternativeAnnotatorTest:
-    """Whether the judge is as good as an annotator, given what it saves.
+    """Test whether the judge is as good as an annotator, with an allowance for what it saves.
 
-    answers: people's answers, of U units and K labels.
-    judge: the judge's label of each unit, its place in `answers.labels`, -1 where it has none, (U,).
+    Let W_f and W_h be whether the judge and the annotator left out score at least as high as the other on a unit. For
+    each annotator with LEAST_UNITS units, a one-sided t-test tests the hypothesis that the mean of W_h - W_f is epsilon
+    or more. The p-values are adjusted by Benjamini and Yekutieli.
+
+    answers: people's answers, for U units and K labels.
+    judge: index of the judge's label of each unit in `answers.labels`, -1 if it has none, (U,).
     epsilon: how much worse than an annotator the judge may be, as a share of units.
-    unlike: squared distances of labels, (K, K): an answer scores minus the root of its mean squared distance from the
-        others' answers. By default an answer scores the share of the others' answers that are the same.
+    unlike: squared distances of labels, (K, K). An answer's score is then minus the root mean squared distance from the
+        others' answers. By default it is the share of the others' answers that are the same.
 
-    With W_f and W_h, whether the judge and the annotator left out score at least as high as the other on a unit, the
-    hypothesis that the mean of W_h - W_f is epsilon or more is tested by a one-sided t-test for each annotator with
-    LEAST_UNITS units, and the p-values are adjusted by Benjamini and Yekutieli.
-
-    ValueError where `judge` is not one place for each unit, or epsilon is not from 0 to below 1.
+    Raises ValueError if `judge` does not have one valid index per unit, or epsilon is not in [0, 1).
     """
     judge = places_of_judge(answers, judge)
     if not 0 <= epsilon < 1:
@@ -186,8 +193,11 @@ def alternative_annotator_test(
 
 
 def _left_out(annotator: Hashable, both: Ints, judge: Ints, epsilon: float, unlike: Floats | None) -> LeftOut:
-    """both: the annotator's answers by label, then the others', on each unit that both answered, (units, 2K); judge:
-    the judge's labels of these units, (units,)."""
+    """Compare the judge with one annotator.
+
+    both: counts of the annotator's answers, then of the others', on each unit that both answered, (units, 2K).
+    judge: the judge's label of each of these units, (units,).
+    """
     units, size = len(both), both.shape[1] // 2
     if not units:
         return LeftOut(annotator, 0, None, None)
@@ -203,7 +213,7 @@ def _left_out(annotator: Hashable, both: Ints, judge: Ints, epsilon: float, unli
 
 
 def _t_test(differences: Floats, epsilon: float) -> float:
-    """The one-sided p-value of the hypothesis that their mean is epsilon or more."""
+    """Return the one-sided p-value of the hypothesis that the mean difference is epsilon or more."""
     off, spread = float(differences.mean()) - epsilon, float(differences.std(ddof=1))
     if not spread:
         return 0.0 if off < 0 else 1.0

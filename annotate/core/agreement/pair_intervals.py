@@ -1,14 +1,15 @@
-"""Intervals of coefficients that are counted from pairs of answers: every measure in coefficients.py.
+"""Intervals for coefficients based on pairs of answers, which are all measures in coefficients.py.
 
-Each unit adds a table to one sum: how often, among its pairs of answers, one is c and the other k. A coefficient is a
-function of that sum. Its interval is between the 2.5% and the 97.5% quantile of a posterior over how frequent each kind
-of unit is among all units: the Bayesian bootstrap over units (Rubin 1981, The Bayesian Bootstrap, Annals of Statistics
-9(1)), with three half units that nobody has answered. On one all agree on the most frequent label, on one all agree on
-any other, and on one all differ, with labels as frequent as they are. With two labels and two answers a unit there are
-no other kinds of units, and this is Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without those half units, what happens
-not to be seen counts as impossible, and where one label is rare the interval does not cover (tests/benchmarks/
-agreeing.py tries both). The annotators are taken as they are, so an interval says how far other units of this kind may
-differ, not other people.
+Each unit contributes a table of how often one answer of a pair is c and the other k. A coefficient is a function of the
+sum of these tables. Its interval runs from the 2.5% to the 97.5% quantile of a Bayesian bootstrap over units (Rubin
+1981, The Bayesian Bootstrap, Annals of Statistics 9(1)).
+
+Three unobserved half units are added: one on which all agree on the most frequent label, one on which all agree on
+another label, and one on which all differ, with labels at their observed frequencies. With two labels and two answers
+per unit, this is Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without the added units, unobserved outcomes count as
+impossible, and the intervals undercover if a label is rare (tests/benchmarks/agreeing.py compares both).
+
+The annotators are treated as fixed, so an interval generalizes to other units of this kind and not to other annotators.
 """
 
 from collections.abc import Callable
@@ -16,23 +17,23 @@ from dataclasses import asdict, dataclass
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # which loads its part `sparse` when it is first used
+import scipy  # loads `scipy.sparse` on first use
 
 from annotate.core.aggregation.answer_table import Floats, Ints
 from annotate.core.estimation.resampling import percentiles
 
 REPLICATES = 1000
-IMAGINED = 0.5  # how many units of each kind that is imagined
+IMAGINED = 0.5  # units of each unobserved kind
 
-# Squared distances of each two labels, (K, K); or what makes them of the margins, (..., K) -> (..., K, K).
+# Squared distances of the labels (K, K), or a function from margins (..., K) to distances (..., K, K).
 Distance = Floats | Callable[[Floats], Floats]
 
 
 class Tables(NamedTuple):
-    """Tables of pairs of answers, one a row: outer(first, second) - diag(less), each of shape (rows, K).
+    """Tables of pairs of answers, one per row: outer(first, second) - diag(less), each of shape (rows, K).
 
-    They are kept in these parts, since of many labels nearly all of a table is empty: of the sets that three people
-    chose for 300 documents, nearly every one is another label, and the tables would have 200 million cells.
+    The factors are stored because the tables are sparse if there are many labels. If three people choose label sets for
+    300 documents, nearly every set is a label of its own, and the tables would have 200 million cells.
     """
 
     first: Floats
@@ -40,7 +41,7 @@ class Tables(NamedTuple):
     less: Floats
 
     def own(self) -> Floats:
-        """The sums of the lines of each table: the margins of the first answers of the pairs."""
+        """Return the row sums of each table: the margins of the first answers of the pairs."""
         margins: Floats = self.first * self.second.sum(axis=1, keepdims=True) - self.less
         return margins
 
@@ -49,7 +50,7 @@ class Tables(NamedTuple):
         return margins
 
     def whole(self) -> Floats:
-        """The tables themselves: (rows, K, K)."""
+        """Return the full tables, (rows, K, K)."""
         cells: Floats = self.first[:, :, None] * self.second[:, None, :]
         places = np.arange(self.less.shape[1])
         cells[:, places, places] -= self.less
@@ -57,8 +58,11 @@ class Tables(NamedTuple):
 
 
 class Sums(NamedTuple):
-    """What a coefficient is made of, of B sums of tables. off: the sum of cells times distances, (B,); own, rest: the
-    margins of the first and of the second answers, (B, K); apart: the distances, (K, K) or (B, K, K).
+    """The inputs of a coefficient, for B sums of tables.
+
+    off: sum of cells times distances, (B,).
+    own, rest: margins of the first and second answers, (B, K).
+    apart: distances, (K, K) or (B, K, K).
     """
 
     off: Floats
@@ -67,15 +71,17 @@ class Sums(NamedTuple):
     apart: Floats
 
 
-# B sums of tables -> B coefficients, NaN where one is not defined.
+# From B sums of tables to B coefficients, NaN where undefined.
 Coefficient = Callable[[Sums], Floats]
 
 
 @dataclass(frozen=True)
 class Measure:
-    """A coefficient with its 95% interval, from `units` units.
+    """A coefficient with its 95% interval.
 
-    value: None if it is not defined. low, high: None where there is no value, or where only one label may be given.
+    value: the coefficient; None if it is undefined.
+    low, high: ends of the interval; None if there is no value, or only one label on offer.
+    units: number of units.
     """
 
     value: float | None
@@ -88,10 +94,10 @@ class Measure:
 
 
 def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
-    """Rows (U, C) of counts that are alike, once, and how many there are of each.
+    """Return the distinct rows of an array of counts (U, C), and how often each occurs.
 
-    Of 8,000 units with three answers of two labels there are four kinds. Each row is read as the digits of one number,
-    as numbers are sorted a good deal faster than rows.
+    With three answers from two labels, 8,000 units have only four kinds. Each row is encoded as one integer, because
+    integers sort much faster than rows.
     """
     base = int(rows.max(initial=0)) + 1
     code, limit = np.zeros(len(rows), dtype=np.int64), 1
@@ -107,10 +113,15 @@ def kinds_of(rows: Ints) -> tuple[Ints, Ints]:
 def measure(
     value: Coefficient, tables: Tables, number: Ints, distance: Distance, *, seed: int, replicates: int = REPLICATES
 ) -> Measure:
-    """tables: what a unit of each kind adds; number: the units of each kind. Distances that are made of the margins are
-    made anew in each replicate.
+    """Compute a coefficient and its interval.
 
-    The interval is held to contain the value, as the posterior of a coefficient that is 1 is below 1.
+    The interval is extended to contain the value, because the posterior of a coefficient of 1 lies below 1.
+
+    value: function from sums of tables to coefficients.
+    tables: the table that a unit of each kind contributes.
+    number: number of units of each kind.
+    distance: distances of labels. A function of the margins is evaluated again in each replicate.
+    seed, replicates: seed and number of replicates.
     """
     units, size = int(number.sum()), tables.first.shape[1]
     if not units:
@@ -126,13 +137,13 @@ def measure(
         np.concatenate([number, weights]), size=(replicates, len(number) + len(weights))
     )
     times *= units / times.sum(axis=1, keepdims=True)
-    # Of many labels a unit has few: nearly all of its row is empty.
+    # With many labels, a unit has few of them and its row is nearly empty.
     each = scipy.sparse.csr_array(np.concatenate([rows(tables), rows(imagined)]))
     low, high = percentiles(value(summed((each.T @ times.T).T)))
     return Measure(point, min(low, point), max(high, point), units)
 
 
-# How tables become rows that can be added up, and their sums what a coefficient is made of.
+# Functions that turn tables into rows to add up, and sums of rows into the inputs of a coefficient.
 _Summing = tuple[Callable[[Tables], Floats], Callable[[Floats], Sums]]
 
 
@@ -157,11 +168,16 @@ def _moving(distance: Callable[[Floats], Floats], size: int) -> _Summing:
 
 
 def _imagined(own: Floats, rest: Floats, units: int) -> tuple[Tables, Floats]:
-    """The tables of units that nobody has answered, each with as many pairs as units have on average, and how many
-    units each is: for each label one on which all agree on it, and one on which all differ. own, rest: the margins of
-    all units together."""
+    """Return the tables and weights of the unobserved units.
+
+    There is one unit per label on which all agree on it, and one on which all differ. Each has the mean number of pairs
+    per unit.
+
+    own, rest: margins of all units together.
+    units: number of units.
+    """
     size, pairs = len(own), own.sum() / units
-    # Half an answer more for each label, as all answers may be of one.
+    # Add half an answer per label, because all answers may have the same label.
     first, second = own + 0.5, rest + 0.5
     scale = pairs / (first.sum() * second.sum() - first @ second)
     weights = np.full(size + 1, IMAGINED)
