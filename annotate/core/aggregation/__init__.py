@@ -1,1 +1,1 @@
-"""From several people's answers to one label, by majority or by a model of the annotators."""
+"""Aggregation of several annotators' answers into one label, by majority or by a model of the annotators."""

@@ -1,6 +1,6 @@
-"""Models that estimate true labels and annotators' errors together: Dawid-Skene, one-coin, MACE and GLAD.
+"""Models that estimate true labels and annotator errors jointly: Dawid-Skene, one-coin, MACE and GLAD.
 
-A second opinion beside the majority, never instead of it; where it is shown, quality/agreement_statistics.py decides.
+They are a second opinion and never replace the majority. quality/agreement_statistics.py decides where to show them.
 """
 
 from collections.abc import Callable
@@ -13,8 +13,8 @@ import scipy
 from annotate.core.aggregation import latent_models
 from annotate.core.aggregation.answer_table import Answers, Floats
 
-# So many more answers on units of each true label are each annotator's, spread evenly over the labels, when posteriors
-# are computed (Perks 1947, Some Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
+# Answers added per annotator and true label, spread evenly over the labels, to compute posteriors (Perks 1947, Some
+# Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
 SMOOTHING = 1.0
 
 
@@ -25,30 +25,32 @@ def fit_dawid_skene(
     tolerance: float = latent_models.CONVERGED,
     longest: int = latent_models.LONGEST,
 ) -> latent_models.Fit:
-    """The greatest likelihood that many starts found, which may not be the greatest there is, and posteriors from all
-    the maxima found, smoothed.
+    """Fit the Dawid-Skene model by maximum likelihood from many starts, with smoothed posteriors.
 
-    With n_aul answers l of annotator a on unit u, EM repeats
+    Let n_aul be the number of answers l of annotator a on unit u. EM iterates
 
         p_k   = mean over u of T_uk                                      prior
-        c_akl = sum over u of T_uk n_aul / sum over u, l of the same     confusion, 0 where a never met k
-        T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, summing to 1 over k
+        c_akl = sum over u of T_uk n_aul / sum over u, l of the same     confusion, 0 if a never met k
+        T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, normalized over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1)), from the starts that latent_models.py draws. Prior, confusion and likelihood are those of the
-    best maximum, without smoothing: smoothed, they would not be a maximum. Without smoothing an error that was never
-    seen counts as impossible, so in the posterior each c_akl has SMOOTHING / K answers more, K being the number of
-    labels that anybody gave. And among maxima the likelihood prefers one that fits the chance errors of few answers, so
-    the posterior is the mean over all of them, each weighing the same (docs/explanation/agreement.md has what either
-    was worth). It is still no calibrated probability: people who err on the same units are taken to err each for
-    themselves.
+    Statistics 28(1)). latent_models.py draws the starts, which may miss the global maximum.
 
-    Posteriors tie where nothing tells labels apart; `answers.winners` names all that tie. Several answers of one
-    annotator on one unit count as so many observations.
+    Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
+    an unobserved error would otherwise count as impossible: each c_akl gets SMOOTHING / K additional answers, where K
+    is the number of labels in use. They are also averaged over all maxima with equal weight, because the likelihood
+    prefers maxima that fit chance errors in few answers. docs/explanation/agreement.md reports the effect of both.
+
+    The posteriors are not calibrated: the model assumes that annotators err independently, also on the same units. They
+    tie if the data do not distinguish labels; `answer_table.winners` returns all labels that tie. Several answers of an
+    annotator on one unit count as separate observations.
+
+    seed: seed of the starts.
+    tolerance, longest: stopping rule, see latent_models.maxima.
     """
     if not answers.units:
         return latent_models.maxima(answers, MODEL).best()
-    # A label that nobody gave is the truth of no unit; of a hundred languages most are such.
+    # A label that nobody gave is not the truth of any unit. Of a hundred languages, that is most.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
     found = latent_models.maxima(fewer, MODEL, seed=seed, tolerance=tolerance, longest=longest)
@@ -72,17 +74,19 @@ def _confusion(given: Floats, before: Floats) -> Floats:
 MODEL = latent_models.Model(_confusion)
 
 
-# --- The one-coin model: each annotator has one accuracy, and every wrong label is as likely as another.
+# --- The one-coin model: each annotator has a single accuracy, and all wrong labels are equally likely.
 
 
 def fit_one_coin(answers: Answers, *, seed: str = "") -> latent_models.Fit:
-    """Fit the one-coin model: one accuracy q_a for each annotator. `seed` draws the starts (latent_models.py).
+    """Fit the one-coin model, with one accuracy q_a per annotator.
 
         q_a   = sum over u, k of T_uk n_auk / number of a's answers
         c_akl = q_a if l is k, (1 - q_a) / (K - 1) if not
 
     (Zhang, Chen, Zhou and Jordan 2016, Spectral Methods Meet EM, Journal of Machine Learning Research 17(102), section
-    2.) It has far fewer numbers to estimate than Dawid and Skene's model: for few answers, and many labels.
+    2.) It has far fewer parameters than the Dawid-Skene model, so it suits few answers and many labels.
+
+    seed: seed of the starts (latent_models.py).
     """
     return latent_models.maxima(answers, latent_models.Model(_one_coin_chances), seed=seed).best()
 
@@ -96,26 +100,30 @@ def _one_coin_chances(given: Floats, before: Floats) -> Floats:
     return chances
 
 
-# --- MACE: an annotator knows a unit's label, or else answers by a habit that does not look at the unit.
+# --- MACE: an annotator either knows a unit's label, or guesses without regard to the unit.
 
 
-# As in the authors' program: the variational version's symmetric priors, Beta on knowing and Dirichlet on habits; and
-# what the plain version adds to each expected number, over the number of labels.
+# As in the authors' program: symmetric Beta prior on knowing and Dirichlet prior on guesses for the variational
+# version, and the amount divided by the number of labels that the plain version adds to each expected count.
 KNOWING, HABIT, ADDED = 0.5, 10.0, 0.01
 
 
 def fit_mace(answers: Answers, *, seed: str = "", variational: bool = True) -> latent_models.Fit:
-    """Fit MACE by maximum likelihood. `seed` draws the starts (latent_models.py).
+    """Fit MACE by EM.
 
-    Annotator a knows with chance t_a, and else answers l with chance x_al; every label is the truth as often:
+    Annotator a knows the label with probability t_a, and otherwise answers l with probability x_al. All labels are
+    equally likely to be the truth:
 
         c_akl = t_a [k = l] + (1 - t_a) x_al,   p_k = 1 / K
 
     (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT.) Of a's answers k on
-    units whose truth is k, the share t_a / c_akk was known, and all other answers are habit. From these numbers n, of
-    known and not, and of each habit, t and x are in turn (n + ADDED / K) / sum of the same; or, variational,
-    exp(digamma(n + prior)) / exp(digamma(sum of the same)). The latter sum to less than 1 over the answers, so the
-    confusion does, and the likelihood is that of these weights, by which the authors choose among starts too.
+    units whose truth is k, a share t_a / c_akk was known; all other answers are guesses. From the expected counts n of
+    known answers, guesses, and guesses by label, t and x are (n + ADDED / K) normalized, or in the variational version
+    exp(digamma(n + prior)) / exp(digamma(sum of the same)). The latter sum to less than 1, and so does the confusion;
+    the likelihood is then the one with these weights, which the authors also use to choose among starts.
+
+    seed: seed of the starts (latent_models.py).
+    variational: whether to use the variational version.
     """
     added = ADDED / max(1, len(answers.labels))
     chances = (
@@ -130,7 +138,7 @@ def _mace_chances(
     given: Floats, before: Floats, *, weigh: Callable[[Floats, float], Floats], knowing: float, habit: float
 ) -> Floats:
     label = np.arange(given.shape[1])
-    # An answer that is not the truth is habit, whatever the truth is: the next label serves for all.
+    # A wrong answer is a guess whatever the truth is, so the next label can stand for all wrong ones.
     unknown = before[:, label, :, (label + 1) % len(label)].transpose(1, 0, 2)
     known = np.maximum(0, np.einsum("alsl->als", given) * (1 - unknown / np.einsum("alsl->als", before)))
     habits = given.sum(axis=3) - known
@@ -151,22 +159,26 @@ def _variational(numbers: Floats, prior: float) -> Floats:
     return weights
 
 
-# --- GLAD: whether an answer is right depends on the ability of the annotator and the ease of the unit.
+# --- GLAD: the probability of a right answer depends on the annotator's ability and the unit's ease.
 #
-# A second opinion beside the majority, measured where true labels are given; it says which units are hard.
+# It shows which units are hard, and its accuracy is measured where true labels are available.
 
 
-MEAN = 1.0  # of ability, and of the logarithm of ease, before any answer is seen; their standard deviation is 1
-ROUNDS, CLOSE = 1000, 1e-8  # of EM, and what a round must add to the objective, per answer, for another one
-STEPS = 3  # of each maximization
+MEAN = 1.0  # prior mean of ability and of log ease; their standard deviation is 1
+ROUNDS, CLOSE = 1000, 1e-8  # maximum number of EM rounds, and the gain per answer below which EM stops
+STEPS = 3  # Newton steps per M step
 
 
 @dataclass(frozen=True)
 class GladFit:
-    """What the model makes of the answers.
+    """Fitted GLAD model.
 
-    posterior: of each unit's true label, (U, K). ability: of each annotator, (A,). ease: of each unit, above 0, (U,).
-    objective: the logarithm of the likelihood times the priors. rounds, converged: as latent.GladFit has them.
+    posterior: posterior of each unit's true label, (U, K).
+    ability: ability of each annotator, (A,).
+    ease: ease of each unit, above 0, (U,).
+    objective: log-likelihood plus log prior.
+    rounds: number of EM rounds.
+    converged: whether EM converged within them.
     """
 
     posterior: Floats
@@ -178,13 +190,17 @@ class GladFit:
 
 
 def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
-    """With ability x_a of annotator a, ease y_u of unit u, and every label as often the truth,
+    """Fit GLAD by EM.
 
-        chance that a is right on u = 1 / (1 + exp(-x_a y_u)),   each wrong label being as likely as another
+    With ability x_a of annotator a and ease y_u of unit u, and all labels equally likely to be the truth:
+
+        probability that a is right on u = 1 / (1 + exp(-x_a y_u)),   all wrong labels equally likely
 
     (Whitehill, Ruvolo, Wu, Bergsma and Movellan 2009, Whose Vote Should Count More: Optimal Integration of Labels from
-    Labelers of Unknown Expertise, NIPS 22.) As there, x_a and log y_u have normal priors of mean and variance 1, and EM
-    climbs from their means to a maximum. Nothing is random; `seed` is there as the other models have it.
+    Labelers of Unknown Expertise, NIPS 22.) As there, x_a and log y_u have normal priors with mean and variance 1, and
+    EM starts from their means.
+
+    seed: unused, because nothing is random; accepted for the same signature as the other models.
     """
     units, people, size = len(answers.units), len(answers.annotators), len(answers.labels)
     found = np.full(people + units, MEAN)
@@ -200,7 +216,10 @@ def fit_glad(answers: Answers, *, seed: str = "") -> GladFit:
 
 
 def _expect(answers: Answers, found: Floats) -> tuple[Floats, float]:
-    """The posterior of each unit's true label, (U, K), and the objective. found: abilities, and logarithms of ease."""
+    """Return the posterior of each unit's true label (U, K), and the objective.
+
+    found: abilities, then log ease.
+    """
     size = len(answers.labels)
     scores = np.full((len(answers.units), size), -np.log(max(1, size)))
     product = _product(answers, found)
@@ -213,8 +232,10 @@ def _expect(answers: Answers, found: Floats) -> tuple[Floats, float]:
 
 
 def _maximize(answers: Answers, right: Floats, found: Floats) -> Floats:
-    """Abilities and logarithms of ease that raise the expected objective: each in turn by a Newton step, as the other
-    leaves one number for each annotator, and for each unit. right: the chance that each answer is."""
+    """Raise the expected objective by Newton steps, in turn for abilities and for log ease.
+
+    right: probability that each answer is right.
+    """
     people = len(answers.annotators)
     found = found.copy()
     for _ in range(STEPS):
@@ -222,7 +243,7 @@ def _maximize(answers: Answers, right: Floats, found: Floats) -> Floats:
             part = slice(people, None) if is_ease else slice(0, people)
             product, ease = _product(answers, found), np.exp(found[people + answers.unit])
             chance = scipy.special.expit(product)
-            by = product if is_ease else ease  # what a product grows by with the number
+            by = product if is_ease else ease  # derivative of the product
             slope = np.bincount(of, weights=(right - chance) * by)
             bend = np.bincount(of, weights=chance * (1 - chance) * by**2) + 1
             bend += np.maximum(0, -slope) if is_ease else 0

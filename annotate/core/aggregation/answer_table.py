@@ -1,4 +1,4 @@
-"""Several people's answers as a table of counts, the input of coefficients.py and annotator_models.py."""
+"""Answers as arrays, the input of coefficients.py and annotator_models.py."""
 
 from array import array
 from collections.abc import Hashable, Iterable, Sequence
@@ -16,10 +16,12 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers: who gave which answer on which unit.
+    """Which annotator gave which answer to which unit.
 
-    unit, annotator, label: one number an answer, shape (answers,), the place in units (U), annotators (A), labels (K).
-    An annotator may have answered a unit more than once: every one of their answers is counted.
+    An annotator may have several answers on a unit; all of them count.
+
+    units, annotators, labels: the U units, A annotators and K labels.
+    unit, annotator, label: indices into these, one per answer, (answers,).
     """
 
     units: tuple[Hashable, ...]
@@ -30,20 +32,23 @@ class Answers:
     label: Ints
 
     def counts(self) -> Ints:
-        """How many answers each unit has with each label, shape (U, K)."""
+        """Return the number of answers by unit and label, (U, K)."""
         size = len(self.units), len(self.labels)
         return np.bincount(self.unit * size[1] + self.label, minlength=size[0] * size[1]).reshape(size)
 
 
 def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[str]) -> Answers:
-    """Answers from (unit, annotator, label), units and annotators in the order in which they come first.
+    """Build Answers from rows, with units and annotators in order of first appearance.
 
-    labels: every label there is, grades in their order. ValueError for an answer that is not one of them.
+    rows: (unit, annotator, label) for each answer.
+    labels: all labels; grades in their order.
+
+    Raises ValueError for an answer that is not a label.
     """
     place = {label: number for number, label in enumerate(labels)}
     units: dict[Hashable, int] = {}
     annotators: dict[Hashable, int] = {}
-    numbers = array("q")  # of millions of answers a list would take ten times the memory
+    numbers = array("q")  # a list would take ten times the memory
     for unit, annotator, label in rows:
         if label not in place:
             raise ValueError(f"{label!r} is not one of the labels {', '.join(labels)}.")
@@ -55,7 +60,10 @@ def tabulate(rows: Iterable[tuple[Hashable, Hashable, str]], labels: Sequence[st
 
 
 def winners(weights: Ints | Floats) -> Bools:
-    """Which labels have the most of a unit's weight (votes, or a posterior), shape (U, K): several where they tie."""
+    """Return which labels have the largest weight on each unit, (U, K); several if they tie.
+
+    weights: votes or posterior by unit and label, (U, K).
+    """
     if not weights.size:
         return np.zeros(weights.shape, dtype=np.bool_)
     best: Bools = weights >= weights.max(axis=1, keepdims=True) - SLACK
@@ -63,9 +71,12 @@ def winners(weights: Ints | Floats) -> Bools:
 
 
 def credit(weights: Ints | Floats, truth: Ints) -> Floats:
-    """How right each unit's weights are, shape (U,): 1 where the true label wins, 1/t where it ties with t - 1 others.
+    """Return the credit for each unit, (U,): 1 if the true label wins, 1/t if it ties with t - 1 others, otherwise 0.
 
-    truth: the place of each unit's true label. This is the expected accuracy where ties are broken by a fair lot.
+    This is the expected accuracy if ties are broken at random.
+
+    weights: votes or posterior by unit and label, (U, K).
+    truth: index of the true label of each unit, (U,).
     """
     won = winners(weights)
     right: Floats = won[np.arange(len(truth)), truth] / won.sum(axis=1)

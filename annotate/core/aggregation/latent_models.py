@@ -1,8 +1,7 @@
-"""Models in which a unit's true label is hidden, and the answers to it depend on that label alone: their maximum
-likelihood, by EM from many starts.
+"""Maximum likelihood, by EM from many starts, for models in which answers depend only on a unit's hidden true label.
 
-annotator_models.py has what each model assumes about annotators. With n_aul answers l of annotator a
-on unit u, the share p_k of units whose truth is k, and a's chance c_akl to say l of such a unit,
+annotator_models.py defines what each model assumes about annotators. Let n_aul be the number of answers l of annotator
+a on unit u, p_k the share of units with true label k, and c_akl the probability that a answers l on such a unit. Then
 
     likelihood = product over u of sum over k of p_k product over a, l of c_akl^n_aul
 """
@@ -13,41 +12,44 @@ from functools import reduce
 from typing import Any
 
 import numpy as np
-import scipy  # which loads its parts when they are first used
+import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Answers, Floats
 from annotate.core.draws.hash_order import lot
 from annotate.core.estimation.proportions import SLACK
 
-# Starts are made BATCH by BATCH until FURTHER of them in a row raise the greatest log-likelihood by no more than GAIN,
-# and at most MOST. If one round of FURTHER starts would go through more than BREADTH numbers (answers times labels, or
-# chances), there is one batch only, as large as that allows, and of FEWEST starts at least.
+# Starts are made in batches of BATCH until FURTHER of them in a row raise the best log-likelihood by no more than GAIN,
+# at most MOST in all. If one round of FURTHER starts would process more than BREADTH numbers (answers times labels, or
+# probabilities), there is a single batch of as many starts as fit, but at least FEWEST.
 BATCH, FURTHER, MOST, GAIN = 24, 48, 240, 0.01
 FEWEST, BREADTH = 2, 3_000_000
-SHAPE = 0.5  # the shape of the gamma distribution of annotators' weights in a start
+SHAPE = 0.5  # shape of the gamma distribution of annotator weights in a start
 NOISE = 0.1
-# The heat of each start, in turn, and in how many steps of how many rounds it cools down to 1.
+# Initial heats of the starts, in turn; the number of cooling steps to 1, and of rounds per step.
 HEATS = (1.0, 0.8, 0.65, 0.5)
 STEPS, PER_STEP = 8, 8
-# Then this share of the starts, the best so far, goes on for so many rounds; after the last, the best one to its end.
+# Then this share of the starts, the best so far, continues for this many rounds. Finally the best one continues until
+# it converges.
 TRIALS = ((1.0, 30), (0.25, 100))
 CONVERGED = 1e-9
 LONGEST = 10_000
-# Numbers that one E step works on at once, so that they stay in the processor's cache.
+# Numbers processed at once in an E step, so that they fit in the processor cache.
 BLOCK = 2**17
-# Maxima are the same if their posteriors differ by less on average.
+# Maxima are the same if their posteriors differ by less than this on average.
 ALIKE = 0.01
 
 
-Table = Any  # a sparse array, of which scipy tells no types
+Table = Any  # a sparse array; scipy has no types for it
 Point = tuple[Floats, Floats]  # p (S, K) and c (A, L, S, K)
 
 
 @dataclass(frozen=True)
 class Model:
-    """chances: c as an array (A, L, S, K) of annotators, answers, starts and true labels, from the expected number of
-    answers of each sort and from the c before, both of that shape. uniform: whether p is 1/K throughout; it is
-    estimated if not.
+    """A model of the annotators.
+
+    chances: function that returns c, (A, L, S, K) by annotator, answer, start and true label, from the expected counts
+        and the previous c, both of that shape.
+    uniform: whether p is fixed at 1/K instead of estimated.
     """
 
     chances: Callable[[Floats, Floats], Floats]
@@ -56,11 +58,14 @@ class Model:
 
 @dataclass(frozen=True)
 class Fit:
-    """What a model makes of the answers.
+    """Fitted model.
 
-    posterior: of each unit's true label, (U, K). confusion: of annotator a, where the truth is k, the chance to answer
-    l, (A, K, K). prior: the share of units with each true label, (K,). likelihood: the logarithm of that of prior and
-    confusion. rounds: how many the best start was climbed in the end; converged: whether they sufficed.
+    posterior: posterior of each unit's true label, (U, K).
+    confusion: probability of each answer by annotator and true label, (A, K, K).
+    prior: share of units with each true label, (K,).
+    likelihood: log-likelihood of prior and confusion.
+    rounds: number of final EM rounds of the best start.
+    converged: whether EM converged within them.
     """
 
     posterior: Floats
@@ -73,10 +78,14 @@ class Fit:
 
 @dataclass(frozen=True)
 class Climb:
-    """Where EM has come to from each of S starts.
+    """The state of EM for each of S starts.
 
-    posterior: of each unit's true label, (U, S, K). prior: p, (S, K). chances: c, (A, L, S, K). likelihood: its
-    logarithm, (S,). rounds: how many were made last; converged: whether they sufficed.
+    posterior: posterior of each unit's true label, (U, S, K).
+    prior: p, (S, K).
+    chances: c, (A, L, S, K).
+    likelihood: log-likelihood, (S,).
+    rounds: number of rounds in the last call.
+    converged: whether EM converged within them.
     """
 
     posterior: Floats
@@ -87,9 +96,9 @@ class Climb:
     converged: bool = False
 
     def of(self, starts: list[int]) -> "Climb":
-        """Of these starts alone."""
+        """Return the state of the selected starts."""
         return Climb(
-            # In one stretch of memory, else it would be copied whenever it is multiplied.
+            # Contiguous in memory; otherwise every multiplication would copy it.
             np.take(self.posterior, starts, axis=1),
             self.prior[starts],
             self.chances[:, :, starts],
@@ -99,7 +108,7 @@ class Climb:
         )
 
     def best(self) -> Fit:
-        """Of the first start."""
+        """Return the fit of the first start."""
         confusion = self.chances[:, :, 0].transpose(0, 2, 1)
         likelihood = float(self.likelihood[0])
         return Fit(self.posterior[:, 0], confusion, self.prior[0], likelihood, self.rounds, self.converged)
@@ -108,16 +117,17 @@ class Climb:
 def maxima(
     answers: Answers, model: Model, *, seed: str = "", tolerance: float = CONVERGED, longest: int = LONGEST
 ) -> Climb:
-    """The maxima that the starts lead to, each once, the best first.
+    """Find the distinct maxima of the likelihood, best first.
 
-    EM starts from the vote shares, once at each heat, and then from shares in which the weight of each annotator is
-    drawn from a gamma distribution: most of the weight goes to a few of them, and each start believes others. To every
-    other start noise is added. At heat h < 1 the E step raises what it compares to the power h, so that no label is
-    given up early; h goes to 1 step by step (Ueda and Nakano 1998, Deterministic Annealing EM Algorithm, Neural
-    Networks 11(2)). The best start is climbed until three rounds add less than `tolerance` an answer to the
-    log-likelihood, or for `longest` rounds. The others are near their maxima by then.
+    EM starts from the vote shares, once at each heat, and then from vote shares weighted by annotator. The weights come
+    from a gamma distribution that gives most of the weight to a few annotators, and differ between starts. Every other
+    start also gets noise. At heat h < 1 the E step raises the likelihood terms to the power h, so that no label is
+    ruled out early; h rises to 1 in steps (Ueda and Nakano 1998, Deterministic Annealing EM Algorithm, Neural Networks
+    11(2)). The best start continues until three rounds add less than `tolerance` per answer to the log-likelihood, or
+    for `longest` rounds. The others are close to their maxima by then.
 
-    Neither the names of labels nor the number of cores change anything; by the order of answers they weigh otherwise.
+    The result does not depend on the names of labels or the number of cores. It does depend on the order of the
+    answers.
     """
     if not answers.units:
         return replace(next(_batches(answers, seed))[0].of([0]), converged=True)
@@ -125,7 +135,7 @@ def maxima(
 
 
 def _climbed(answers: Answers, model: Model, seed: str, tolerance: float, longest: int) -> Climb:
-    """Where all starts came to, the best first."""
+    """Return the final states of all starts, best first."""
     table, enough = _table(answers), tolerance * len(answers.unit)
     found: list[Climb] = []
     greatest, since = -np.inf, 0
@@ -150,19 +160,19 @@ def _climbed(answers: Answers, model: Model, seed: str, tolerance: float, longes
 
 
 def expected(answers: Answers, posterior: Floats) -> Floats:
-    """How many answers l of annotator a on units whose truth is k there are by this posterior, shape (A, L, S, K)."""
+    """Return the expected number of answers l of annotator a on units with true label k, (A, L, S, K)."""
     return _given(_table(answers), posterior)
 
 
 def posterior_of(answers: Answers, prior: Floats, chances: Floats) -> Floats:
-    """The posterior under given p and c, shape (U, S, K)."""
+    """Return the posterior for these p and c, (U, S, K)."""
     made = np.empty((len(answers.units), *prior.shape))
     _expect(_table(answers), prior, chances, None, into=made)
     return made
 
 
 def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
-    """The share of each label in a unit's answers, each with its weight, (U, K)."""
+    """Return the weighted share of each label among a unit's answers, (U, K)."""
     size = len(answers.units), len(answers.labels)
     place = answers.unit * size[1] + answers.label
     votes = np.bincount(place, weights=weight, minlength=size[0] * size[1]).reshape(size)
@@ -171,14 +181,14 @@ def _votes(answers: Answers, weight: Floats | None = None) -> Floats:
 
 
 def _table(answers: Answers) -> Table:
-    """How often each unit was given each answer by each annotator, shape (U, A times L)."""
+    """Return how often each annotator gave each answer to each unit, (U, A times L)."""
     people, size = len(answers.annotators), len(answers.labels)
     said = answers.annotator * size + answers.label
     return scipy.sparse.csr_array((np.ones(len(said)), (answers.unit, said)), shape=(len(answers.units), people * size))
 
 
 def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
-    """Where EM starts, batch by batch, and the heat of each start."""
+    """Yield the starts in batches, with the heat of each start."""
     people, size = len(answers.annotators), len(answers.labels)
     allowed = BREADTH // max(1, size * max(len(answers.unit), people * size))
     has_batches = allowed >= FURTHER
@@ -194,11 +204,11 @@ def _batches(answers: Answers, seed: str) -> Iterator[tuple[Climb, Floats]]:
 
 
 def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Floats:
-    """The posterior from which the start of this number begins, (U, K)."""
+    """Return the initial posterior of one start, (U, K)."""
     if number < len(HEATS):
         return _votes(answers)
     weights = drawing.standard_gamma(SHAPE, size=len(answers.annotators))
-    # A weight may be 0 to the last bit, and all answers to a unit may have it.
+    # A weight can underflow to 0, possibly for all answers to a unit.
     shares = _votes(answers, np.maximum(weights, SLACK)[answers.annotator])
     if number % 2:
         shares += drawing.uniform(0, NOISE, size=shares.shape)
@@ -207,8 +217,11 @@ def _start(answers: Answers, drawing: np.random.Generator, number: int) -> Float
 
 
 def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, heat: Floats | None = None) -> Climb:
-    """So many rounds, or fewer if no start gains more than is enough. Without heat, every third round leaps ahead. The
-    posterior is written over that of `now`, which of millions of answers is large."""
+    """Run EM for up to `rounds` rounds, or until no start gains more than `enough`.
+
+    Without heat, every third round takes an accelerated step. Overwrites the posterior of `now`, which is large with
+    millions of answers.
+    """
     posterior, size = now.posterior, now.prior.shape[1]
     prior, chances = now.prior, now.chances
     likelihood = last = np.full(len(prior), -np.inf)
@@ -227,18 +240,18 @@ def _climb(table: Table, model: Model, now: Climb, rounds: int, enough: float, h
             chances = np.where(short[:, None], path[-1][1], chances)
             likelihood = _expect(table, prior, chances, heat, into=posterior)
         if len(path) == 3:
-            # What has priors or is smoothed need not gain at each round.
+            # With priors or smoothing, a round may not increase the likelihood.
             converged = bool(np.abs(likelihood - last).max() <= enough)
             last, path = likelihood, []
     return Climb(posterior, prior, chances, likelihood, made, converged)
 
 
 def _leap(first: Point, second: Point, third: Point) -> Point:
-    """Far ahead on the way that three rounds of EM have gone, start by start.
+    """Extrapolate from three rounds of EM, separately for each start.
 
-    That is scheme S3 of SQUAREM (Varadhan and Roland 2008, Simple and Globally Convergent Methods for Accelerating the
-    Convergence of Any EM Algorithm, Scandinavian Journal of Statistics 35(2)). No chance falls to less than a tenth
-    of where the third round has it, so none becomes impossible by a leap.
+    This is scheme S3 of SQUAREM (Varadhan and Roland 2008, Simple and Globally Convergent Methods for Accelerating the
+    Convergence of Any EM Algorithm, Scandinavian Journal of Statistics 35(2)). A probability never falls below a tenth
+    of its value after the third round, so none becomes 0.
     """
     step, bend = second[1] - first[1], third[1] - 2 * second[1] + first[1]
     length, turn = (np.sqrt(np.square(each).sum(axis=(0, 1, 3))) for each in (step, bend))
@@ -255,15 +268,15 @@ def _leap(first: Point, second: Point, third: Point) -> Point:
 
 def _given(table: Table, posterior: Floats) -> Floats:
     units, starts, size = posterior.shape
-    # By the transpose of a table in order of units, memory is read in one stretch.
+    # The transpose of a table sorted by unit reads memory contiguously.
     made: Floats = (table.T @ posterior.reshape(units, starts * size)).reshape(-1, size, starts, size)
     return made
 
 
 def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *, into: Floats) -> Floats:
-    """Puts the posterior into an array (U, S, K); returns the logarithm of the likelihood, without heat, (S,)."""
+    """Run the E step: write the posterior into an array (U, S, K), and return the log-likelihood without heat, (S,)."""
     people, size, starts, _ = chances.shape
-    with np.errstate(divide="ignore"):  # the logarithm of 0 is minus infinity, as it should be
+    with np.errstate(divide="ignore"):  # log(0) is minus infinity, as intended
         log_chances, log_prior = np.log(chances).reshape(people * size, starts * size), np.log(prior)
     units = max(1, BLOCK // (starts * size))
     likelihood = np.zeros(starts)
@@ -273,7 +286,7 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
         block += log_prior
         if heat is not None:
             block *= heat[:, None]
-        # Never infinite: what made the answers possible was a label of this unit with a posterior above 0.
+        # Always finite: some label of the unit had a positive posterior when it made the answers possible.
         top = reduce(np.maximum, np.moveaxis(block, 2, 0))
         block -= top[..., None]
         np.exp(block, out=block)
@@ -284,12 +297,12 @@ def _expect(table: Table, prior: Floats, chances: Floats, heat: Floats | None, *
 
 
 def _best_first(now: Climb) -> list[int]:
-    """The starts by likelihood; where rounding alone tells them apart, in their order."""
+    """Return the starts sorted by likelihood; those that differ only by rounding keep their order."""
     return sorted(range(len(now.likelihood)), key=lambda start: -round(float(now.likelihood[start]), 6))
 
 
 def _joined(parts: Sequence[Climb]) -> Climb:
-    """The starts of all parts together, with the rounds of the first part."""
+    """Concatenate the starts of all parts. The rounds are those of the first part."""
     return Climb(
         np.concatenate([part.posterior for part in parts], axis=1),
         np.concatenate([part.prior for part in parts]),
@@ -301,9 +314,9 @@ def _joined(parts: Sequence[Climb]) -> Climb:
 
 
 def _named(made: Climb, votes: Floats) -> Climb:
-    """The starts, with the labels of the truth exchanged where they then agree more with the votes.
+    """Permute the true labels of each start if that makes them agree better with the votes.
 
-    To the likelihood of Dawid and Skene's model names are nothing: all that it says of label 1 may be said of label 2.
+    The likelihood of the Dawid-Skene model does not change if true labels are permuted.
     """
     for start in range(len(made.prior)):
         agree = votes.T @ made.posterior[:, start]
@@ -316,7 +329,7 @@ def _named(made: Climb, votes: Floats) -> Climb:
 
 
 def _each_once(found: Climb) -> Climb:
-    """Without any maximum whose posterior is that of one before."""
+    """Drop maxima whose posterior equals that of an earlier one."""
     kept: list[int] = []
     for start in range(len(found.prior)):
         apart = (np.abs(found.posterior[:, start] - found.posterior[:, other]).max(axis=1).mean() for other in kept)

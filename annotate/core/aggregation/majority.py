@@ -1,21 +1,24 @@
-"""From several people's answers on one unit to its label, or to how many more people must be asked."""
+"""The label of a unit from its answers, or the number of further answers it needs."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
 
 
 def needed(asked: int) -> int:
-    """How many of `asked` people must agree: more than half of them, so two of three."""
+    """Return how many of `asked` people must agree: more than half."""
     return asked // 2 + 1
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
-    """The answer that was given most often, by more than half of the people asked, or None.
+    """Return the answer given by more than half of the people asked, or None.
 
-    answers: one label per annotator, in any order. asked: how many people were asked at first; by default as many as
-    answered. One answer is its own majority; of three, two must agree ("We only keep the samples with two or three
-    labeler have same label", XGLUE, Liang et al. 2020). If others were asked because all three differed, two still
-    suffice, unless as many agree on something else. `order`, the order of the grades, plays no part.
+    A single answer is its own majority. Of three answers, two must agree ("We only keep the samples with two or three
+    labeler have same label", XGLUE, Liang et al. 2020). If more people were asked because all three differed, two still
+    suffice, unless as many agree on another answer.
+
+    answers: one label per annotator, in any order.
+    order: order of the grades; unused.
+    asked: number of people asked at first; the number of answers by default.
     """
     counts = Counter(answers).most_common(2)
     if not counts:
@@ -26,9 +29,11 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) 
 
 
 def median(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
-    """The grade in the middle, the worse of the two middle grades if their number is even; None without answers.
+    """Return the median grade, the worse of the two middle ones for an even number of answers; None without answers.
 
-    order: all grades, best first. ValueError for an answer that is not a grade.
+    order: all grades, best first.
+
+    Raises ValueError for an answer that is not a grade.
     """
     places = sorted(order.index(answer) for answer in answers)
     return order[places[len(places) // 2]] if places else None
@@ -38,15 +43,15 @@ Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
 
 
 def at_first(asked: int, *, stop_early: bool) -> int:
-    """How many people are asked at once: with stop_early, as many as can settle it if they agree."""
+    """Return how many people to ask at first: with stop_early, the smallest number that can decide the unit."""
     return needed(asked) if stop_early else asked
 
 
 def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], asked: int) -> str | int | None:
-    """What a unit's answers come to, once as many as its redundancy are there.
+    """Return the label of a unit, the new number of answers it needs, or None if it has no label.
 
-    The label; or the new redundancy, one more, if the answers do not settle it and further people may be asked (up to
-    `asked`); or None if they give no label.
+    Call this once the unit has as many answers as it needs. If they do not decide it and fewer than `asked` people have
+    answered, the new number is one more.
     """
     given = len(answers)
     if given < asked:
