@@ -99,28 +99,26 @@ def evaluate(
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with the interval for every look, within what the measure, or a difference of two, can be."""
-    found = at_every_look(row)
+    """A row with the interval for every look, within what the measure, or a difference of two, can be. Where posts are
+    missing, its bounds hold at every look too, and the interval is within them."""
+    found, is_apart = at_every_look(row), "better" in row
     least, most = BOUNDS.get(row["measure"], (0.0, 1.0 if MEASURES[row["measure"]].is_share else inf))
-    if "better" in row:
+    if is_apart:
         least, most = least - most, most - least
     if found["low"] is not None:
         found |= {"low": max(least, found["low"]), "high": min(most, found["high"])}
-    return _with_bounds(found, least, most) if "extremes" in row else found
-
-
-def _with_bounds(row: Mapping[str, Any], least: float, most: float) -> dict[str, Any]:
-    """The row with bounds that hold at every look, and an interval within them. least, most: as far as they reach."""
+    if "extremes" not in row:
+        return found
 
     def bounds(extremes: Iterable[Mapping[str, Any]]) -> list[float]:
         ends = [(least, most) if each["low"] is None else (each["low"], each["high"]) for each in extremes]
         return [min(low for low, _ in ends), max(high for _, high in ends)]
 
     low, high = wide = bounds(map(_widened, row["extremes"]))
-    once, always = (bounded(ends, signed="better" in row) for ends in (bounds(row["extremes"]), wide))
-    found = {**row, "note": row["note"].replace(once, always)}
-    if row["low"] is not None:
-        found |= {"low": max(low, row["low"]), "high": min(high, row["high"])}
+    once, always = (bounded(ends, signed=is_apart) for ends in (bounds(row["extremes"]), wide))
+    found["note"] = found["note"].replace(once, always)
+    if found["low"] is not None:
+        found |= {"low": max(low, found["low"]), "high": min(high, found["high"])}
     return found | ({"bounds": wide} if "bounds" in row else {})
 
 

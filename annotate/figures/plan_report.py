@@ -24,7 +24,8 @@ CALLED = {"error": "error of the detectors' agreement"}
 
 def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
     """What can be had by a uniform draw; what cannot is said in `missing`."""
-    rows = [row | {"language": row["language"] or "all"} for row in _of(plan, measure) if row["needs"]]
+    possible = [row for row in plan["rows"] if row["measure"] == measure and row["needs"]]
+    rows = [row | {"language": row["language"] or "all"} for row in possible]
     heads = (
         *LANGUAGE,
         Column("share", "share", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
@@ -38,14 +39,11 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
     return table(CALLED.get(measure, measure), heads, rows)
 
 
-def _of(plan: Mapping[str, Any], measure: str) -> list[Mapping[str, Any]]:
-    return [row for row in plan["rows"] if row["measure"] == measure]
-
-
 def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
     """Which languages no uniform draw of the corpus suits, why, and what does; and which it suits at a high price."""
+    of_measure = [row for row in plan["rows"] if row["measure"] == measure]
     for why, because in WHY.items():
-        rows = [row for row in _of(plan, measure) if row["why"] == why]
+        rows = [row for row in of_measure if row["why"] == why]
         if not rows:
             continue
         instead = "Take a larger corpus, or be content with a wider interval."
@@ -54,7 +52,7 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
             instead = f"Build {measure}-oriented sets of {many(alone, 'post')} and {many(decoys, 'decoy')} each."
         labels = " ".join(row["language"] or "all" for row in rows)
         yield f"No uniform draw suits {labels}: {because}. {instead}"
-    both = [row for row in _of(plan, measure) if row["needs"] and row["alone"] is not None]
+    both = [row for row in of_measure if row["needs"] and row["alone"] is not None]
     dear = [row["language"] for row in both if row["needs"]["reading"] >= 10 * (row["alone"] + row["decoys"])]
     if dear:
         yield f"For {' '.join(dear)}, a {measure}-oriented set takes a tenth of that reading or less."
@@ -83,12 +81,11 @@ def _needed(key: str, heading: str) -> Column:
 
 
 def recall_table(plan: Mapping[str, Any]) -> Table:
-    headings = {"elsewhere": "audits elsewhere", "stated": "to state it", "wished": "to be as narrow"}
     heads = (
         *LANGUAGE,
-        Column("posts", "its posts", NUMBER, lambda row: rounded(row["posts"])),
+        *_rounded({"posts": "its posts"}),
         Column("width", "points", NUMBER, lambda row: f"{100 * row['width']:.1f}"),
-        *(Column(key, heading, NUMBER, lambda row, key=key: rounded(row[key])) for key, heading in headings.items()),
+        *_rounded({"elsewhere": "audits elsewhere", "stated": "to state it", "wished": "to be as narrow"}),
     )
     return table("recall in that draw", heads, plan["recall"])
 
@@ -141,7 +138,8 @@ def points(width: float | None) -> Cell:
 
 
 def language_table(found: Widths) -> Table:
-    heads = (*LANGUAGE, *_rounded("posts", "audits"), *_widths("recall", "precision", "error"))
+    posts, widths = _rounded({"posts": "posts", "audits": "audits"}), ("recall", "precision", "error")
+    heads = (*LANGUAGE, *posts, *_in_points(dict(zip(widths, widths, strict=True))))
     return table("expected width of the 95% interval, in points", heads, found["languages"])
 
 
@@ -152,8 +150,7 @@ def curve_table(found: Widths) -> Table:
         own = row["share"] == found["share"]
         return Cell(f"{'→ ' if own else ''}{percent(row['share'])}", row["share"])
 
-    read = (*_rounded("audits"), *_rounded("read", heading="read in all"), *_rounded("hours"))
-    heads = (Column("share", "audited", NUMBER, share), *read, *_curve_widths(found))
+    heads = (Column("share", "audited", NUMBER, share), *_rounded(NEEDED), *_curve_widths(found))
     return table("width by audits", heads, found["curve"])
 
 
@@ -163,7 +160,7 @@ def next_words(found: Widths) -> str:
 
 
 def next_table(found: Widths) -> Table:
-    heads = (Column("work", "more of"), *_rounded("more", heading="posts read"), *_curve_widths(found))
+    heads = (Column("work", "more of"), *_rounded({"more": "posts read"}), *_curve_widths(found))
     return table("width by further work", heads, found["next"])
 
 
@@ -189,8 +186,7 @@ def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
 
     heads = (
         Column("work", "more", says=work),
-        *_rounded("posts", heading="posts to read"),
-        Column("hours", "hours", NUMBER, lambda row: Cell(rounded(row["hours"]), row["hours"])),
+        *_rounded({"posts": "posts to read", "hours": "hours"}),
         Column("width", "width in points", NUMBER, lambda row: points(row["width"])),
         Column("gain", "points per hour", NUMBER, lambda row: Cell(f"{100 * row['gain']:,.2f}", row["gain"])),
         Column("does", "by", NOTE, does),
@@ -218,19 +214,17 @@ def further_words(found: Widths) -> str:
 def _curve_widths(found: Widths) -> Iterator[Column]:
     typical = found["typical"]
     of = {"recall": f"recall {typical}", "precision": f"precision {typical}"} if typical else {}
-    names = {"accuracy": "accuracy", "error": ERROR_IN_ALL, **of}
-    for key, name in names.items():
-        yield Column(key, name, NUMBER, lambda row, key=key: points(row[key]))
+    return _in_points({"accuracy": "accuracy", "error": ERROR_IN_ALL, **of})
 
 
-def _rounded(*keys: str, heading: str = "") -> Iterator[Column]:
-    for key in keys:
-        yield Column(key, heading or key, NUMBER, lambda row, key=key: Cell(rounded(row[key]), row[key]))
+def _rounded(headings: Mapping[str, str]) -> Iterator[Column]:
+    for key, heading in headings.items():
+        yield Column(key, heading, NUMBER, lambda row, key=key: Cell(rounded(row[key]), row[key]))
 
 
-def _widths(*keys: str) -> Iterator[Column]:
-    for key in keys:
-        yield Column(key, key, NUMBER, lambda row, key=key: points(row[key]))
+def _in_points(headings: Mapping[str, str]) -> Iterator[Column]:
+    for key, heading in headings.items():
+        yield Column(key, heading, NUMBER, lambda row, key=key: points(row[key]))
 
 
 def width_words(found: Widths) -> str:
@@ -265,7 +259,7 @@ def needed_table(needed: Sequence[Widths]) -> Table:
     heads = (
         Column("measure", "measure"),
         Column("share", "audited", NUMBER, lambda row: Cell(percent(row["share"]), row["share"])),
-        *(column for key, heading in NEEDED.items() for column in _rounded(key, heading=heading)),
+        *_rounded(NEEDED),
     )
     return table("audits for a wished width", heads, needed)
 
@@ -333,11 +327,8 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
     )
     if mostly := " ".join(label for label, of in audit["languages"].items() if 3 * of["chosen"] >= of["posts"]):
         yield f"It takes a third or more of the posts in: {mostly}."
-    if audit["limit"] < 1:
-        yield from _limit(audit)
-
-
-def _limit(audit: Mapping[str, Any]) -> Iterator[str]:
+    if audit["limit"] >= 1:
+        return
     languages = audit["languages"]
     able = sum(of["can_tell"] for of in languages.values())
     yield (

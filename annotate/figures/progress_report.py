@@ -218,18 +218,22 @@ BEYOND = "two years"  # figures/finish_simulation.py's horizon
 NEVER = "not foreseeable"
 
 
-def forecast_table(told: Told, asked: str = "") -> Table:
-    """A row a queue, the last to be done first."""
+def _ends(told: Told, kind: str, headings: Mapping[str, str], shown: Callable[[Told, float], str]) -> list[Column]:
+    """Columns of the days of a range. shown: what is written of a day."""
 
     def done(row: Told, end: str) -> Cell:
         days = row["days"][end]
-        return Cell(_date(told, days) if days is not None else "–", days)
+        return Cell("–" if days is None else shown(told, days), days)
 
+    return [Column(end, words, kind, lambda row, end=end: done(row, end)) for end, words in headings.items()]
+
+
+def forecast_table(told: Told, asked: str = "") -> Table:
+    """A row a queue, the last to be done first."""
+    ends = {"middle": "done about", "low": "no earlier than", "high": "no later than"}
     heads = (
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
-        Column("middle", "done about", SHORT, lambda row: done(row, "middle")),
-        Column("low", "no earlier than", SHORT, lambda row: done(row, "low")),
-        Column("high", "no later than", SHORT, lambda row: done(row, "high")),
+        *_ends(told, SHORT, ends, _date),
         Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(told, row), _sooner(row))),
         *numbers({"answers": "answers missing", "readers": "readers"}),
     )
@@ -249,16 +253,11 @@ def drawn_table(told: Told) -> Table:
 
 def terminal_table(told: Told) -> Table:
     """The same without what a terminal has no room for: names of languages, and what further readers would change."""
-
-    def done(row: Told, end: str) -> Cell:
-        days = row["days"][end]
-        return Cell("–" if days is None else _day(told, days).date().isoformat(), days)
-
     ends = {"low": "earliest", "middle": "about", "high": "latest"}
     heads = (
         Column("queue", "queue"),
         *numbers({"answers": "answers", "readers": "readers"}),
-        *(Column(end, words, NUMBER, lambda row, end=end: done(row, end)) for end, words in ends.items()),
+        *_ends(told, NUMBER, ends, lambda told, days: _day(told, days).date().isoformat()),
     )
     return table("Expected to be done", heads, told["queues"])
 

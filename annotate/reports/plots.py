@@ -152,19 +152,23 @@ def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -
 
 
 def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *, decimals: bool) -> SafeString:
-    marks, numbers = [], []
+    marks, numbers, words = [], [], []
     for number, mark in enumerate(row.marks):
-        y = height * (2 * number + 1) / (2 * len(row.marks))
-        if mark is None or mark.value is None:
-            numbers += _numbers(Mark(None), top + y, "not measured")
-            continue
-        marks += _dot_and_interval(mark, y, axis, number)
-        # The axis says that these are percents.
-        in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
-        numbers += _numbers(mark, top + y, _decimal(mark) if decimals else in_percent)
+        y, counted, said = height * (2 * number + 1) / (2 * len(row.marks)), "", "not measured"
+        if mark is not None and mark.value is not None:
+            marks += _dot_and_interval(mark, y, axis, number)
+            # The axis says that these are percents.
+            in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
+            said, counted = _decimal(mark) if decimals else in_percent, "" if mark.count is None else count(mark.count)
+            ends = "" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}"
+            words.append(_decimal(mark) if decimals else percent(mark.value) + ends)
+        end = {"y": top + y + 4, "text_anchor": "end"}
+        numbers.append(text(counted, f"{COUNTS}%", fill=QUIET, **end, class_="number plot-wide"))
+        numbers.append(text(said, "100%", **end, class_="number"))
     plot = element("svg", *marks, x=f"{PLOT}%", y=top, width=f"{PLOT_WIDTH}%", height=height, overflow="visible")
     head = row_head(row.label, row.name, top, height, room=PLOT - 1, letters=letters)
-    return element("g", _said(row, decimals=decimals), head, plot, *numbers)
+    tip = tooltip(f"{row.name or row.label}: {'; '.join(words) or 'not measured'}")
+    return element("g", tip, head, plot, *numbers)
 
 
 def _decimal(mark: Mark) -> str:
@@ -172,11 +176,13 @@ def _decimal(mark: Mark) -> str:
 
 
 def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[SafeString]:
-    low, high, value = (_place(share, axis) for share in (mark.low, mark.high, mark.value))
+    start, end = axis
+    places = (100 * (100 * share - start) / (end - start) for share in (mark.low, mark.high, mark.value))
+    low, high, value = (f"{min(100.0, max(0.0, place)):.4g}%" for place in places)
     parts = [element("line", x1=low, x2=high, y1=y, y2=y, stroke=ACCENT, stroke_width=1.5)]
-    if 100 * mark.low < axis[0]:
+    if 100 * mark.low < start:
         parts.append(element("path", d=f"M-7 {y:g}l7 -4v8z", fill=ACCENT))
-    if 100 * mark.high > axis[1]:
+    if 100 * mark.high > end:
         arrow = element("path", d=f"M7 {y:g}l-7 -4v8z", fill=ACCENT)
         parts.append(element("svg", arrow, x="100%", overflow="visible"))
     return [*parts, _dot(series, value, y)]
@@ -189,30 +195,6 @@ def _dot(series: int, x: str | float, y: float) -> SafeString:
         return element("circle", cx=x, cy=y, r=4, **paint)
     square = element("rect", x=-3.5, y=y - 3.5, width=7, height=7, **paint)
     return element("svg", square, x=x, overflow="visible")
-
-
-def _place(share: float, axis: Axis) -> str:
-    start, end = axis
-    return f"{min(100.0, max(0.0, 100 * (100 * share - start) / (end - start))):.4g}%"
-
-
-def _numbers(mark: Mark, y: float, said: str) -> list[SafeString]:
-    counted = "" if mark.count is None else count(mark.count)
-    return [
-        text(counted, f"{COUNTS}%", y + 4, fill=QUIET, text_anchor="end", class_="number plot-wide"),
-        text(said, "100%", y + 4, text_anchor="end", class_="number"),
-    ]
-
-
-def _said(row: Row, *, decimals: bool = False) -> SafeString:
-    said = [
-        _decimal(mark)
-        if decimals
-        else percent(mark.value) + ("" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}")
-        for mark in row.marks
-        if mark is not None and mark.value is not None
-    ]
-    return tooltip(f"{row.name or row.label}: {'; '.join(said) or 'not measured'}")
 
 
 # --- counts in parts, quartiles, and counts over time
