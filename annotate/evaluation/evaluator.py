@@ -21,9 +21,10 @@ from annotate.core.measures.scores import precision_threshold, risk_coverage
 from annotate.evaluation.judge import frame_of, judged_units, with_certificate
 from annotate.evaluation.prediction_files import described, system_names, unfinished_ones
 from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predictor, read_table
-from annotate.evaluation.subjects import EvaluationError, is_file, names_of
+from annotate.evaluation.subjects import EvaluationError, is_file
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
+from annotate.kinds.language_labels import label_name
 from annotate.reports.evaluation_report import texts
 from corpora.core.languages import LANGUAGES
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is_label
@@ -118,6 +119,10 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
     by_scores = {} if table is None else scored(pairs[0], table, units.votes, units.labels, units.digest)
     reading = [*TEXTS.reading, *([] if pairs[0].is_plain else [TEXTS.words["counts_as"]])]
     sliced = [each for of, kept in _slices(units) for each in first.sliced(of, kept)]
+    counts, shown = pairs[0].confusion, [*units.labels, REFUSAL]
+    there = [place for place in range(size) if counts[place].any() or counts[:, place].any()]
+    cells = [[shown[gold], shown[said], round(float(counts[gold, said]), 6)] for gold, said in np.argwhere(counts)]
+    called = {label: name for label in units.labels if (name := label_name(label)) not in ("", label)}
     errors, whole = _errors(units, systems[0]), [TEXTS.words["whole"]] * bool((units.chances == 1).all())
     return {
         "unit": "unit",
@@ -131,10 +136,10 @@ def _report(units: Units, form: Any, systems: Sequence[Predictions], names: Sequ
         "rows": [*first.rows(), *by_scores.get("rows", ()), *sliced],
         "reliability": by_scores.get("reliability"),
         "coverage": by_scores.get("coverage"),
-        "confusion": _confusion(pairs[0], [*units.labels, REFUSAL]),
+        "confusion": {"labels": [shown[place] for place in there], "cells": cells},
         "comparison": _comparison(units, measured, systems, names[1]) if len(measured) > 1 else None,
         "errors": errors,
-        **({"names": names_of(units.labels)} if units.noun == POST else {}),
+        **({"names": called} if units.noun == POST else {}),
         "error_count": len(errors),
         "error_base": units.size,
         "told": [*told, *whole],
@@ -200,18 +205,7 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
     return {"other": described(name), "rows": holm_corrected(rows), "other_rows": of_compared(theirs, rows), **test}
 
 
-# --- confusions and errors
-
-
-def _confusion(pairs: Paired, labels: Sequence[str]) -> dict[str, Any]:
-    cells = pairs.confusion
-    there = [place for place in range(len(labels)) if cells[place].any() or cells[:, place].any()]
-    return {
-        "labels": [labels[place] for place in there],
-        "cells": [
-            [labels[gold], labels[said], round(float(cells[gold, said]), 6)] for gold, said in np.argwhere(cells)
-        ],
-    }
+# --- errors
 
 
 def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:

@@ -145,10 +145,8 @@ def strata_of(
     For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
     labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
     """
-    # By stratum: posts in the domain and right ones, of those that were read, and of all as guessed; and how these may
-    # turn, as the fields of a Turn.
-    read: dict[str, list[float]] = {name: [0, 0] for name in uniform.drawn}
-    guessed: dict[str, list[float]] = {name: [0, 0] for name in uniform.drawn}
+    # By stratum: posts in the domain and right ones, read and as guessed; and how they may turn, as fields of a Turn.
+    read, guessed = (dict[str, list[float]]({name: [0, 0] for name in uniform.drawn}) for _ in range(2))
     turning: dict[str, dict[Way, list[Any]]] = {name: {} for name in uniform.drawn}
 
     @cache  # asked many times of each, since cells differ in their strata too

@@ -18,10 +18,11 @@ from annotate.evaluation.comparison import comparison
 from annotate.evaluation.joined_sets import EQUAL_RATES, Joined, join
 from annotate.evaluation.judge import frame_of_posts, judged_posts, with_certificate
 from annotate.evaluation.metrics import und_last
-from annotate.evaluation.subjects import EvaluationError, Subject, names_of, read_sets, subject_of
+from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, subject_of
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.gold_set import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
+from annotate.kinds.language_labels import label_name
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import many
 
@@ -97,7 +98,7 @@ def evaluate(
         "unit": "post",
         "head": [{"measure": each["measure"], "of": each["of"]} for each in heads],
         "sections": SECTIONS,
-        "names": names_of(sorted(labels)),
+        "names": {label: name for label in sorted(labels) if (name := label_name(label)) not in ("", label)},
         "words": {slug: [*filter(None, told)] for slug, _, told in figures} | (compared or {}).pop("words", {}),
         "reading": READING,
         **_about(subject, left, told),

@@ -123,18 +123,14 @@ def grade(
     **reading: Any,
 ) -> dict[str, Any]:
     """The report. spelled, against: files, or the names of ranked predictors of the corpus. split: whose documents are
-    measured. first, threshold: an answer is so many first labels, or those with such a score; else FIRST of them, or
-    all of labels without scores. frequent_over: counts the buckets anew. reading: see ranking_of. EvaluationError if
-    the predictions do not fit the set.
+    measured. first, threshold: an answer is this many first labels, or those with this score; else FIRST of them, or
+    all of labels without scores. frequent_over: counts the buckets anew. reading: see ranking_of. Or EvaluationError.
     """
-    documents = read_documents(sets[0], split, frequent_over)
+    documents, every = read_documents(sets[0], split, frequent_over), [each for each in (spelled, against) if each]
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
-    every = [each for each in (spelled, against) if each]
     runs = [ranking_of(each, documents.truth, documents.parents, **reading) for each in every]
     if first is not None and threshold is not None:
-        raise EvaluationError(
-            "--first and --threshold both say which labels are taken for a document's answer; give one of them."
-        )
+        raise EvaluationError(TEXTS.words["both"])
     firsts = [first or (FIRST if run.has_scores else None) for run in runs]
     systems = [_measures(*each, threshold, documents) for each in zip(runs, firsts, strict=True)]
     names = system_names(every, [run.system for run in runs])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from annotate.goldsets.gold_set import GoldSet, read_gold_set
 from annotate.kinds.designs import STREAM
-from annotate.kinds.language_labels import NOT, label_name
+from annotate.kinds.language_labels import NOT
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions
@@ -162,11 +162,6 @@ def is_file(spelled: str) -> bool:
 
 def first_of(ids: list[str]) -> str:
     return f": {', '.join(ids)}" if len(ids) <= NAMED else f", the first: {', '.join(ids[:NAMED])}"
-
-
-def names_of(labels: Iterable[str]) -> dict[str, str]:
-    """Code -> the name of its language."""
-    return {label: name for label in labels if (name := label_name(label)) not in ("", label)}
 
 
 # --- sets

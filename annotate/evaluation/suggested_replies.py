@@ -119,30 +119,26 @@ def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str
 
 def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[list[str]]:
     """The replies of each test pair. Of a pair that stands there several times the lines are taken in their order."""
-    waiting, lines = Counter(tested.pairs), 0
+    waiting, outside = Counter(tested.pairs), 0
     said: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
-    outside: Counter[bool] = Counter()
     for example in examples(path):
         # An empty cell at the end of a line is no suggestion; before others it keeps its rank.
-        cells = list(map(compared, (example.message, example.reference, *example.replies)))
-        while len(cells) > 2 and not cells[-1]:
-            cells.pop()
-        lines += 1
-        pair = cells[0], cells[1]
+        pair, replies = (compared(example.message), compared(example.reference)), list(map(compared, example.replies))
+        while replies and not replies[-1]:
+            replies.pop()
         if len(said[pair]) < waiting[pair]:
-            said[pair].append(cells[2:])
+            said[pair].append(replies)
         else:
-            outside[pair in waiting] += 1
+            outside += 1
             last_outside = example.line
-    if lines and lines == outside[False]:
+    if outside and not any(said.values()):
         raise EvaluationError(
             f"{path} has no line of any of the {len(tested.pairs):,} test pairs of {language}: message and reference "
             "reply must be the first two cells of a line, as the set has them."
         )
-    lacking = [pair for pair in waiting if len(said[pair]) < waiting[pair]]
-    if lacking:
-        number = sum(waiting[pair] - len(said[pair]) for pair in lacking)
-        there, wanted = len(said[lacking[0]]), waiting[lacking[0]]
+    if lacking := [pair for pair in waiting if len(said[pair]) < waiting[pair]]:
+        number, there = sum(waiting[pair] - len(said[pair]) for pair in lacking), len(said[lacking[0]])
+        wanted = waiting[lacking[0]]
         often = f", which the set has {wanted:,} times and the file {there:,}" if wanted > 1 else ""
         raise EvaluationError(
             f"{path} lacks a line for {number:,} of the {len(tested.pairs):,} test pairs of {language}, the first of "
@@ -151,16 +147,16 @@ def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[li
         )
     if outside:
         told.append(
-            f"{language}: {are(outside.total(), 'line is', 'lines are')} of no test pair, or of one that has its "
+            f"{language}: {are(outside, 'line is', 'lines are')} of no test pair, or of one that has its "
             f"line, without effect on any figure; the last is line {last_outside:,}."
         )
-    replies = [said[pair].popleft() for pair in tested.pairs]
-    if fewer := sum(len(each) < MOST for each in replies):
+    suggested = [said[pair].popleft() for pair in tested.pairs]
+    if fewer := sum(len(each) < MOST for each in suggested):
         told.append(
             f"{language}: {are(fewer, 'example has', 'examples have')} fewer than {MOST} suggested replies; "
             "the best of those that there are counts, and where there is none, nothing is right."
         )
-    return replies
+    return suggested
 
 
 def _short(text: str) -> str:

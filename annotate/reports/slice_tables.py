@@ -5,8 +5,9 @@ A section holds words, tables and plots, whatever was measured; this module lays
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString
 
@@ -103,7 +104,8 @@ def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cel
     declared = {
         (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
     }
-    layout, grouped = _Layout(report, cell), dict[str, tuple[Mapping[str, Any], list[dict]]]()
+    layout = _Layout(report, cell, report.get("names", {}), report["unit"], report.get("form", ""))
+    grouped = dict[str, tuple[Mapping[str, Any], list[dict]]]()
     for row in rows:
         of = row["of"]
         if part := declared.get((row["measure"], tuple(of))):
@@ -129,27 +131,27 @@ def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cel
     return found
 
 
-class _Layout:
-    """How the rows of a report are laid out. cell: what is written of a row."""
+class _Layout(NamedTuple):
+    """How the rows of a report are laid out. cell: what is written of a row; form: of the report."""
 
-    def __init__(self, report: dict, cell: Callable[[Figure], Cell]) -> None:
-        self.report, self.cell, self.is_figures = report, cell, cell is figure
-        self.names, self.unit, self.units = report.get("names", {}), report["unit"], f"{report['unit']}s"
-
-    def anchor(self, measure: str) -> str:
-        return ANCHORS[method(measure, self.report.get("form", ""))]
+    report: dict
+    cell: Callable[[Figure], Cell]
+    names: Mapping[str, str]
+    unit: str
+    form: str
 
     def overall(self, rows: list[dict]) -> Section:
         columns = (
             measure_column(self.report),
-            Column("value", "estimate" if self.is_figures else "A less B", NUMBER, self.cell),
-            *([numbered("units", self.units)] if any(row["units"] is not None for row in rows) else []),
+            Column("value", "estimate" if self.cell is figure else "A less B", NUMBER, self.cell),
+            *([numbered("units", f"{self.unit}s")] if any(row["units"] is not None for row in rows) else []),
             NOTES,
         )
         shown = [row for row in rows if MEASURES[row["measure"]].is_share and row["measure"] not in ZERO_AT_BEST]
         marks = [PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),)) for row in shown]
         tables = dense(many(len(rows), "measure"), columns, rows)
-        return Section("overall", "All units", (), tables, plots=lambda: pictures(marks, "Main measures", self.units))
+        plots = partial(pictures, marks, "Main measures", f"{self.unit}s")
+        return Section("overall", "All units", (), tables, plots=plots)
 
     def sliced(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
         """A table with a row for each slice and a column for each measure."""
@@ -177,7 +179,7 @@ class _Layout:
         tables = dense(many(len(shown), "row"), columns, shown)
         plotted = part.get("plotted", measures[:1])
         words, loud = (f"{common}.",) if common else (), part.get("loud", "")
-        plots = lambda: self._plots(part, slices, plotted)  # noqa: E731
+        plots = partial(self._plots, part, slices, plotted)
         return Section(part["slug"], part["title"], words, tables, loud, plots=plots)
 
     def _columns(
@@ -188,11 +190,11 @@ class _Layout:
             columns.append(Column(f"of{place}", DIMENSIONS.get(name, name)))
             columns += [Column(f"name{place}", "name", NAME)] if self.names or name in NAMED else []
         for measure in measures:
-            columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=self.anchor(measure)))
-            for key, heading in (("units", self.units), ("count", "counts as")):
+            columns.append(Column(measure, MEASURES[measure].name, NUMBER, method=ANCHORS[method(measure, self.form)]))
+            for key, heading in (("units", f"{self.unit}s"), ("count", "counts as")):
                 if has_units and _is_shown(key, measure, measures, slices):
                     columns.append(numbered(f"{measure}_{key}", heading))
-            figures = [found[measure] for found in slices if measure in found and self.is_figures]
+            figures = [found[measure] for found in slices if measure in found and self.cell is figure]
             keys = {f"{measure}_{key}": TESTS[key] for key in TESTS if any(key in row for row in figures)}
             columns += map(p_column, keys, keys.values())
         return [*columns, NOTES]
@@ -215,7 +217,7 @@ class _Layout:
         # Languages are found by their code in the table; other slices stand in its order.
         if self.names and not all(row.label.isdigit() for row in drawn):
             drawn.sort(key=_by_value)
-        return pictures(drawn, title, self.units, tuple(MEASURES[measure].name for measure in plotted))
+        return pictures(drawn, title, f"{self.unit}s", tuple(MEASURES[measure].name for measure in plotted))
 
     def crossed(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
         """A table of one measure with the values of the last dimension across. Of a matrix, which has some values down
@@ -233,13 +235,13 @@ class _Layout:
 
         def cell(row: dict, head: str) -> Cell:
             made = row.get(head)
-            if made and self.is_figures and is_matrix and made["low"] is not None:
+            if made and self.cell is figure and is_matrix and made["low"] is not None:
                 shown = f"({percent(made['value'])})" if row["of"][0] == head else percent(made["value"])
                 return Cell(shown, made["value"], note=span(made["low"], made["high"]))
             return self.cell(made) if made else Cell(NOT_MEASURED)
 
         down = [Column(f"of{n}", DIMENSIONS.get(name, name)) for n, name in enumerate(names)]
-        at = self.anchor(measure)
+        at = ANCHORS[method(measure, self.form)]
         across = [Column(head, head, NUMBER, lambda row, head=head: cell(row, head), at) for head in heads]
         step, caption = ACROSS if is_matrix else WIDE - len(down), many(len(listed), "row")
         parts = ([*down, *across[start : start + step], NOTES] for start in range(0, len(across), step))

@@ -60,7 +60,17 @@ def as_lines(table: Table) -> str:
     ends = {n: end_apart({row[n] for row in cells}, room[n], 0) for n in long}
     lines = []
     for row in ([column.heading for column in table.columns], *cells):
-        padded = [_padded(row[n], width, table.columns[n].kind, ends.get(n, 0)) for n, width in room.items()]
+        padded = []
+        for n, width in room.items():
+            words = row[n]
+            if width < len(words) == _wide(words):
+                words = shortened(words, width, ends.get(n, 0))
+            if _wide(words) > width:
+                while _wide(words) >= width:
+                    words = words[:-1]
+                words += "…"
+            space = " " * (width - _wide(words))
+            padded.append(space + words if table.columns[n].kind == NUMBER else words + space)
         lines.append(GAP.join(padded).rstrip())
     about = (f"{', '.join(dict.fromkeys(labels))}: {note}" for note, labels in notes.items())
     return "\n".join([*lines, *(wrapped(line, "* ", "  ") for line in about)])
@@ -68,14 +78,3 @@ def as_lines(table: Table) -> str:
 
 def _wide(words: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in words)
-
-
-def _padded(words: str, width: int, kind: str, end: int) -> str:
-    if width < len(words) == _wide(words):
-        words = shortened(words, width, end)
-    if _wide(words) > width:
-        while _wide(words) >= width:
-            words = words[:-1]
-        words += "…"
-    room = " " * (width - _wide(words))
-    return room + words if kind == NUMBER else words + room
