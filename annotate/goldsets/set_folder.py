@@ -31,6 +31,7 @@ from corpora.system import VERSION, release
 
 
 FORMAT = 2
+VERSIONS = {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")}
 # A file with the digests of others in and below its folder, as sha256sum writes and checks it: of thousands of files
 # the manifest has this one digest.
 SUMS = "SHA256SUMS"
@@ -50,10 +51,6 @@ def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], s
     (folder / "README.md").write_text(card(), encoding="utf-8")
     manifest["files"] = dict(sorted({**manifest["files"], "README.md": digest_of(folder / "README.md")}.items()))
     write_manifest(folder, manifest)
-
-
-def versions() -> dict[str, str]:
-    return {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")}
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
@@ -153,7 +150,8 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
     prefix = f".{out.name}.assay-"
     try:
         _sweep(out, prefix)
-        _check_replaceable(out, kind, name)
+        if out.exists():
+            _check_replaceable(out, kind, name)
         out.parent.mkdir(parents=True, exist_ok=True)
         with ExitStack() as stack:
             ours = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
@@ -205,8 +203,6 @@ def _locked(folder: Path) -> Iterator[None]:
 
 
 def _check_replaceable(out: Path, kind: str, name: str) -> None:
-    if not out.exists():
-        return
     if not out.is_dir():
         raise ExportError(f"{out} is a file; --out must name a folder.")
     if not any(out.iterdir()):

@@ -15,7 +15,7 @@ from annotate.controls.replenishment import standing
 from annotate.core.estimation.proportions import proportion
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
-from annotate.goldsets.set_folder import FORMAT, versions
+from annotate.goldsets.set_folder import FORMAT, VERSIONS
 from annotate.kinds.balanced_draw import IDS, JOINT
 from annotate.models import GoldAnswer, Judgment, Trial
 from annotate.quality import agreement_statistics, commitments, preference_statistics
@@ -88,7 +88,7 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
         "lots": commitments.section(task, tell_secret=export.tell_secret),
         **{name: sections.get(name) for name in names},
         "counts": counts,
-        "versions": versions(),
+        "versions": VERSIONS,
         "files": {},
     }
 

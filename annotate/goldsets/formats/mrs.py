@@ -30,7 +30,7 @@ from django.template.loader import render_to_string
 
 from annotate.goldsets.exporter import parquet_files
 from annotate.goldsets.formats import Format, register
-from annotate.goldsets.set_folder import FORMAT, SUMS, ExportError, replacing, versions, write_with_card
+from annotate.goldsets.set_folder import FORMAT, SUMS, VERSIONS, ExportError, replacing, write_with_card
 from annotate.goldsets.thread_report import pair_card, pair_sections
 from corpora.core.languages import LANGUAGES
 from corpora.engines import Store
@@ -164,7 +164,7 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
             "unseen": [{"line": line, "reply": asked[1]} for asked, line in in_order if asked not in met],
         },
         "sections": pair_sections(pairs.corpus_name),
-        "versions": versions(),
+        "versions": VERSIONS,
         "files": {},
     }
     # The digests of all files so far, as sha256sum writes and checks them.
