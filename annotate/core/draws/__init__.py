@@ -1,1 +1,1 @@
-"""Random draws that anybody can repeat, splits and balanced sets."""
+"""Reproducible random draws, splits and balanced sets."""

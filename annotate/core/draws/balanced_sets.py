@@ -1,9 +1,9 @@
-"""Balanced sets for document classification: of each class as many documents, in each set of each language.
+"""Balanced sets for document classification, with the same number of documents per class in each set and language.
 
-The sets are test, dev and train of several sizes, each within the next (Schwenk and Li 2018, A Corpus for Multilingual
-Document Classification in Eight Languages, section 2.2). Unlike in the published lists, where classes are equal on
-average, each has exactly its share here, and neither a document nor two that belong together are in two of test, dev
-and train, in whatever languages. Which texts are one document is said in `one_of_each`.
+The sets are test, dev, and train in several sizes, each contained in the next (Schwenk and Li 2018, A Corpus for
+Multilingual Document Classification in Eight Languages, section 2.2). In the published lists, classes are balanced on
+average. Here they are balanced exactly, and neither a document nor documents that belong together appear in more than
+one of test, dev and train, across all languages. `one_of_each` defines which texts are the same document.
 """
 
 from collections import Counter, defaultdict
@@ -16,11 +16,14 @@ from annotate.core.draws.splits import DEV, TEST, TRAIN, Row, components, equal_
 
 
 class BalanceError(ValueError):
-    """Sets that cannot be had; the sentence says why, with the numbers, and what to do."""
+    """The sets cannot be built. The message gives the reason with numbers, and what to do."""
 
 
 class Document(NamedTuple):
-    """apart: the values that no two of test, dev and train may share, in the order of their fields."""
+    """A document of one class.
+
+    apart: values that test, dev and train must not share, in the order of their fields.
+    """
 
     id: str
     language: str
@@ -30,34 +33,37 @@ class Document(NamedTuple):
 
 
 def part_of(name: str) -> str:
-    """train of train.1000: which of test, dev and train a set is or belongs to."""
+    """Return which of test, dev and train a set belongs to: train for train.1000."""
     return name.partition(".")[0]
 
 
 def place_of(name: str) -> tuple[int, int]:
-    """By which sets stand in the order in which they are filled: test, dev, and train by size."""
+    """Return the sort key for the order in which sets are filled: test, dev, then train by size."""
     return (TEST, DEV, TRAIN).index(part_of(name)), int(name.partition(".")[2] or 0)
 
 
 class Sizes(NamedTuple):
-    """How many documents each set has in each language; 0 for none. train: rising, each set within the next."""
+    """Number of documents per set in each language; 0 for no set.
+
+    train: ascending sizes, each set contained in the next.
+    """
 
     test: int
     dev: int
     train: tuple[int, ...]
 
     def all(self) -> dict[str, int]:
-        """Set -> its size, in the order in which they are filled."""
+        """Return the size of each set, in the order in which they are filled."""
         return {TEST: self.test, DEV: self.dev} | {f"{TRAIN}.{size}": size for size in self.train}
 
     def apart(self) -> dict[str, int]:
-        """Those that share no document: test, dev, and the largest train set; without those that have none."""
+        """Return the sizes of the non-empty sets that must be disjoint: test, dev, and the largest train set."""
         largest = self.train[-1] if self.train else 0
         return {name: size for name, size in ((TEST, self.test), (DEV, self.dev), (TRAIN, largest)) if size}
 
 
 class Short(NamedTuple):
-    """A class of which a set has fewer documents than asked for."""
+    """A class with fewer documents in a set than requested."""
 
     language: str
     set: str
@@ -67,15 +73,23 @@ class Short(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """sets: language -> set -> ids, in an order by lot. short: what was filled as far as it goes."""
+    """Balanced sets.
+
+    sets: ids in random order, by language and set.
+    short: classes that were filled only in part.
+    """
 
     sets: dict[str, dict[str, list[str]]]
     short: list[Short]
 
 
 class Merged(NamedTuple):
-    """documents: one of each text; by language, equal: how many more were equal to one of these; differing: how many
-    were left out, since their text is declared to be of several classes."""
+    """Documents without duplicates.
+
+    documents: one document per text.
+    equal: number of duplicates removed, by language.
+    differing: number of documents removed because their text has several classes, by language.
+    """
 
     documents: list[Document]
     equal: Counter[str]
@@ -83,8 +97,10 @@ class Merged(NamedTuple):
 
 
 def one_of_each(documents: Iterable[Document], *, seed: str) -> Merged:
-    """One document for each text of a language, by lot, where they are of one class, and none where they are of
-    several. Texts that differ by case, width or spaces alone are equal."""
+    """Keep one random document per text and language; drop texts that have several classes.
+
+    Texts that differ only in case, width or white space are the same.
+    """
     by_text: dict[tuple[str, str], list[Document]] = defaultdict(list)
     for document in documents:
         by_text[document.language, equal_key(document.text)].append(document)
@@ -99,7 +115,7 @@ def one_of_each(documents: Iterable[Document], *, seed: str) -> Merged:
 
 
 def check_sizes(sizes: Sizes, classes: Collection[str]) -> None:
-    """BalanceError where the classes cannot be equal in a set, or train sets do not rise."""
+    """Raise BalanceError if a set cannot be divided equally among the classes, or the train sizes are not ascending."""
     if len(classes) < 2:
         raise BalanceError(f"Sets are balanced over two classes or more, and {len(classes)} is given.")
     if not any(sizes.all().values()):
@@ -122,13 +138,19 @@ def _check_shared(name: str, size: int, classes: Collection[str]) -> None:
 def balanced(
     documents: Sequence[Document], classes: Sequence[str], sizes: Sizes, *, seed: str, fill: Collection[str] = ()
 ) -> Balanced:
-    """The sets in each language, the same for the same documents in any order.
+    """Build the balanced sets of each language. The result does not depend on the order of the documents.
 
-    documents: each of one of the classes, and no two with an equal text. Those that share a value of `apart` are in
-    one of test, dev and train, in all languages together; the one that lacks most of what they hold takes them, in
-    the order of their lots, and those of them that it does not need are in no set. fill: which of test, dev and train
-    take what there is, where there are too few; the others stay exact. BalanceError with the numbers where a set cannot
-    be filled, or where train alone may be short and has none of a class.
+    Documents that share a value of `apart` go to the same one of test, dev and train, over all languages. Groups are
+    assigned in random order to the part that still needs most of their documents. Documents of a group that the part
+    does not need are in no set.
+
+    documents: documents with distinct texts, each of one of the classes.
+    classes: the classes.
+    sizes: the size of each set.
+    seed: seed of the draw.
+    fill: those of test, dev and train that may be smaller than requested; the others are exact.
+
+    Raises BalanceError if a set cannot be filled, or if only train may be smaller and lacks a class completely.
     """
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})
@@ -172,8 +194,11 @@ def check_enough(
     sizes: Sizes,
     fill: Collection[str] = (),
 ) -> None:
-    """BalanceError with the numbers where a class in a language has fewer documents than all sets need. there:
-    (language, class) -> documents; fill: as in `balanced`."""
+    """Raise BalanceError if a class has fewer documents in some language than all sets need.
+
+    there: number of documents by language and class.
+    fill: see `balanced`.
+    """
     needed = sum(size // len(classes) for name, size in sizes.apart().items() if name not in fill)
     lacking = [
         Short(language, "all sets", label, needed, there[language, label])
@@ -189,7 +214,7 @@ def check_enough(
     raise BalanceError(f"{_listed(lacking)} So {instead}, or leave the class out.")
 
 
-SHOWN = 5  # classes that a refusal names
+SHOWN = 5  # classes listed in an error message
 
 
 def _listed(lacking: Sequence[Short]) -> str:
@@ -200,13 +225,13 @@ def _listed(lacking: Sequence[Short]) -> str:
     return f"Too few documents of a class: {named}{more}."
 
 
-Cell = tuple[str, str]  # language, class
+Cell = tuple[str, str]  # (language, class)
 
 
 def _shared_out(
     documents: Sequence[Document], cells: Collection[Cell], each: Mapping[str, int], seed: str
 ) -> dict[str, dict[Cell, list[str]]]:
-    """Part -> cell -> the ids that it takes, in the order of their lots."""
+    """Return the ids for each part and cell, in the order of their draws."""
     by_id = {document.id: document for document in documents}
     groups = [
         sorted((by_id[row.id] for row in rows), key=lambda document: _turn(seed, "draw", document.id))
@@ -217,7 +242,7 @@ def _shared_out(
     for group in sorted(groups, key=lambda group: _turn(seed, "draw", group[0].id)):
         counts = Counter((document.language, document.label) for document in group)
         useful = {part: sum(min(number, lack[cell]) for cell, number in counts.items()) for part, lack in lacks.items()}
-        # Of equal ones the first, so that test is filled before dev, and dev before train.
+        # The first of equal parts, so that test is filled before dev, and dev before train.
         part = max(useful, key=lambda name: useful[name])
         for document in group:
             cell = document.language, document.label
@@ -234,9 +259,15 @@ def _turn(seed: str, purpose: str, key: str) -> tuple[str, str]:
 def joint(
     found: Balanced, labels: Mapping[str, str], classes: Sequence[str], number: int
 ) -> dict[str, dict[str, list[str]]]:
-    """Language -> train and dev -> `number` ids each, of which the joint sets of all languages are made: of each class
-    the first ones of the smallest train set that has so many, and of dev. labels: id -> class. BalanceError where there
-    are not so many."""
+    """Select the documents of the joint sets over all languages.
+
+    They come from dev, and from the smallest train set with enough documents of each class.
+
+    labels: class of each id.
+    number: number of documents per language and set.
+
+    Returns ids by language and part (train, dev). Raises BalanceError if there are too few documents.
+    """
     _check_shared("the joint sets from each language", number, classes)
     chosen: dict[str, dict[str, list[str]]] = {}
     for language, sets in found.sets.items():
@@ -256,7 +287,7 @@ def joint(
 
 
 def _first(ids: Sequence[str], labels: Mapping[str, str], each: int) -> list[str]:
-    """The first ids of each class, `each` at most."""
+    """Return the first `each` ids of each class."""
     seen = Counter[str]()
     kept = []
     for key in ids:
@@ -266,12 +297,15 @@ def _first(ids: Sequence[str], labels: Mapping[str, str], each: int) -> list[str
     return kept
 
 
-# --- what a published or exported set of lists holds
+# --- Checks of published and exported lists.
 
 
 class Fault(NamedTuple):
-    """Ids that are in two sets which should share nothing; or, where first is second, those that the set has once more
-    than once, as often as it does."""
+    """A fault in the lists of a language.
+
+    first, second: the two sets that share ids or should contain each other; the same set twice for repeated ids.
+    ids: the affected ids; a repeated id appears once per extra occurrence.
+    """
 
     first: str
     second: str
@@ -279,8 +313,11 @@ class Fault(NamedTuple):
 
 
 def faults(sets: Mapping[str, Sequence[str]]) -> Iterator[Fault]:
-    """What is wrong with the lists of one language: ids in two of test, dev and train, ids that one list has several
-    times, and ids that a train set has and the next larger one lacks."""
+    """Yield the faults in the lists of one language.
+
+    These are ids in more than one of test, dev and train, repeated ids, and ids of a train set that the next larger one
+    lacks.
+    """
     trains = sorted((name for name in sets if part_of(name) == TRAIN), key=place_of)
     parts = [name for name in (trains[-1] if trains else "", DEV, TEST) if name in sets]
     for place, first in enumerate(parts):

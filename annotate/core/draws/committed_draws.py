@@ -1,7 +1,7 @@
-"""The lots that decide about people or trust: how each is drawn, and how it is drawn again from what was written down.
+"""Random draws that affect people or trust in the results, and their verification from the recorded draws.
 
-The program draws by the same functions by which anybody checks it. All keys are published ones: ids of items, languages
-and pseudonyms. Which units each of them is drawn among is decided in controls/ and work/.
+Verification uses the same functions as the draw itself. All keys are public: ids of items, languages and pseudonyms.
+controls/ and work/ decide which units take part in each draw.
 """
 
 import json
@@ -13,12 +13,19 @@ from typing import Any, NamedTuple
 
 from annotate.core.draws.hash_order import Lots, drawn, hit, place
 
-# --- gold answers among a person's work
+# --- Gold answers among a person's work
 
 
 def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[int], bool]:
-    """Whether the unit at a place among those of a person in a language, 0 for the first, has a known answer: one in
-    each block of `size` units.
+    """Return a function that tells whether a place in a person's work holds a gold answer.
+
+    There is one gold answer in each block of `size` units.
+
+    person: pseudonym.
+    language: language of the queue.
+    size: number of units per block.
+
+    The function takes the place among the person's units in the language, from 0.
     """
     purpose = f"honeypot of {person} in {language}"
 
@@ -30,24 +37,27 @@ def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[
 
 
 def scheduled(is_gold: Callable[[int], bool], places: int, size: int) -> int:
-    """How many of the first units have a known answer: one in each whole block, and perhaps in the one begun."""
+    """Return how many of the first `places` units are gold answers: one per complete block, and perhaps one more."""
     whole, rest = divmod(places, size)
     return whole + any(is_gold(place) for place in range(places - rest, places))
 
 
 def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
-    """Gold answers in the order in which a person is given them."""
+    """Return gold answers in the order in which a person gets them."""
     listed = list(keys)
     return drawn(listed, len(listed), lots=lots, purpose=f"honeypots of {person}")
 
 
-# --- questions of a test, decoys
+# --- Test questions and decoys
 
 
 def test_questions(lots: Lots, of: Sequence[str], asked: Mapping[str, int], count: int) -> list[str]:
-    """The questions of a test in their order: from those first that the person was asked least often.
+    """Return the questions of a test in order. Questions that the person was asked least often come first in the
+    selection.
 
-    of: the person, the language and the number of the test. asked: id of each question of the pool -> how often.
+    of: person, language and number of the test.
+    asked: how often the person was asked each question of the pool.
+    count: number of questions.
     """
     purpose = f"test of {' '.join(of)}"
     taken = sorted(drawn(asked, len(asked), lots=lots, purpose=purpose), key=lambda key: asked[key])[:count]
@@ -59,36 +69,44 @@ def decoys(lots: Lots, asked: str, keys: Iterable[str], count: int) -> list[str]
 
 
 def drawn_before(lots: Lots, asked: str, key: str, among: int) -> int:
-    """How many of the drawn posts stand before a decoy that is put among so many."""
-    # Of `among` posts the middles are at 0.5 / among, 1.5 / among and so on.
+    """Return how many of the `among` drawn posts come before a decoy."""
+    # The midpoints of `among` posts are 0.5 / among, 1.5 / among and so on.
     return max(0, ceil(place(lots, f"place {asked}", key) * among - 0.5))
 
 
-# --- sides
+# --- Sides
 
 
 def first_of_two(lots: Lots, item: str, systems: Sequence[str], person: str) -> str:
-    """Which of two systems stands first for a person."""
+    """Return which of two systems a person sees first."""
     one, other = systems
     return one if place(lots, "sides", f"{item}:{one}:{other}:{person}") < 0.5 else other
 
 
-# --- what was written down, drawn again
+# --- Verification of recorded draws
 
 
 class Checked(NamedTuple):
-    """One decision of a lot. what: which it was, to be named where it differs from what the lot says."""
+    """The verification of one decision.
+
+    what: name of the decision, to report if it differs.
+    differs: whether the record differs from the draw.
+    """
 
     what: str
     differs: bool
 
 
-# A line of what was written down: lot (its purpose), of, how, frame, drawn. What these are is said at each check below.
+# A record of a draw with the fields lot (its purpose), of, how, frame and drawn. Each check below documents their
+# content.
 Line = Mapping[str, Any]
 
 
 def _each(lots: Lots, line: Line) -> Iterator[Checked]:
-    """how: the share, and those that were drawn in vain, if any. Each of the frame by itself."""
+    """Verify a draw that decides on each id of the frame independently.
+
+    how: the share, and optionally the ids drawn in vain.
+    """
     chosen, share = {*line["drawn"], *line["how"].get("in_vain", ())}, line["how"]["share"]
     for key in line["frame"]:
         yield Checked(key, (key in chosen) != hit(share, lots=lots, purpose=line["lot"], key=key))
@@ -96,7 +114,10 @@ def _each(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def _count(lots: Lots, line: Line) -> Iterator[Checked]:
-    """how: the count. So many of the frame."""
+    """Verify a draw of a fixed number of ids.
+
+    how: the count.
+    """
     return _sets(line, drawn(line["frame"], line["how"]["count"], lots=lots, purpose=line["lot"]))
 
 
@@ -107,20 +128,27 @@ def _sets(line: Line, expected: Iterable[str]) -> Iterator[Checked]:
 
 
 def _strangers(line: Line) -> Iterator[Checked]:
-    """What was drawn and is not in the frame."""
+    """Report drawn ids that are not in the frame."""
     frame = set(line["frame"])
     yield from (Checked(key, True) for key in line["drawn"] if key not in frame)
 
 
 def _decoy(lots: Lots, line: Line) -> Iterator[Checked]:
-    """of: the language asked about; how: the count."""
+    """Verify the draw of decoys.
+
+    of: the language asked about.
+    how: the count.
+    """
     [asked] = line["of"]
     return _sets(line, decoys(lots, asked, line["frame"], line["how"]["count"]))
 
 
 def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
-    """of: the language asked about; how: among how many drawn posts; drawn: how many of these are before each decoy of
-    the frame.
+    """Verify the places of decoys.
+
+    of: the language asked about.
+    how: the number of drawn posts.
+    drawn: how many of these come before each decoy of the frame.
     """
     [asked] = line["of"]
     for key, before in zip(line["frame"], line["drawn"], strict=True):
@@ -128,8 +156,12 @@ def _decoy_place(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def _test(lots: Lots, line: Line) -> Iterator[Checked]:
-    """of: person, language and number of the test; how: the count; frame: each question of the pool with how often the
-    person had been asked it; drawn: the questions in their order.
+    """Verify the questions of a test.
+
+    of: person, language and number of the test.
+    how: the count.
+    frame: each question of the pool, and how often the person had been asked it.
+    drawn: the questions in order.
     """
     expected = test_questions(lots, line["of"], dict(line["frame"]), line["how"]["count"])
     told = " ".join(line["of"])
@@ -140,15 +172,20 @@ def _test(lots: Lots, line: Line) -> Iterator[Checked]:
 
 
 def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
-    """of: person and language; how: the gold answers that somebody found disturbing, if any, which others may never be
-    given, those whose text the person had seen elsewhere, and those with which the person was passed over, since
-    somebody else had met them; frame: the gold answers of the language; drawn: what the person was given, in order, in
-    entries of four: how many units the lot had given them, how many gold answers among these, one gold answer in how
-    many units, and the id of the gold answer, or how many units of work were given one after the other. An entry that
-    is an id alone is a gold answer that came by no lot: somebody else had given it back.
+    """Verify the places and the order of a person's gold answers.
 
-    A gold answer comes when it is due, and work when none is, until the person has met them all; and none comes before
-    those that stand before it in the person's order, unless they were passed over. No place is left out.
+    A gold answer must come exactly when one is due, until the person has met all of them. It must follow all earlier
+    ones in the person's order, except those passed over. No place may be missing.
+
+    of: person and language.
+    how: optional ids of gold answers that are out of play:
+        disturbing, which somebody found disturbing, so others may not get them;
+        seen_elsewhere, whose text the person had seen elsewhere;
+        passed_over, which were skipped for this person because somebody else had met them.
+    frame: the gold answers of the language.
+    drawn: what the person was given, in order. An entry has the number of units given by the draw so far, the number of
+        gold answers among them, the block size, and the id of a gold answer or a number of consecutive units of work.
+        An entry that is only an id is a gold answer from outside the draw, which somebody else had returned.
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])
@@ -173,26 +210,34 @@ def _gold_place(lots: Lots, line: Line) -> Iterator[Checked]:
             met.add(shown)
 
 
-# --- what became of what was drawn
+# --- Outcomes of drawn units
 
 
 def outcome(key: str, asked: str, stage: str, label: str | None, said: Iterable[Sequence[Any]]) -> str:
-    """What a set publishes of one drawn unit, as one text.
+    """Return the published outcome of one drawn unit as text.
 
-    key: id of its item. asked: the language that people were asked about, or empty. said: of each judgment in order
-    the annotator's pseudonym, kind, label, queue and round, each as published, and whether it was taken back or voided.
+    key: id of the item.
+    asked: the language that annotators were asked about, or empty.
+    stage: final stage of the unit.
+    label: final label, or None.
+    said: for each judgment in order, the annotator's pseudonym, kind, label, queue and round as published, and whether
+        it was withdrawn or voided.
     """
     return json.dumps([key, asked, stage, label, [list(each) for each in said]], ensure_ascii=False)
 
 
 def outcome_digest(lots: Lots, text: str) -> str:
-    """Of one unit, 16 hex digits, by the secret: a digest without it would tell the label to those who guess."""
+    """Return the digest of one outcome, 16 hex digits, keyed by the secret so that nobody can find the label by
+    guessing.
+    """
     return lots("outcome", text)[:16]
 
 
 def fixed_digest(lots: Lots, line: "Line", others: Iterable["Line"]) -> str:
-    """Of all that was drawn and of what became of it, 64 hex digits. line: what was written down when it was fixed;
-    others: the lines of all other draws.
+    """Return the digest of everything drawn and of its outcomes, 64 hex digits.
+
+    line: the record made when the draw was fixed.
+    others: the records of all other draws.
     """
     content = [line["how"]["at"], line["frame"], line["drawn"], sorted(map(_as_text, others))]
     return lots("outcomes", sha256(_as_text(content).encode()).hexdigest())
@@ -206,8 +251,8 @@ OUTCOME = "outcome"
 AUDIT, RECHECK, CHECK, OVERLAP = "audit", "recheck", "check", "overlap"
 DECOY, DECOY_PLACE, TEST, SECOND, GOLD_PLACE = "decoy", "decoy place", "test", "second", "gold place"
 SIDE, BLIND = "side", "blind"
-# Purpose -> what is drawn, in words, and how what is written down of it is drawn again. Those without a check of lines
-# are in the rows of a set (goldsets/verification.py).
+# What each draw decides, in words, and the function that verifies its records. Draws without such a function are
+# verified from the rows of a set (goldsets/verification.py).
 PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | None]] = {
     AUDIT: ("which labels of machines people audit", _count),
     RECHECK: ("which confirmed ones an adjudicator decides again", _each),
@@ -222,16 +267,19 @@ PURPOSES: Mapping[str, tuple[str, Callable[[Lots, Line], Iterator[Checked]] | No
     SIDE: ("which system stands first", None),
     BLIND: ("from whom suggestions are kept", None),
 }
-# What is written down when it is drawn; the rest is known from what people were given. NOBODY: a decision that a second
-# adjudicator was to make too, where there was none.
+# Draws that are recorded when they are made; the others are derived from what people were given. NOBODY is a decision
+# that a second adjudicator should have made, but there was none.
 NOBODY = "nobody"
 RECORDED = (AUDIT, RECHECK, CHECK, OVERLAP, DECOY, DECOY_PLACE, TEST, NOBODY, OUTCOME)
-# Whose lines name units that have a row in the set. Decoys and gold answers have none.
+# Draws whose records name units with a row in the set. Decoys and gold answers have none.
 OF_UNITS = (AUDIT, RECHECK, CHECK, OVERLAP, SECOND)
 
 
 def checked(lots: Lots, line: Line) -> Iterator[Checked]:
-    """Each decision that a line has, drawn again. KeyError, TypeError or ValueError where it is no such line."""
+    """Verify each decision in a record.
+
+    Raises KeyError, TypeError or ValueError if the record is malformed.
+    """
     _, check = PURPOSES[line["lot"]]
     if check is None:
         raise ValueError(line["lot"])

@@ -1,6 +1,6 @@
-"""How often labels are in the documents of a set: buckets by the train count, and how far splits differ.
+"""Label frequencies in the documents of a set: buckets by training frequency, and differences between splits.
 
-A document is here the set of its labels.
+A document is represented by the set of its labels.
 """
 
 from collections import Counter
@@ -23,16 +23,19 @@ Labels = AbstractSet[str]
 
 
 def counts(documents: Iterable[Labels]) -> Counter[str]:
-    """Label -> the documents that have it."""
+    """Return the number of documents with each label."""
     return Counter(label for labels in documents for label in labels)
 
 
 def buckets(
     splits: Mapping[str, Iterable[Labels]], train: str, *, frequent_over: int = FREQUENT_OVER
 ) -> dict[str, frozenset[str]]:
-    """Bucket -> its labels: those of more than `frequent_over` documents of the split `train`, of 1 to so many, and of
-    none, of all labels that any split has (Chalkidis et al. 2019: 50). ValueError for less than 1, or where that split
-    is missing.
+    """Group the labels of all splits by their frequency in the split `train` (Chalkidis et al. 2019).
+
+    frequent_over: number of documents above which a label is frequent.
+
+    Returns the labels that are frequent, few (at least one document) and zero. Raises ValueError if `frequent_over` is
+    below 1 or the split is missing.
     """
     if frequent_over < 1:
         raise ValueError(f"Frequent labels are those over 1 document or more, not over {frequent_over}.")
@@ -49,23 +52,27 @@ def buckets(
 
 
 def total_variation(first: Counter[str], second: Counter[str]) -> float | None:
-    """Half the sum, over labels, of how far their shares differ: the part of either that would have to change; 0 where
-    all shares are the same, 1 where no label is in both, None where one has no labels.
+    """Return the total variation distance of two label distributions, from 0 for equal to 1 for disjoint.
 
-    The share of a label is that of all labels given, so those of a split add up to 1.
+    It is half the sum of the absolute differences of the labels' shares. The shares of all labels in a split add up to
+    1. Returns None if either split has no labels.
     """
     one, other = first.total(), second.total()
     if not (one and other):
         return None
-    # In whole numbers, so that the order of the labels changes no bit.
+    # Integers, so that the order of the labels cannot change the result.
     apart = sum(abs(first[label] * other - second[label] * one) for label in first.keys() | second.keys())
     return float(Fraction(apart, 2 * one * other))
 
 
 class Apart(NamedTuple):
-    """How far two splits differ in the shares of their labels, by total variation, and between what it lies in 95% of
-    such splits by chance, None where one has no labels. Labels that are rare are never evenly split, so that two small
-    splits differ by much."""
+    """Distance of the label distributions of two splits.
+
+    Rare labels are never evenly split, so two small splits differ considerably by chance alone.
+
+    value: total variation distance; None if either split has no labels.
+    low, high: range that holds 95% of random splits of the same sizes.
+    """
 
     value: float | None
     low: float | None
@@ -73,8 +80,10 @@ class Apart(NamedTuple):
 
 
 def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Apart:
-    """By chance: the documents of both, shuffled, and split into as many as before. Documents are told apart by their
-    place, so the same lists and seed give the same figures."""
+    """Compare the label distributions of two splits with those of random splits of the same documents.
+
+    The same lists and seed give the same result.
+    """
     value = total_variation(counts(first), counts(second))
     if value is None:
         return Apart(None, None, None)
@@ -94,8 +103,9 @@ def apart(first: Sequence[Labels], second: Sequence[Labels], *, seed: str) -> Ap
 
 
 def _apart(some: Ints, others: Ints) -> float:
-    """total_variation of two counts of the same labels; 0 where one of them is of none, as a part may be where most
-    documents have no label.
+    """Return the total variation distance of two label counts; 0 if either is empty.
+
+    A random part may be empty if most documents have no label.
     """
     one, other = int(some.sum()), int(others.sum())
     return int(np.abs(some * other - others * one).sum()) / (2 * one * other) if one and other else 0.0

@@ -1,31 +1,29 @@
-"""Which of very many texts have come before: each takes 24 bytes, in arrays, where a dictionary would take ten times as
-many.
-"""
+"""A compact index of the texts seen so far, with 24 bytes per text where a dictionary takes ten times as much."""
 
 from collections.abc import Iterable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-# Digests of 16 bytes in two halves, and the keys of what has them; in order of the first half.
+# Both halves of 16-byte digests, and their keys, sorted by the first half.
 _Run = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
-_TIMES = 4  # a run has so many times what the next one has, so there are few
+_TIMES = 4  # each run is at least this many times as large as the next, so there are few
 
 
 class Seen:
-    """Digest of 16 bytes -> the key of what has it."""
+    """A mapping from 16-byte digests to keys."""
 
     def __init__(self) -> None:
         self._runs: list[_Run] = []
 
     def find(self, digests: Iterable[bytes]) -> dict[bytes, int]:
-        """Those that have been added before, with their keys."""
+        """Return the keys of those digests that were added before."""
         asked = list(dict.fromkeys(digests))
         first, second = _halves(asked)
         found: dict[bytes, int] = {}
         for firsts, seconds, keys in self._runs:
             at, places = np.searchsorted(firsts, first), np.arange(len(asked))
-            # Several digests may begin alike.
+            # Several digests may share their first half.
             while len(places := places[at[places] < len(firsts)]):
                 places = places[firsts[at[places]] == first[places]]
                 there = places[seconds[at[places]] == second[places]]
@@ -36,7 +34,7 @@ class Seen:
         return found
 
     def add(self, keys: Mapping[bytes, int]) -> None:
-        """What has these digests; none of them has been added before."""
+        """Add digests and their keys. None of the digests may have been added before."""
         if not keys:
             return
         self._runs.append(_in_order((*_halves([*keys]), np.fromiter(keys.values(), np.int64, len(keys)))))
@@ -52,5 +50,5 @@ def _halves(digests: list[bytes]) -> tuple[NDArray[np.uint64], NDArray[np.uint64
 
 
 def _in_order(run: _Run) -> _Run:
-    order = np.argsort(run[0], kind="stable")  # quick where there are two runs that are in order
+    order = np.argsort(run[0], kind="stable")  # fast for two sorted runs
     return run[0][order], run[1][order], run[2][order]

@@ -1,8 +1,8 @@
-"""Splits of an exported set into train, dev and test, by lot; nothing that is in one split is seen in another.
+"""Random splits of an exported set into train, dev and test, without overlap between splits.
 
-Rows with an equal value in any field that must not be split belong together, and so does every row that belongs with
-one of them: such a component goes into one split as a whole, across languages. Train is in English only, as XGLUE
-has it; in every other language dev and test share the rows in their ratio.
+Rows with the same value in a field that must not be split are connected, and each connected component goes to a single
+split, across languages. As in XGLUE, only English has a train split; in other languages, dev and test divide the rows
+in their ratio.
 """
 
 import unicodedata
@@ -16,16 +16,19 @@ from annotate.core.option import OptionError, fraction
 
 TRAIN, DEV, TEST = SPLITS = ("train", "dev", "test")
 TRAINED_IN = "en"
-# A split that is off its share of a language's rows by more than this is reported.
+# A split that misses its share of a language's rows by more than this is reported.
 FAR = Fraction(1, 20)
 
 
 class SplitError(ValueError):
-    """Ratios by which no set can be split; the sentence says why."""
+    """Ratios that cannot be used. The message gives the reason."""
 
 
 class Row(NamedTuple):
-    """apart: the values that no two splits may share, in the order of their fields."""
+    """A row to be split.
+
+    apart: values that splits must not share, in the order of their fields.
+    """
 
     id: str
     language: str
@@ -35,8 +38,10 @@ class Row(NamedTuple):
 class Miss(NamedTuple):
     """A split that is far from its share of a language.
 
-    wanted, got: shares; rows: of the language, bound: of them those that belong together with rows in other languages,
-    largest: those in the component that has most.
+    wanted, got: requested and actual share.
+    rows: number of rows in the language.
+    bound: number of these rows that are connected to rows in other languages.
+    largest: number of rows of the language in the component with most of them.
     """
 
     language: str
@@ -49,7 +54,11 @@ class Miss(NamedTuple):
 
 
 def ratios(option: str) -> dict[str, Fraction]:
-    """Split -> its share, from an option such as train=0.8,dev=0.1,test=0.1; 0 for one that is not named."""
+    """Parse the share of each split from an option such as train=0.8,dev=0.1,test=0.1. A split that is not named gets
+    0.
+
+    Raises SplitError if the shares are malformed or do not add up to 1.
+    """
     found: dict[str, Fraction] = {}
     for part in option.split(","):
         name, equals, share = (words.strip() for words in part.partition("="))
@@ -74,7 +83,10 @@ def _share(name: str, written: str) -> Fraction:
 
 
 def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Split -> its share of the rows in a language; without the splits that have none there."""
+    """Return the share of each split of a language, without empty splits.
+
+    Raises SplitError if no split is left for the language.
+    """
     there = {name: share for name, share in given.items() if share and (name != TRAIN or language == TRAINED_IN)}
     if not there:
         raise SplitError(
@@ -86,13 +98,13 @@ def shares(language: str, given: Mapping[str, Fraction]) -> dict[str, Fraction]:
 
 
 def components(rows: Iterable[Row]) -> list[list[Row]]:
-    """The rows that belong together, each once. Values that differ by case, width or white space alone are equal."""
+    """Return the connected components of rows. Values that differ only in case, width or white space are equal."""
     parents: dict[object, object] = {}
 
     def root(node: object) -> object:
         parent = parents.setdefault(node, node)
         while parent != node:
-            parents[node] = node = parents[parent]  # the next one has half the way
+            parents[node] = node = parents[parent]  # path halving
             parent = parents[node]
         return node
 
@@ -107,20 +119,26 @@ def components(rows: Iterable[Row]) -> list[list[Row]]:
 
 
 def equal_key(value: str) -> str:
-    """What equal values have in common: NFKC, in one case, with single spaces."""
+    """Return a key that equal values share: NFKC, case-folded, with single spaces."""
     folded = unicodedata.normalize("NFKC", value).casefold()
     return " ".join(unicodedata.normalize("NFKC", folded).split())
 
 
 def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> dict[str, str]:
-    """Id -> the split of its row, the same for the same rows in any order.
+    """Assign each row to a split. The result does not depend on the order of the rows.
 
-    One component after the other, in the order of their lots, goes to test until test has its rows, then to dev, then
-    to train. So a component that is added, changed or removed moves hardly more rows than it has, and a set that is
-    exported again, with some more rows, has nearly the same test split. Whether a component is in test does not depend
-    on its size, except for components with more rows than the smallest split should have: they go first, the largest
-    before the others, to the split that lacks most, since the others can still fill the rest after them.
-    Test and dev get fewer rows too many than the component that filled them has, and train lacks those.
+    Components are taken in random order and fill test, then dev, then train. A component that is added, changed or
+    removed therefore moves few other rows, and a set that is exported again with some more rows keeps nearly the same
+    test split. Whether a component is in test does not depend on its size, except for components with more rows than
+    the smallest split should have. Those come first, largest first, and go to the split that lacks most rows, so that
+    the others can fill up the rest.
+
+    Test and dev may exceed their size by less than the component that filled them; train is smaller by as much.
+
+    given: share of each split.
+    seed: seed of the draw.
+
+    Returns the split of each id.
     """
     found = components(rows)
     counts: dict[str, int] = {}
@@ -135,7 +153,7 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
     turns = [(*_turn(component, lacking, seed), component) for component in found]
     for larger, _, _, component in sorted(turns, key=lambda turn: turn[:3]):
         languages = sorted({row.language for row in component})
-        # A component in English and another language cannot be trained on.
+        # A component with English and other rows cannot go to train.
         open_to = [name for name in SPLITS if all(name in lacking[language] for language in languages)]
         lacks = {name: sum(lacking[language][name] for language in languages) for name in open_to}
         best = max(open_to, key=lambda name: lacks[name])
@@ -148,14 +166,20 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
 
 
 def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
-    """The sort key of the components; its first value is 0, except for one with more rows than the smallest split."""
+    """Return the sort key of a component. Its first value is 0, or negative for components larger than the smallest
+    split.
+    """
     first = min(row.id for row in component)
     least = min(share for row in component for share in lacking[row.language].values())
     return (-len(component) if len(component) > max(least, Fraction(1)) else 0, lot(seed, "split", first), first)
 
 
 def misses(rows: Iterable[Row], given: Mapping[str, Fraction], chosen: Mapping[str, str]) -> list[Miss]:
-    """The splits that are far from their share, by language. chosen: what `split` has made of the rows."""
+    """Return the splits that are far from their share of a language.
+
+    given: share of each split.
+    chosen: the result of `split`.
+    """
     counts: dict[str, Counter[str]] = {}
     bound, largest = Counter[str](), Counter[str]()
     for component in components(rows):
