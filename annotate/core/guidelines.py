@@ -1,18 +1,19 @@
-"""Guidelines as a text: what one may be, so that a page can show it whole and soon."""
+"""Limits on the text of guidelines, so that a page can render them completely and quickly."""
 
 import re
 
 MOST_BYTES = 100_000
-# A table has each of its rows filled up to its first: a row of a thousand columns makes a thousand cells of every line.
+# Markdown pads each table row to the width of the header, so a header of a thousand columns makes a thousand cells per
+# row.
 MOST_COLUMNS = 50
-# For every opening bracket the rest of its paragraph is read in search of a closing one.
+# The parser scans the rest of the paragraph for a closing bracket after each opening one.
 MOST_BRACKETS = 1_000
 _BLANK = re.compile(r"(?<=\n)(?=[ \t]*\n)")
 _RULE = re.compile(r"[ \t>|:-]*-[ \t>|:-]*")
 
 
 def fault(text: str) -> str:
-    """What is wrong with guidelines, as a sentence without its subject; empty if nothing is."""
+    """Return what is wrong with the guidelines, as a sentence without its subject; empty if they are valid."""
     if (size := len(text.encode(errors="replace"))) > MOST_BYTES:
         return f"have {size:,} bytes, and {MOST_BYTES:,} are the most; shorten them, or link to what is long"
     for number, line in enumerate(text.splitlines(), 1):

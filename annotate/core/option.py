@@ -1,7 +1,7 @@
-"""What an option of a task, a draw or an action is: its name, how it is read, its bounds, and its help.
+"""Options of tasks, draws and actions: name, parser, bounds and help.
 
-Each is declared once, and the command, a page's form, the card and the manifest are made from that. The options are
-declared in kinds/options.py, kinds/designs.py and actions/.
+Each option is declared once; the command, the form on a page, the dataset card and the manifest are generated from it.
+The declarations are in kinds/options.py, kinds/designs.py and actions/.
 """
 
 import re
@@ -15,14 +15,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-LARGEST = 2**31 - 1  # of whole numbers, as databases have them
-# `Fraction` computes every power of ten that it reads, so 1e-30000000 would keep a processor busy for minutes.
+LARGEST = 2**31 - 1  # the largest integer that databases store
+# `Fraction` expands powers of ten, so 1e-30000000 would keep a processor busy for minutes.
 _SHARE = re.compile(r"[+-]?(\d{1,20}(\.\d{0,20})?|\.\d{1,20})(e[+-]?\d\d?|/\d{1,20})?%?", re.ASCII | re.IGNORECASE)
-_QUOTED = 60  # letters of a value that a message repeats
+_QUOTED = 60  # characters of a value that an error message repeats
 
 
 class OptionError(ValueError):
-    """A value that an option cannot have; the sentence says why, and what it can be."""
+    """An invalid value of an option. The message gives the reason and what is allowed."""
 
 
 def _quoted(text: str) -> str:
@@ -37,7 +37,10 @@ def whole_number(text: str) -> int:
 
 
 def fraction(text: str) -> Fraction:
-    """0.1, 10% or 1/10, exactly. OptionError for anything else, and for numbers of more than 20 digits."""
+    """Parse 0.1, 10% or 1/10 exactly.
+
+    Raises OptionError for anything else, and for numbers with more than 20 digits.
+    """
     text = text.strip()
     try:
         if not _SHARE.fullmatch(text):
@@ -52,7 +55,7 @@ def share(text: str) -> float:
 
 
 def points(text: str) -> float:
-    """5 or 2.5: points of percent, not 5%."""
+    """Parse percentage points such as 5 or 2.5, without a percent sign."""
     try:
         return float(text)
     except ValueError:
@@ -60,7 +63,7 @@ def points(text: str) -> float:
 
 
 def number(text: str) -> float:
-    """Any number, such as 0.5 or -2, but neither NaN nor infinity."""
+    """Parse a finite number such as 0.5 or -2."""
     try:
         value = float(text)
     except ValueError:
@@ -71,7 +74,7 @@ def number(text: str) -> float:
 
 
 def people(text: str) -> int | float:
-    """How many people: a whole number, or a decimal, whose fraction is the share of units for one more person."""
+    """Parse a number of people. The fraction of a decimal is the share of units that one more person answers."""
     return number(text)
 
 
@@ -80,18 +83,19 @@ def words(text: str) -> list[str]:
 
 
 def labels(text: str) -> list[str]:
-    """Words, or, where a semicolon stands, what stands between semicolons; as `--labels` reads those of a record."""
+    """Parse labels separated by semicolons, or by spaces if there is no semicolon, like `--labels` of a record."""
     return [label for part in text.split(";") if (label := part.strip())] if ";" in text else words(text)
 
 
 def sizes(text: str) -> list[int]:
-    """Whole numbers, separated by spaces."""
+    """Parse integers separated by spaces."""
     return [whole_number(number) for number in words(text)]
 
 
 def set_sizes(text: str) -> dict[str, list[Any]]:
-    """Name of a set -> its numbers, of text such as "test 4000 train 1000 2000"; a design checks the names. The words
-    that follow `apart` are names of fields.
+    """Parse sizes of sets, such as "test 4000 train 1000 2000", into a list of sizes for each set.
+
+    Words after `apart` are names of fields. The design checks the names of sets.
     """
     found: dict[str, list[Any]] = {}
     for word in words(text):
@@ -107,7 +111,7 @@ def set_sizes(text: str) -> dict[str, list[Any]]:
 
 
 def sets(text: str) -> str:
-    """The same text, once it is known that `set_sizes` reads it."""
+    """Return the text unchanged if `set_sizes` can parse it."""
     set_sizes(text)
     return text
 
@@ -117,12 +121,12 @@ def codes(text: str) -> list[str]:
 
 
 def named_file(text: str) -> str:
-    """A file, or NAME=FILE: the name of what the file holds."""
+    """Return the text unchanged: a path, or NAME=PATH to name the content of the file."""
     return text
 
 
 def days(text: str) -> tuple[datetime, datetime]:
-    """A window: from the beginning of one day to that of another, in UTC."""
+    """Parse a window START..END of days in UTC, with the end excluded."""
     try:
         start, end = (datetime.strptime(day, "%Y-%m-%d").replace(tzinfo=UTC) for day in text.split(".."))
     except ValueError:
@@ -140,7 +144,7 @@ def flag(text: str) -> bool:
 
 
 def written(value: Any) -> str:
-    """A value as text that its option reads as the same value."""
+    """Format a value as text that its option parses to the same value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):
@@ -150,13 +154,19 @@ def written(value: Any) -> str:
 
 @dataclass(frozen=True)
 class Option:
-    """read: from text; of a value that has its type already, see `check`. least, most: bounds, both within.
+    """An option of a task, a draw or an action.
 
-    off: what a task does if its kind does not have the option. group: the heading it stands under. fixed: whether it
-    stays as it was when the task was opened. required: whether an action cannot do without it. argument: whether its
-    place says what it is, as a task's name does, and not its own name. several: whether its value is a list, for which
-    it is repeated; in_a_row: whether the values may follow one another as well. shown: what stands for a value in its
-    help. opposite: of a flag that may be yes, no or unsaid, the name and the help of the option that says no.
+    read: parser of its text; `check` validates a value that is already parsed.
+    off: value for a task whose kind does not have the option.
+    group: heading in forms and help.
+    least, most: inclusive bounds.
+    fixed: whether the value cannot change once a task is open.
+    required: whether an action needs a value.
+    argument: whether it is a positional argument, such as the name of a task.
+    several: whether the value is a list, given by repeating the option.
+    in_a_row: whether a list may also be given as consecutive values.
+    shown: placeholder for the value in the help.
+    opposite: for a flag with three states (yes, no, unset), the name and the help of the option that means no.
     """
 
     name: str
@@ -178,7 +188,7 @@ class Option:
 
     @property
     def is_file(self) -> bool:
-        """Whether its value names a file or a folder, which a page offers from the inbox and nowhere else."""
+        """Whether the value names a file or folder, which pages offer from the inbox only."""
         return self.read in (Path, named_file)
 
     @property
@@ -186,8 +196,9 @@ class Option:
         return self.name if self.argument else f"--{self.name.replace('_', '-')}"
 
     def value(self, given: Any) -> Any:
-        """The value of what was given, as text or as a value; the default if nothing was given. OptionError if the
-        option cannot have it.
+        """Return the value for text or for a parsed value, or the default if there is none.
+
+        Raises OptionError if the value is invalid, or missing and required.
         """
         if given is None or (self.several and not given):
             if self.required:
@@ -207,7 +218,10 @@ class Option:
         return self.check(read)
 
     def check(self, value: Any) -> Any:
-        """The value as it is stored. OptionError if the option cannot have it. None: decided later."""
+        """Return the value in the form in which it is stored. None means that it is decided later.
+
+        Raises OptionError if the value is invalid.
+        """
         if value is None and self.default is None:
             return None
         kind, said = _TYPES.get(self.read, (object, ""))
@@ -221,7 +235,7 @@ class Option:
             raise OptionError(f"{self.spelled} is {value!r}; it is one of {', '.join(self.choices)}.")
         largest = LARGEST if kind is int else sys.float_info.max
         least, most = self.least or 0, largest if self.most is None else self.most
-        # So that NaN, which is neither below nor above anything, is refused too.
+        # Written so that NaN, which fails every comparison, is refused.
         if isinstance(value, int | float) and not least <= value <= most:
             if abs(value) > largest:
                 raise OptionError(f"{self.spelled} is beyond {largest:,}, which nothing here can be.")
@@ -230,11 +244,14 @@ class Option:
 
     @property
     def bounds(self) -> str:
-        """Of a number, in words."""
+        """Describe the bounds of a number in words."""
         return f"{self.least or 0:g} or more" if self.most is None else f"{self.least or 0:g} to {self.most:g}"
 
     def told(self, differing: Mapping[str, Any] = MappingProxyType({})) -> str:
-        """Its help with its default. differing: kinds with another default -> that default."""
+        """Return the help with the default value.
+
+        differing: default of each kind that has another default.
+        """
         unsaid = self.default in (None, "", ()) or self.default is False
         if unsaid and not differing:
             return self.help
@@ -245,8 +262,7 @@ class Option:
         return f"{self.help} (default {written(self.default) or 'none'}{others})"
 
 
-# How a value is read -> its type, and what it must be in words. Values of other readers have no type that could be
-# wrong.
+# The type of each parser's values, and its description in error messages. Values of other parsers are not checked.
 _TYPES: Mapping[Callable[[str], Any], tuple[Any, str]] = {
     whole_number: (int, "a whole number"),
     share: (float, "a share between 0 and 1"),

@@ -1,20 +1,21 @@
-"""When gold answers say that an annotator works too badly to go on, and what that rule does to whom. No database.
+"""The rule that pauses annotators with too many wrong gold answers, and its error rates.
 
-After each gold answer an annotator has `right` of `asked`. They are paused where `asked` is at least `rule.least` and
-the probability that their accuracy is below `rule.below` is at least `rule.confidence`, under the posterior
-Beta(right + 1/2, asked - right + 1/2) of Jeffreys' prior (Brown, Cai and DasGupta 2001, Interval Estimation for a
+After each gold answer, an annotator has `right` of `asked` correct. They are paused if `asked` is at least `rule.least`
+and the posterior probability that their accuracy is below `rule.below` is at least `rule.confidence`. The posterior is
+Beta(right + 1/2, asked - right + 1/2), from Jeffreys' prior (Brown, Cai and DasGupta 2001, Interval Estimation for a
 Binomial Proportion, Statistical Science 16(2)).
 
-The rule is looked at after every gold answer, so it errs more often than one look at 1 - confidence would (Armitage,
-McPherson and Rowe 1969, Repeated Significance Tests on Accumulating Data, JRSS A 132(2)). How often is computed here
-exactly, for gold answers that are independent of each other and of one accuracy. Somebody who gives one label to
-everything has the accuracy of that label's share of the gold answers: where there are as many of each label, they are
-found like somebody who answers at random.
+The rule is applied after every gold answer, so its error rate is higher than 1 - confidence (Armitage, McPherson and
+Rowe 1969, Repeated Significance Tests on Accumulating Data, JRSS A 132(2)). This module computes it exactly, for
+independent gold answers with constant accuracy. An annotator who gives the same label every time has the accuracy of
+that label's share of the gold answers. If labels are equally frequent, such annotators are detected as fast as random
+guessing.
 
-The default asks for 70%, with 95% confidence, from the eighth gold answer on. Somebody who answers at random to two
-labels is paused by the 20th gold answer with 72% and by the 40th with 92%, after 18 on average; to five labels by the
-10th with 97%. Somebody who is right in 80% is paused by the 40th with 2.3%, in 90% with 0.1%. With one gold answer in
-ten units, the 20th is an annotator's 200th unit; where annotators do fewer, the share of gold answers must be larger.
+The default requires 70% accuracy with 95% confidence, from the eighth gold answer on. Random guessing between two
+labels is paused by the 20th gold answer with probability 72% and by the 40th with 92%, after 18 on average; among five
+labels, by the 10th with 97%. Annotators with 80% accuracy are paused by the 40th with probability 2.3%, those with 90%
+with 0.1%. With one gold answer in ten units, the 20th is an annotator's 200th unit. If annotators do fewer units,
+increase the share of gold answers.
 """
 
 import math
@@ -25,21 +26,28 @@ from functools import lru_cache
 
 import scipy
 
-# Accuracies that a manager knows: answers at random to five labels and to two, then people from poor to very good.
+# Typical accuracies: random guessing among five labels and between two, then poor to very good annotators.
 ACCURACIES = (0.2, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
 ASKED = (10, 20, 40)
-# A mean is not given where more than this share would go on after so many gold answers.
+# No mean is reported if more than a share LEFT of annotators is still not paused after HORIZON gold answers.
 HORIZON = 1_000
 LEFT = 1e-4
-# How certain a pause must be, and after how many gold answers it may come first: with these, few good annotators are
-# paused, and somebody who guesses is paused soon (docs/explanation/pausing.md).
+# With this confidence and minimum number of gold answers, few good annotators are paused, and guessing is paused soon
+# (docs/explanation/pausing.md).
 CONFIDENCE = 0.95
 LEAST = 8
 
 
 @dataclass(frozen=True)
 class Rule:
-    """below: the accuracy that is asked for, 0 for no pauses; confidence: of being below it; least: gold answers."""
+    """A pause rule.
+
+    below: required accuracy; 0 for no pauses.
+    confidence: required probability of an accuracy below it.
+    least: smallest number of gold answers before a pause.
+
+    Raises ValueError if a value is out of range.
+    """
 
     below: float = 0.7
     confidence: float = CONFIDENCE
@@ -55,8 +63,8 @@ class Rule:
 
 
 DEFAULT = Rule()
-# The rules from which a manager may choose: milder, the default, stricter; then the default's bar with more and with
-# less doubt.
+# Rules that a manager can choose from: milder, the default, stricter; then the default accuracy with less and with more
+# confidence.
 CHOICES = (
     Rule(below=0.6),
     DEFAULT,
@@ -67,7 +75,10 @@ CHOICES = (
 
 
 def probability_below(right: int, asked: int, below: float) -> float:
-    """The posterior probability that somebody with `right` of `asked` has an accuracy below `below`."""
+    """Return the posterior probability that the accuracy is less than `below`.
+
+    Raises ValueError if `right` is not between 0 and `asked`.
+    """
     if not 0 <= right <= asked:
         raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
     return float(scipy.special.betainc(right + 0.5, asked - right + 0.5, below))
@@ -75,9 +86,9 @@ def probability_below(right: int, asked: int, below: float) -> float:
 
 @lru_cache(maxsize=100_000)
 def limit(asked: int, rule: Rule) -> int:
-    """The most right answers of `asked` at which the rule pauses; -1 where it does at none.
+    """Return the largest number of right answers out of `asked` that leads to a pause, or -1 if none does.
 
-    One right answer more makes the accuracy likelier to be high, so below this number it pauses always.
+    Fewer right answers always lead to a pause too, because the posterior probability decreases in `right`.
     """
     if asked < rule.least:
         return -1
@@ -89,20 +100,23 @@ def limit(asked: int, rule: Rule) -> int:
 
 
 def pauses(right: int, asked: int, rule: Rule) -> bool:
-    """Whether somebody with `right` of `asked` gold answers is paused."""
+    """Return whether the rule pauses an annotator with `right` of `asked` gold answers correct.
+
+    Raises ValueError if `right` is not between 0 and `asked`.
+    """
     if not 0 <= right <= asked:
         raise ValueError(f"{right} right of {asked} gold answers cannot be; give right between 0 and the count.")
     return right <= limit(asked, rule)
 
 
 def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
-    """The chance to have been paused by the 1st, 2nd, ... and `asked`-th gold answer, exactly.
+    """Return the exact probability of a pause by the 1st, 2nd, ... and `asked`-th gold answer.
 
-    It goes over the number of right answers of people who are not yet paused; a paused person is asked no more.
+    This is a recursion over the number of right answers of annotators who are not paused yet.
     """
     if not 0 <= accuracy <= 1:
         raise ValueError(f"An accuracy is between 0 and 1, not {accuracy}.")
-    going_on = [1.0]  # at [k], the chance to have k right and not to be paused
+    going_on = [1.0]  # at [k], the probability of k right answers and no pause
     paused, found = 0.0, []
     for number in range(1, asked + 1):
         missed = [chance * (1 - accuracy) for chance in going_on]
@@ -117,7 +131,7 @@ def chance_of_pause(accuracy: float, asked: int, rule: Rule) -> list[float]:
 
 @lru_cache(maxsize=1_000)
 def mean_until_pause(accuracy: float, rule: Rule) -> float | None:
-    """How many gold answers a pause takes on average; None if it is not certain, or takes longer than is counted."""
+    """Return the mean number of gold answers until a pause, or None if a pause is not certain within HORIZON."""
     if accuracy >= rule.below:
         return None
     by = chance_of_pause(accuracy, HORIZON, rule)
@@ -126,7 +140,11 @@ def mean_until_pause(accuracy: float, rule: Rule) -> float | None:
 
 @dataclass(frozen=True)
 class Row:
-    """What a rule does to people of one accuracy: `by` holds the chance to have been paused after so many answers."""
+    """The effect of a rule on annotators with a given accuracy.
+
+    by: probability of a pause by each number of gold answers.
+    mean: mean number of gold answers until a pause; None if not reported.
+    """
 
     rule: Rule
     accuracy: float
@@ -135,14 +153,16 @@ class Row:
 
     @property
     def falsely(self) -> bool:
-        """Whether a pause is an error of the rule: these people are as good as is asked."""
+        """Whether a pause is an error, because the accuracy meets the requirement."""
         return self.accuracy >= self.rule.below
 
 
 def table(
     rules: Iterable[Rule] = CHOICES, accuracies: Sequence[float] = ACCURACIES, asked: Sequence[int] = ASKED
 ) -> list[Row]:
-    """What a manager chooses by: a row a rule and accuracy, with power where it is too low, false pauses where not."""
+    """Tabulate the effect of each rule at each accuracy: its power if the accuracy is too low, its false pauses
+    otherwise.
+    """
     rows = []
     for rule in rules:
         for accuracy in accuracies:

@@ -1,45 +1,45 @@
-"""Everything that an operation may refuse, each with a sentence for the person who is refused.
+"""Exceptions for refused operations, with a message for the user.
 
-Operations raise these and know nothing of HTTP; annotate/pages/middleware.py turns them into HTTP answers. The first
-paragraph of a class's docstring says when it is raised, the second what to do; the documentation shows both.
+Operations raise these and do not depend on HTTP; annotate/pages/middleware.py converts them to responses. The first
+paragraph of each docstring says when the exception is raised, the second what to do. The documentation shows both.
 """
 
 
 class Refusal(Exception):
-    """An operation was refused and nothing was changed. str() is the sentence to show."""
+    """The operation was refused and nothing was changed. str() is the message to show."""
 
     code = "refused"
 
 
 class NotFound(Refusal):
-    """The task, unit, lease, question, language or invitation does not exist, or it is somebody else's.
+    """The task, unit, lease, question, language or invitation does not exist or belongs to somebody else.
 
-    Look at the list of tasks, or take the next unit.
+    Check the list of tasks, or take the next unit.
     """
 
     code = "not_found"
 
 
 class NotAllowed(Refusal):
-    """The account lacks the right to do this, or the task does not ask this annotator.
+    """The account lacks the required permission, or the task is not assigned to this annotator.
 
-    Read the sentence, which names what is missing; a manager can grant it.
+    The message names the missing permission; a manager can grant it.
     """
 
     code = "not_allowed"
 
 
 class Paused(NotAllowed):
-    """The annotator is paused in the task, by its rule or by a manager.
+    """The annotator is paused in this task, by its pause rule or by a manager.
 
-    Wait until a manager lifts the pause; other tasks stay open.
+    Wait until a manager lifts the pause. Other tasks stay open.
     """
 
     code = "paused"
 
 
 class NotQualified(NotAllowed):
-    """The annotator has not passed the test of the language, or new guidelines ask for it again.
+    """The annotator has not passed the test for the language, or new guidelines require it again.
 
     Practise and take the test first.
     """
@@ -48,71 +48,72 @@ class NotQualified(NotAllowed):
 
 
 class NotAgreed(NotAllowed):
-    """The work may hurt whoever does it, and the annotator has not agreed to it, or has taken that back.
+    """The task contains sensitive content, and the annotator has not agreed to it or has withdrawn the agreement.
 
-    Read the warning on the page Agreement of the task, and agree there; or leave this task to others.
+    Read the warning on the task's page *Agreement* and agree there, or choose another task.
     """
 
     code = "not_agreed"
 
 
 class EnoughToday(NotAllowed):
-    """The annotator has done as much of work that may hurt as the task gives one person on a day.
+    """The annotator has reached the task's daily limit for sensitive content.
 
-    Go on tomorrow; the day ends at midnight in the installation's time zone.
+    Continue tomorrow. The day ends at midnight in the installation's time zone.
     """
 
     code = "enough_today"
 
 
 class InvalidAnswer(Refusal):
-    """The answer is not one that the task takes, or a field of the request is missing or malformed.
+    """The task does not accept this answer, or a field of the request is missing or malformed.
 
-    Mend the request as the sentence says and send it again; nothing was saved.
+    Correct the request as the message says and send it again. Nothing was saved.
     """
 
     code = "invalid_answer"
 
 
 class LeaseExpired(Refusal):
-    """The unit was open for longer than it stays reserved (ten minutes or more), and somebody else has its place now,
-    or the two hours in which a late answer still counts are over too.
+    """The reservation of the unit (ten minutes or more) has expired and somebody else has taken its place, or the two
+    hours in which a late answer still counts are over.
 
-    Take the next unit; the answer was not saved.
+    Take the next unit. The answer was not saved.
     """
 
     code = "lease_expired"
 
 
 class AlreadyAnswered(Refusal):
-    """The unit or question has been answered before, otherwise than now, or its answer was taken back or voided since.
+    """The unit or question already has a different answer, or its answer has since been withdrawn or voided.
 
-    Undo the earlier answer if it was wrong, or go on with the next unit.
+    Undo the earlier answer if it was wrong, or continue with the next unit.
     """
 
     code = "already_answered"
 
 
 class WrongStage(Refusal):
-    """The unit has moved on meanwhile, the task is closed, or another step comes first, such as practice before a test.
+    """The unit has moved to another stage, the task is closed, or another step must come first, such as practice before
+    a test.
 
-    Take the next unit, or the step that the sentence names.
+    Take the next unit, or do the step that the message names.
     """
 
     code = "wrong_stage"
 
 
 class Outdated(Refusal):
-    """The guidelines have changed since the practice or the test was begun.
+    """The guidelines have changed since the practice or test was started.
 
-    Read the new guidelines and begin anew; no try is used up.
+    Read the new guidelines and start again. This does not use up an attempt.
     """
 
     code = "outdated"
 
 
 class NothingToUndo(Refusal):
-    """There is no answer or skip that could be taken back.
+    """There is no answer or skip to undo.
 
     Nothing needs to be done.
     """
@@ -121,9 +122,9 @@ class NothingToUndo(Refusal):
 
 
 class TooLateToUndo(Refusal):
-    """The answer or skip is older than the ten minutes in which people can take it back.
+    """The answer or skip is older than the ten minutes in which it can be undone.
 
-    Change it on the page *Your answers*, as long as the task is open.
+    Change it on the page *Your answers* while the task is open.
     """
 
     code = "too_late_to_undo"

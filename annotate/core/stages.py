@@ -1,6 +1,6 @@
-"""The machine of a unit: its stages, and every move between them, as one literal table.
+"""The stages of a unit and the table of all moves between them.
 
-work/routing.py makes the moves; the documentation shows the table (docs/reference/stages.md), and a picture of it.
+work/routing.py makes the moves. The table is shown in docs/reference/stages.md.
 """
 
 NEW = "NEW"
@@ -20,13 +20,13 @@ STAGES: dict[str, str] = {
     LABELLED: "labelled by people",
     DISCARDED: "left out: nobody could tell, or people disagree",
 }
-# A unit has its own label in these stages and in no other.
+# Stages in which a unit has its own label.
 WITH_LABEL = (AGREED, LABELLED)
-# Nobody has anything left to do here; but a copy waits as long as the unit whose label it takes.
+# Stages in which a unit needs no more work. A copy still waits for the unit whose label it takes.
 FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
 WAITING = tuple(stage for stage in STAGES if stage not in FINISHED)
 
-# (from, event, to, what happened)
+# (from, event, to, description)
 MOVES: tuple[tuple[str, str, str, str], ...] = (
     (NEW, "copied", COPIED, "an identical text is already in the task"),
     (NEW, "agreed", AGREED, "the detectors agree, and the task's policy counts it"),
@@ -92,9 +92,9 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (DISCARDED, "unsettled", ADJUDICATION, "likewise"),
     (ADJUDICATION, "unsettled", ADJUDICATION, "likewise"),
 )
-# After one of these, an adjudicator is told nothing of what detectors and people said of the unit.
+# After these events, adjudicators do not see what detectors and annotators answered.
 BLIND = ("audited", "checked", "seconded")
-# What closing a task does to a unit, and opening it again takes back.
+# Events of closing a task, which reopening it reverses.
 BY_CLOSING = ("unconfirmed", "left_out")
 _ALLOWED = frozenset((start, event, end) for start, event, end, _ in MOVES)
 
@@ -106,7 +106,7 @@ def check_move(start: str, event: str, end: str) -> None:
 
 
 def happened(start: str, event: str, end: str) -> str:
-    """What happened, in the words of the table, whose "likewise" means the words above it."""
+    """Return the description of a move, with "likewise" replaced by the description that it repeats."""
     words = ""
     for *move, said in MOVES:
         words = words if said == "likewise" else said
@@ -116,7 +116,7 @@ def happened(start: str, event: str, end: str) -> str:
 
 
 def arrows() -> dict[tuple[str, str], list[str]]:
-    """(from, to) -> the events that lead there."""
+    """Return the events of each (from, to) pair of stages."""
     found: dict[tuple[str, str], list[str]] = {}
     for start, event, end, _ in MOVES:
         found.setdefault((start, end), []).append(event)

@@ -1,13 +1,14 @@
-"""Errors of modules without Django, in English; kinds/interface_language.py translates them."""
+"""Errors of modules that do not depend on Django, in English. kinds/interface_language.py translates them."""
 
 from typing import Any
 
 
 class Wrong(ValueError):
-    """What is wrong with an answer. str() is the sentence in English.
+    """An invalid answer. str() is the message in English.
 
-    sentence: with its gaps, as in %(label)s, by which it stands in the catalogs; several: the same where the value
-    `number` is not one. values: what fills the gaps.
+    sentence: message with placeholders such as %(label)s, as in the translation catalogs.
+    several: plural form, used if the value `number` is not 1.
+    values: values for the placeholders.
     """
 
     def __init__(self, sentence: str, several: str = "", **values: Any) -> None:
