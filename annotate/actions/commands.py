@@ -158,7 +158,9 @@ class ActionCommand(Command):
     def execute(self, *args: Any, **options: Any) -> str | None:
         if self._called_from_command_line and not self.action.on_files and prepare_new():
             # Whoever mistyped where the data or the database are hears of it.
-            self.stderr.write(_new())
+            there = f"The database was empty, and has no task: what {settings.DATA_DIR} holds stays as it is."
+            nothing = f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on."
+            self.stderr.write(there if corpora_on_disk() else nothing)
         return super().execute(*args, **options)
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -213,13 +215,6 @@ def command_named(name: str) -> BaseCommand:
 def call_command(name: str, /, *words: Any, **options: Any) -> Any:
     """Call a command by its name as Django's call_command does, which returns and raises the same."""
     return management.call_command(command_named(name), *words, **options)
-
-
-def _new() -> str:
-    """What is said of a database that was empty."""
-    if corpora_on_disk():
-        return f"The database was empty, and has no task: what {settings.DATA_DIR} holds stays as it is."
-    return f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on."
 
 
 def value_of(option: Option) -> str:

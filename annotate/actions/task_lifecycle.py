@@ -109,8 +109,5 @@ def _of(gone: dict[str, Any]) -> str:
         return f"task {gone['task']} with {many(gone['units'], 'unit')}{golds} and {many(gone['draws'], 'draw')}"
     if "predictor" in gone:
         return f"what {gone['predictor']} says of {many(gone['posts'], 'post')} of corpus {gone['corpus']}"
-    return f"corpus {gone['corpus']} with {many(gone['rows'], 'row')} from {many(gone['files'], 'file')}{_and(gone)}"
-
-
-def _and(gone: dict[str, Any]) -> str:
-    return f", its votes and the predictions of {', '.join(gone['predictors'])}" if gone["predictors"] else ""
+    rest = f", its votes and the predictions of {', '.join(gone['predictors'])}" if gone["predictors"] else ""
+    return f"corpus {gone['corpus']} with {many(gone['rows'], 'row')} from {many(gone['files'], 'file')}{rest}"

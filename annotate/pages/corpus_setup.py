@@ -28,7 +28,7 @@ from corpora.sources.compression import FORMATS, format_of
 from corpora.sources.readers import Sample, sample
 from corpora.storage import layout
 from corpora.storage.inventory import corpora_there
-from corpora.storage.layout import Manifest, read_manifest
+from corpora.storage.layout import read_manifest
 
 # What columns of such a meaning are called elsewhere, for a first guess.
 ALSO: Mapping[str, tuple[str, ...]] = {
@@ -63,20 +63,16 @@ def corpus(request, name):
         "corpus",
         row=row,
         manifest=manifest,
-        files=_files_of(name, manifest) if manifest else [],
+        # Each with the address of the list of its rejected rows, if it has any.
+        files=[
+            (source, reverse("manage-rejects", args=[name, number]) if source.rejects else "")
+            for number, source in enumerate(manifest.sources if manifest else [], start=1)
+        ],
         agreed=percent(row["agreed"] / row["voted"]) if row["voted"] else "",
         tasks=tasks,
         jobs=Job.objects.open().filter(corpus=name).order_by("pk"),
         deeds=_deeds_for(row),
     )
-
-
-def _files_of(name: str, manifest: Manifest) -> list[tuple[Any, str]]:
-    """Its sources, with the address of the list of what was rejected of each, if anything was."""
-    return [
-        (source, reverse("manage-rejects", args=[name, number]) if source.rejects else "")
-        for number, source in enumerate(manifest.sources, start=1)
-    ]
 
 
 def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:

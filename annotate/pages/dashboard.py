@@ -170,7 +170,10 @@ def manage(request):
         unadjudicated=[row for row in rows if row["is_open"] and row["adjudication"]] if not adjudicators() else [],
         flags=Flag.objects.open().count(),
         asking=waiting_requests().count(),
-        failed=[(job, _why(job)) for job in Job.objects.failed()[:FEW]],
+        failed=[
+            (job, action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else "")
+            for job in Job.objects.failed()[:FEW]
+        ],
         now=live_counts(),
         open_tasks=open_tasks,
         counted_at=counted_at,
@@ -180,10 +183,6 @@ def manage(request):
 def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
     """A row for each task, and the states of the queues of those that are open; and when, if they were kept."""
     return figures("tasks", None, lambda: (task_statistics.overview(), queue_states_of(open_tasks)))
-
-
-def _why(job: Job) -> str:
-    return action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else ""
 
 
 def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:

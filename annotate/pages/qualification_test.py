@@ -117,11 +117,14 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
     question = qualifying.next_question(found.trial) if found.trial else None
     # A test tells nothing before its end, and even then not one by one.
     if answered and answered.trial.kind == Trial.PRACTICE:
-        context |= _explained(answered, permit)
+        # The question has been read a moment ago, so it is not veiled.
+        context |= {**_asked(answered, permit), "explained": _told(answered, permit.task), "veiled": False}
     elif question:
         context |= {**_asked(question, permit, posted), "trial": found.trial}
     elif found.step in (qualifying.TEST, qualifying.PASSED, qualifying.FAILED):
-        context |= {"test": _test(task, found), "result": found.last and _result(found.last, permit)}
+        asked = qualifying.questions_of_a_test(task, found.language)
+        context |= {"test": {"asked": asked, "needed": qualifying.to_pass(task, asked)}}
+        context |= {"result": found.last and _result(found.last, permit)}
     template = "annotate/_qualification.html" if request.htmx else "annotate/qualification.html"
     return render(request, template, context)
 
@@ -144,11 +147,6 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
         **kind.pages.ask(Unit(task=permit.task, item=item), permit),
         **concept_picker.of_question(item, permit, posted),
     }
-
-
-def _explained(answered: TrialAnswer, permit) -> dict:
-    # It has been asked for, and read, a moment ago.
-    return {**_asked(answered, permit), "explained": _told(answered, permit.task), "veiled": False}
 
 
 def _told(answered: TrialAnswer, task) -> dict:
@@ -175,15 +173,6 @@ def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[s
     }
     named = {words: sorted(kind.called_in(language, label) for label in labels) for words, labels in parts.items()}
     return [(words, names) for words, names in named.items() if names]
-
-
-def _test(task, found: qualifying.Standing) -> dict:
-    """What a test of the task asks: how many questions, how many must be right, and how often it may be taken."""
-    asked = qualifying.questions_of_a_test(task, found.language)
-    return {
-        "asked": asked,
-        "needed": qualifying.to_pass(task, asked),
-    }
 
 
 def _result(trial: Trial, permit) -> dict:

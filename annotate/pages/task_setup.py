@@ -229,10 +229,12 @@ def forecast(request):
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
     wide = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in told["drawn"] if round(row["people"]) and not row["readers"]]
+    all_drawn = f"The corpus has {many(stream.posts, 'post')}, fewer than {size:,}: all are drawn."
+    whole = [all_drawn] if size > stream.posts else []
     context = {
         "drawn": progress_report.drawn_table(told),
         "dates": progress_report.forecast_table(told),
-        "words": [*_all_of_it(size, stream.posts), *progress_report.forecast_words(told)],
+        "words": [*whole, *progress_report.forecast_words(told)],
         "widths": plan_report.language_table(wide),
         "width_words": plan_report.width_words(wide),
         "curve": plan_report.curve_table(wide),
@@ -243,10 +245,6 @@ def forecast(request):
         "unread_in": [label_name(row["language"]) for row in unread],
     }
     return render(request, "annotate/manage/_foreseen.html", context)
-
-
-def _all_of_it(size: int, posts: int) -> list[str]:
-    return [f"The corpus has {many(posts, 'post')}, fewer than {size:,}: all are drawn."] if size > posts else []
 
 
 def kind(request):
