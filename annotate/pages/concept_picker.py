@@ -227,11 +227,7 @@ def read_state(posted: QueryDict) -> State:
 
 
 def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
-    """The panel of somebody who answers a unit; what they took back is chosen at first. Nothing where answers are no
-    concepts.
-    """
-    if unit.task.vocabulary_id is None:
-        return {}
+    """The panel of somebody who answers a unit; what they took back is chosen at first."""
     state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
     address = reverse("choose", args=[unit.task.name])
     return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))

@@ -208,7 +208,7 @@ def question(
         **record(lease.unit.item, kind),
         **sets(sides_of(permit.annotator, lease.unit), lease.unit.item, kind),
         **asked,
-        **concept_picker.of_unit(lease.unit, permit, posted),
+        **(concept_picker.of_unit(lease.unit, permit, posted) if permit.task.vocabulary_id else {}),
     }
 
 
