@@ -24,9 +24,8 @@ def report(task: Task) -> dict[str, Any] | None:
 
     meant: the answer of what the filter is meant to drop. is_current: whether the corpus is filtered by the same scores
     and thresholds still. kept, dropped: of each part its pairs, how many were drawn and are read (have a label), how
-    many of these are meant (found), how many have no label, and the share that is meant with its interval; of the
-    dropped that is the filter's precision. recall: of what is meant the share that was dropped. languages: the same by
-    language, for those of which something was drawn, if there are several.
+    many of these are meant (found), how many have no label, and the share that is meant, with its interval. recall: of
+    what is meant, the share that was dropped. languages: the same by language, if there are several.
     """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
     if not drawn:

@@ -104,12 +104,10 @@ def report(
     found: Fitted | None = None,
     of_people: bool = True,
 ) -> dict[str, Any]:
-    """The agreement of a task, as described above.
-
-    gold: item -> true label, or several separated by spaces, for any of the items. repeats: also count one person's
+    """gold: item -> true label, or several separated by spaces, for any of the items. repeats: also count one person's
     further answers on one unit, which were imported for analysis only. ordinal: treat the labels as ordered grades,
     even if the kind does not say so. found: the answers, if they have been read. of_people: whether each annotator is
-    held against the rest; if not, against_rest is empty. UnknownLabel if a true label is not one of the task's,
+    compared with the rest; if not, against_rest is empty. UnknownLabel if a true label is not one of the task's,
     UnorderedLabels if nobody has said the order of grades.
     """
     found = found or fitted(task, repeats=repeats)
