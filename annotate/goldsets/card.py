@@ -100,18 +100,22 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
     for section, made in SECTIONS.items():
         if manifest.get(section):
             context |= made(manifest[section], kind, manifest)
-    # The kind's own card has words for the sections that the kind names.
-    panels = []
-    for control in kind.quality_controls:
-        found = manifest.get(control.manifest_key)
-        if panel := found and control.panel(export.task, found):
+    return context | _panels(export, manifest)
+
+
+def _panels(export: Export, manifest: dict) -> Context:
+    """What quality controls show of their sections. The kind's own card has words for the sections that it names."""
+    found: Context = {"panels": []}
+    for control in export.kind.quality_controls:
+        section = manifest.get(control.manifest_key)
+        if panel := section and control.panel(export.task, section):
             shown = {"heading": panel.heading, "words": panel.words or [panel.empty]}
             shown["tables"] = [parts(table) for table in panel.tables]
-            if control.manifest_key in kind.publication.sections:
-                context[control.manifest_key] = shown if panel.words else {}
+            if control.manifest_key in export.kind.publication.sections:
+                found[control.manifest_key] = shown if panel.words else {}
             else:
-                panels.append(shown)
-    return context | {"panels": panels}
+                found["panels"].append(shown)
+    return found
 
 
 def _counts(kind: Kind, manifest: dict) -> Context:
