@@ -1,1 +1,1 @@
-"""How good predictions are: a measure for each form of answer, with intervals."""
+"""Measures of predictions for each form of answer, with intervals."""

@@ -1,7 +1,7 @@
-"""Accuracy, and how far two systems are apart in it, on documents that were drawn class by class.
+"""Accuracy of one system, or its difference between two, on documents drawn class by class.
 
-Where a set has so many documents of each class, chance only chose which ones. What the classes differ by is then no
-error of sampling, and an interval of the plain count, which takes it for one, is too wide.
+If a set has a fixed number of documents per class, sampling only determines which documents of a class it contains.
+Differences between classes are then not sampling error, and an interval from the plain count would be too wide.
 """
 
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import scipy  # which loads its parts when they are first used
+import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Ints
 from annotate.core.estimation.comparisons import Difference, paired
@@ -20,10 +20,13 @@ Values = npt.NDArray[np.float64]
 
 
 class Drawn(NamedTuple):
-    """The documents of one class in one language. weight: of the class in the figure; those of all classes and
-    languages add up to 1. values: what each document counts, from 0 to 1, in their order; for one system 1 if it is
-    right and 0 if not, for several the mean of that. units: the number of the unit that each document is part of, the
-    same for translations of one document in several languages; None where each document is a unit by itself.
+    """The documents of one class in one language.
+
+    weight: weight of the class in the figure; the weights of all classes and languages add up to 1.
+    values: value of each document, from 0 to 1: for one system, 1 if it is right and 0 if not; for several systems,
+        their mean.
+    units: number of the unit that each document belongs to, shared by the translations of a document; None if each
+        document is a unit.
     """
 
     weight: float
@@ -32,14 +35,15 @@ class Drawn(NamedTuple):
 
 
 def mean(classes: Sequence[Drawn]) -> Estimate:
-    """The weighted mean of the classes' means, with Jeffreys' interval of its effective count; UNKNOWN of no document.
+    """Estimate the weighted mean of the class means, with Jeffreys' interval at the effective size.
 
-    The effective count is that of a plain sample whose variance is that of a stratified one (Cochran 1977, Sampling
-    Techniques, 3rd edition, section 5.3; intervals of effective counts: Franco, Little, Louis and Slud 2019, Journal of
-    Survey Statistics and Methodology 7(3)). To each class one document is added that is as all documents together,
-    so that a class of which all are right is not taken for one without errors. The same documents under several
-    systems are one value each here, so that they count once, however many systems were right on them; and so are the
-    translations of a document.
+    The effective size is that of a simple random sample with the same variance (Cochran 1977, Sampling Techniques, 3rd
+    edition, section 5.3; for intervals at effective sizes Franco, Little, Louis and Slud 2019, Journal of Survey
+    Statistics and Methodology 7(3)). One document with the mean of all documents is added to each class, so that a
+    class without errors does not count as free of errors. A document that several systems labelled counts once, and so
+    does a document with its translations.
+
+    Returns UNKNOWN if there are no documents.
     """
     drawn = _by_unit(classes)
     if not drawn:
@@ -47,17 +51,20 @@ def mean(classes: Sequence[Drawn]) -> Estimate:
     value = min(1.0, max(0.0, sum(each.weight * float(each.values.mean()) for each in drawn)))
     spread = _covariance([(each.weight, each.values, each.values) for each in drawn])
     whole = 1 / sum(each.weight**2 / len(each.values) for each in drawn)
-    # None where every document counts alike, but for the last bits of a float.
+    # The variance is zero, up to rounding, if all documents have the same value.
     count = value * (1 - value) / spread if 0 < value < 1 and spread * whole > 1e-9 else whole
     return Estimate(value, *jeffreys(value * count, count), value * count, count)
 
 
 def difference(first: Sequence[Drawn], second: Sequence[Drawn]) -> Difference | None:
-    """What the first reaches less what the second does on the same documents, with its interval; None of no document.
+    """Estimate the difference of two systems on the same documents, first minus second.
 
-    first, second: the same classes with the same weights and documents. Only those count on which one of the two is
-    better: by how much the first is, less by how much the second is, each as in `mean`, with their correlation
-    (comparing.paired).
+    Only documents on which one system is better contribute: the estimate is the mean by which the first is better minus
+    the mean by which the second is better, with their correlation (comparisons.paired).
+
+    first, second: the same classes, with the same weights and documents.
+
+    Returns None if there are no documents.
     """
     better: list[tuple[Drawn, Drawn]] = []
     for one, other in zip(first, second, strict=True):
@@ -75,11 +82,10 @@ def _correlation(first: Sequence[Drawn], second: Sequence[Drawn]) -> float:
 
 
 def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
-    """The classes that have documents, those with units in common made one class, of these units.
+    """Return the non-empty classes, with classes that share units merged into one class of these units.
 
-    A unit's value is the mean, and what its documents add to the figure beyond what documents of their class and
-    language do: the residuals of a sample of clusters (Cochran 1977, section 9A.4). Where each unit is in all
-    languages, it is the mean over its translations.
+    A unit's value is the mean plus the residuals of its documents within their class and language, as in cluster
+    sampling (Cochran 1977, section 9A.4). If each unit appears in all languages, it is the mean over its translations.
     """
     drawn = [each for each in classes if len(each.values)]
     if not drawn or any(each.units is None for each in drawn):
@@ -104,7 +110,7 @@ def _by_unit(classes: Sequence[Drawn]) -> list[Drawn]:
 
 
 def _covariance(drawn: Sequence[tuple[float, Values, Values]]) -> float:
-    """Of two weighted means of the same documents, with one more in each class that is as all together."""
+    """Return the covariance of two weighted means over the same documents, with a mean document added to each class."""
 
     def together(parts: Sequence[Values]) -> float:
         return sum(weight * float(part.mean()) for (weight, _, _), part in zip(drawn, parts, strict=True))
@@ -114,6 +120,6 @@ def _covariance(drawn: Sequence[tuple[float, Values, Values]]) -> float:
     found = 0.0
     for weight, a, b in drawn:
         moment, first, second = float((a * b).sum()) + both, float(a.sum()) + one, float(b.sum()) + other
-        # Of one more than there are, with one less as the divisor, as in the covariance of a sample.
+        # The sample covariance, with divisor n - 1, of the documents and the added one.
         found += (weight / len(a)) ** 2 * (moment - first * second / (len(a) + 1))
     return found

@@ -1,7 +1,7 @@
-"""BLEU-4 of generated texts, as XGLUE's evaluation has it: sacrebleu's corpus BLEU in lower case, between 0 and 1.
+"""BLEU-4 of generated texts as in XGLUE's evaluation: sacrebleu's lower-cased corpus BLEU, between 0 and 1.
 
-Papineni et al. 2002, ACL; Post 2018, A Call for Clarity in Reporting BLEU Scores, WMT. Its tokens are those of mteval
-v13a in every language, so it is useless for a language written without spaces.
+See Papineni et al. 2002, ACL; Post 2018, A Call for Clarity in Reporting BLEU Scores, WMT. Tokenization is mteval v13a
+in every language, so the score is meaningless for languages written without spaces.
 """
 
 from collections.abc import Sequence
@@ -18,9 +18,11 @@ METRIC = BLEU(lowercase=True)
 
 @dataclass(frozen=True)
 class Generated:
-    """BLEU over all pairs, not the mean of each; the interval is over pairs drawn again.
+    """Corpus BLEU over all pairs, with a bootstrap interval over pairs.
 
-    low, high: None of fewer than 20.
+    value: BLEU; None without pairs.
+    low, high: ends of the interval; None with fewer than 20 pairs.
+    pairs: number of pairs.
     """
 
     value: float | None
@@ -30,7 +32,14 @@ class Generated:
 
 
 def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Generated:
-    """said: one text for each that was meant, in the same order."""
+    """Compute corpus BLEU.
+
+    said: generated texts.
+    meant: the reference for each text, in the same order.
+    seed: seed of the bootstrap.
+
+    Raises ValueError if the numbers of texts and references differ.
+    """
     if len(said) != len(meant):
         raise ValueError(f"{len(said)} texts for {len(meant)} references; give one for each.")
     if not said:
@@ -41,12 +50,12 @@ def corpus_bleu(said: Sequence[str], meant: Sequence[str], *, seed: str) -> Gene
 
 
 def signature() -> str:
-    """Sacrebleu's own, by which two scores that were computed are known to be comparable."""
+    """Return sacrebleu's signature, which shows whether two scores are comparable."""
     return str(METRIC.get_signature())
 
 
 def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
-    """Of each pair what BLEU is computed from: both lengths, and n-grams that match and that there are, (n, 10)."""
+    """Return the counts that BLEU needs for each pair: both lengths, matching n-grams and total n-grams, (n, 10)."""
     found = []
     for hypothesis, reference in zip(said, meant, strict=True):
         one = METRIC.corpus_score([hypothesis], [[reference]])
@@ -55,7 +64,7 @@ def counts(said: Sequence[str], meant: Sequence[str]) -> Floats:
 
 
 def scores(sums: Floats) -> Floats:
-    """BLEU of sums of such counts, (10, times)."""
+    """Return BLEU for sums of such counts, (10, times)."""
     found = []
     for said, meant, *rest in sums.T.astype(int).tolist():
         order = len(rest) // 2
@@ -65,5 +74,5 @@ def scores(sums: Floats) -> Floats:
 
 
 def _share(score: float) -> float:
-    """A score of 100 as a share; a perfect score may exceed 1 by the last bit of a float."""
+    """Convert a score out of 100 to a share. A perfect score may exceed 1 by rounding error."""
     return min(1.0, score / 100)

@@ -1,7 +1,7 @@
-"""How well predicted labels agree with gold labels where each unit has one of each: shares, F1, kappa and MCC.
+"""Agreement of predicted and gold labels with one label per unit: accuracy, F1, kappa and MCC.
 
-Every measure here depends on a confusion matrix only through its diagonal, its margins and the sum of squared errors.
-The jackknife leaves one group of units out at a time, so it needs these for each group and never n matrices.
+Every measure here depends on the confusion matrix only through its diagonal, its margins and the sum of squared errors.
+The jackknife, which leaves out one group of units at a time, therefore needs only these for each group.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,13 +17,19 @@ from annotate.core.estimation.comparisons import Difference
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, moved, proportion, with_interval
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
-AT_ONCE = 1 << 22  # numbers of one margin that are in memory together
+AT_ONCE = 1 << 22  # numbers of one margin in memory at once
 
 
 @dataclass(frozen=True)
 class Margins:
-    """Sums of weights by label, (..., K): where gold and prediction are that label, of gold, of predictions. off,
-    squares: the sums of weights times the distance between the places of both labels, and times its square, (...)."""
+    """Weighted sums over units, by label (..., K) or in total (...).
+
+    both: weight of units whose gold and predicted labels are both this label, (..., K).
+    gold: weight of units with this gold label, (..., K).
+    said: weight of units with this predicted label, (..., K).
+    off: sum of weights times the distance between gold and predicted index, (...).
+    squares: sum of weights times the squared distance, (...).
+    """
 
     both: Floats
     gold: Floats
@@ -41,7 +47,7 @@ Measure = Callable[[Margins], Floats]
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """part / whole, 0 where whole is 0, as scikit-learn's zero_division=0."""
+    """Return part / whole, 0 where whole is 0, like scikit-learn with zero_division=0."""
     found: Floats = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > SLACK)
     return found
 
@@ -63,20 +69,28 @@ def f1s(of: Margins) -> Floats:
 
 
 def macro(measure: Measure, labels: Bools) -> Measure:
-    """The plain mean over labels. labels: which of them count, (K,)."""
+    """Return the unweighted mean of a measure over labels.
+
+    labels: which labels count, (K,).
+    """
     return lambda of: measure(of)[..., labels].mean(axis=-1)
 
 
 def kappa(of: Margins) -> Floats:
-    """Cohen's kappa (Cohen 1960, Educational and Psychological Measurement 20(1)); 0 where chance agrees always."""
+    """Return Cohen's kappa (Cohen 1960, Educational and Psychological Measurement 20(1)).
+
+    It is 0 if the expected agreement by chance is 1.
+    """
     total = of.total
     expected = _ratio((of.gold * of.said).sum(axis=-1), total**2)
     return _ratio(accuracy(of) - expected, 1 - expected)
 
 
 def matthews(of: Margins) -> Floats:
-    """Matthews' correlation of several classes (Gorodkin 2004, Computational Biology and Chemistry 28); 0 where gold
-    or predictions are all one label."""
+    """Return the multiclass Matthews correlation coefficient (Gorodkin 2004, Computational Biology and Chemistry 28).
+
+    It is 0 if gold or predictions have a single label.
+    """
     total = of.total
     product = total**2 - (of.gold**2).sum(axis=-1), total**2 - (of.said**2).sum(axis=-1)
     covariance = of.both.sum(axis=-1) * total - (of.gold * of.said).sum(axis=-1)
@@ -85,8 +99,10 @@ def matthews(of: Margins) -> Floats:
 
 
 def weighted_kappa(of: Margins) -> Floats:
-    """Cohen's kappa with squared weights, of labels in their order (Cohen 1968, Psychological Bulletin 70(4)); 0 where
-    gold and predictions are all one label."""
+    """Return Cohen's kappa with quadratic weights for ordered labels (Cohen 1968, Psychological Bulletin 70(4)).
+
+    It is 0 if gold and predictions have the same single label.
+    """
     place = np.arange(of.gold.shape[-1], dtype=np.float64)
     first, second = (side @ place for side in (of.gold, of.said))
     apart = of.total * (of.gold @ place**2 + of.said @ place**2) - 2 * first * second
@@ -94,7 +110,7 @@ def weighted_kappa(of: Margins) -> Floats:
 
 
 def mean_absolute_error(of: Margins) -> Floats:
-    """The mean distance between the places of gold and predicted label."""
+    """Return the mean distance between the indices of gold and predicted label."""
     return _ratio(of.off, of.total)
 
 
@@ -102,8 +118,10 @@ def mean_absolute_error(of: Margins) -> Floats:
 class Paired:
     """Gold and predicted labels of n units.
 
-    gold, said: the places of the labels among K, (n,). labels: K. weights: how many units of the population each stands
-    for, (n,). groups: the place of each unit's group, (n,), where units were drawn together; else None.
+    gold, said: indices of the gold and predicted labels, (n,).
+    labels: number K of labels.
+    weights: number of units of the population that each unit represents, (n,).
+    groups: index of each unit's group, (n,), if units were drawn in groups; otherwise None.
     """
 
     gold: Ints
@@ -114,12 +132,12 @@ class Paired:
 
     @property
     def is_plain(self) -> bool:
-        """Whether the units are a simple random sample: drawn one by one with equal chances."""
+        """Whether the units are a simple random sample."""
         return self.groups is None and (len(self.weights) == 0 or bool(np.ptp(self.weights) <= SLACK))
 
     @property
     def strata(self) -> Ints:
-        """The stratum of each unit, (n,): so many were drawn of each chance. Strata of one unit are taken together."""
+        """The stratum of each unit, (n,): units with the same weight. Strata with a single unit are merged."""
         _, strata, sizes = np.unique(self.weights, return_inverse=True, return_counts=True)
         return np.where(sizes[strata] > 1, strata, len(sizes))
 
@@ -139,22 +157,31 @@ class Paired:
         )
 
     def _sums(self, of: Ints, weights: Floats, part: Ints | int = 0, size: int = 1) -> Floats:
-        """Sums of weights by part and label, (size, K). of, part: the label and the part of each."""
+        """Return sums of weights by part and label, (size, K).
+
+        of: label of each unit.
+        part: part of each unit.
+        """
         found = np.bincount(part * self.labels + of, weights, size * self.labels)
         return found.astype(np.float64).reshape(size, self.labels)
 
     @property
     def confusion(self) -> Floats:
-        """Sums of weights, gold labels down, predicted ones across, (K, K)."""
+        """The weighted confusion matrix, (K, K), with gold labels in rows and predicted labels in columns."""
         cells = np.bincount(self.gold * self.labels + self.said, self.weights, self.labels**2)
         return cells.astype(np.float64).reshape(self.labels, self.labels)
 
-    # --- shares
+    # --- Shares
 
     def share(self, hits: Bools, domain: Bools) -> Estimate:
-        """The share of hits in a domain, each (n,): Jeffreys' interval of a plain sample's count, or by stratum. For
-        groups it is that of the effective count by the linearized variance of a ratio (Cochran 1977, Sampling
-        Techniques, 3rd edition, sections 2.11 and 9A; Franco, Little, Louis and Slud 2019)."""
+        """Estimate the share of hits in a domain.
+
+        The interval is Jeffreys' for a simple random sample, and stratified for unequal weights. For groups, it is
+        Jeffreys' at the effective size from the linearized variance of a ratio (Cochran 1977, Sampling Techniques, 3rd
+        edition, sections 2.11 and 9A; Franco, Little, Louis and Slud 2019).
+
+        hits, domain: whether each unit is a hit, and in the domain, (n,).
+        """
         hits = hits & domain
         if self.is_plain:
             return proportion(int(hits.sum()), int(domain.sum()))
@@ -173,8 +200,12 @@ class Paired:
         return found
 
     def mean(self, values: Floats) -> Difference:
-        """The weighted mean of values from 0 up, (n,), with the interval of its linearized variance by group; without
-        one of fewer than LEAST_UNITS units or groups."""
+        """Estimate the weighted mean of non-negative values, with the interval from the linearized variance by group.
+
+        There is no interval with fewer than LEAST_UNITS units or groups.
+
+        values: value of each unit, (n,).
+        """
         places = np.arange(len(values)) if self.groups is None else np.unique(self.groups, return_inverse=True)[1]
         sums, whole = np.bincount(places, self.weights * values), np.bincount(places, self.weights)
         number, total = len(whole), float(whole.sum())
@@ -184,13 +215,16 @@ class Paired:
         off = Z * sqrt(float(((sums - mean * whole) ** 2).sum()) / total**2 * number / (number - 1))
         return Difference(mean, max(0.0, mean - off), mean + off)
 
-    # --- what is no share
+    # --- Other measures
 
     def estimate(self, measure: Measure, of_labels: Sequence[int] = ()) -> Estimate:
-        """A measure between 0 and 1 with the interval of its jackknife variance, in effective counts.
+        """Estimate a measure between 0 and 1, with Jeffreys' interval at the effective size.
 
-        of_labels: how many units each label has of which it is the mean, by default one that all have. Where nothing
-        varies, the effective count is that of a mean of as many shares of so many units.
+        The effective size comes from the jackknife variance. If the measure does not vary, it is that of a mean of
+        independent shares with these numbers of units.
+
+        measure: the measure.
+        of_labels: number of units of each label that the measure averages over; by default all units in one group.
         """
         value = min(1.0, max(0.0, float(measure(self.margins))))
         units, spread = self._jackknife(measure)
@@ -201,8 +235,10 @@ class Paired:
         return Estimate(value, *jeffreys(value * count, count), value * count, count)
 
     def coefficient(self, measure: Measure) -> Difference:
-        """A measure between -1 and 1 with its jackknife interval by the normal distribution, on Fisher's scale; from
-        -1 to 1 of fewer than LEAST_UNITS units, and of those that all say the same."""
+        """Estimate a measure between -1 and 1, with a normal jackknife interval on Fisher's z scale.
+
+        The interval is -1 to 1 if there are fewer than LEAST_UNITS units or no variation.
+        """
         value = float(measure(self.margins))
         units, spread = self._jackknife(measure)
         if units < LEAST_UNITS or spread * units <= SLACK or abs(value) >= 1:
@@ -211,7 +247,7 @@ class Paired:
         return Difference(value, float(np.tanh(np.arctanh(value) - off)), float(np.tanh(np.arctanh(value) + off)))
 
     def _jackknife(self, measure: Measure) -> tuple[int, float]:
-        """The number of units or groups, and the variance of a measure by leaving each of them out."""
+        """Return the number of units or groups, and the jackknife variance of a measure."""
         parts, times = self._parts
         units = int(times.sum())
         if units < 2:
@@ -222,8 +258,11 @@ class Paired:
 
     @cached_property
     def _parts(self) -> tuple[tuple[Ints, ...], Floats]:
-        """What may be left out, and how often there is such: units that are alike by gold, prediction and weight are
-        left out once; groups each by itself. Of each unit in it: the number of the part, and the unit's place."""
+        """The parts to leave out, and how often each occurs.
+
+        Units with the same gold label, prediction and weight are left out once, with their number; groups are left out
+        separately. The first element has the index of the part and of the unit, for each unit in it.
+        """
         places = np.arange(len(self.gold))
         if self.groups is not None:
             _, parts = np.unique(self.groups, return_inverse=True)
@@ -252,7 +291,11 @@ class Paired:
 
 
 def clustered(hits: Floats, of: Floats) -> Estimate:
-    """A share of weighted sums by group, (groups,): hits and what they are of; see `Paired.share`."""
+    """Estimate a share from weighted sums by group, (groups,); see `Paired.share`.
+
+    hits: weight of the hits in each group.
+    of: weight of the domain in each group.
+    """
     groups, whole = len(of), float(of.sum())
     if not whole:
         return UNKNOWN
@@ -271,12 +314,15 @@ Apart = tuple[Difference | None, float | None]
 def apart(
     first: Paired, second: Paired, measure: Measure, other: Measure | None = None, *, most: Sequence[float] = (1.0,)
 ) -> list[Apart]:
-    """How far two systems are apart on the same units in each of M measures, with the jackknife's interval, and the
-    two-sided p-value that they are not, by the normal distribution. No difference of fewer than LEAST_UNITS units or
-    groups, nor where it varies with none of them.
+    """Compare two systems on the same units in each of M measures.
 
-    first, second: with the same gold labels, weights and groups. measure, other: what is computed of the first and of
-    the second, (..., M); by default the same. most: how far apart the measures can be, (M,).
+    first, second: labels with the same gold, weights and groups.
+    measure: function from margins to the measures of the first system, (..., M).
+    other: the same for the second system; `measure` by default.
+    most: largest possible difference in each measure, (M,).
+
+    Returns the difference with its normal jackknife interval, and the two-sided p-value that it is zero, for each
+    measure. Both are None with fewer than LEAST_UNITS units or groups, or if there is a difference but no variation.
     """
     other = other or measure
     values = np.atleast_1d(measure(first.margins) - other(second.margins))
@@ -303,9 +349,13 @@ class _Both:
     second: Paired
 
     def jackknife(self, measure: Measure, other: Measure, values: Floats) -> tuple[int, Floats]:
-        """The number of units or groups, and the variance of each difference by stratum, (M,) (Wolter 2007,
-        Introduction to Variance Estimation, 2nd edition, section 4.5). values: the differences. Units that both systems
-        label alike are left out once for both."""
+        """Return the number of units or groups, and the stratified jackknife variance of each difference, (M,).
+
+        See Wolter 2007, Introduction to Variance Estimation, 2nd edition, section 4.5. Units with the same labels from
+        both systems are left out once, with their number.
+
+        values: the differences, (M,).
+        """
         one, two = self.first, self.second
         if one.groups is not None:
             parts, times = one._parts
@@ -322,7 +372,7 @@ class _Both:
         sizes = np.bincount(strata, times).astype(np.float64)[:, None]
         sums, squares = (np.zeros((len(sizes), len(values))) for _ in range(2))
         for mine, theirs in zip(one._without(parts), two._without(parts), strict=True):
-            # Less the difference of all units, so that no digits are lost.
+            # Centred on the overall difference to avoid loss of precision.
             changed = (measure(mine) - other(theirs)).reshape(-1, len(values)) - values
             chunk = slice(begun, begun := begun + len(changed))
             np.add.at(sums, strata[chunk], times[chunk, None] * changed)
@@ -332,23 +382,25 @@ class _Both:
 
 
 def places_of(values: Sequence[str], labels: Sequence[str]) -> Ints:
-    """The place of each value among the labels, (n,). KeyError for one that is none of them."""
+    """Return the index of each value among the labels, (n,). Raises KeyError for an unknown label."""
     known = {label: place for place, label in enumerate(labels)}
     return np.fromiter((known[value] for value in values), dtype=np.int64, count=len(values))
 
 
-# --- The share of hits in a domain where parts of a population were sampled with chances of their own.
+# --- Shares from strata with different inclusion probabilities
 
 
 def stratified_share(hits: Bools, domain: Bools, weights: Floats, strata: Ints) -> Estimate:
-    """hits, domain: whether each unit is in the domain, and right, (n,), of which some are in the domain. weights: how
-    many units each stands for, (n,). strata: the stratum of each, (n,).
+    """Estimate the share of hits in a domain from a stratified sample.
 
-    The ends of the interval lie as far from the value as three things take it, squared and added up (MOVER: Zou and
-    Donner 2008, Statistics in Medicine 27(10)): Jeffreys' interval of the share in each stratum; the size of the domain
-    in each stratum, which was estimated too (Cochran 1977, Sampling Techniques, 3rd edition, section 5A.14); and what
-    may be of the domain in strata where nothing of it was read. So a stratum has an interval even if all that was read
-    in it is right, where the linearized variance is 0.
+    MOVER combines three sources of error (Zou and Donner 2008, Statistics in Medicine 27(10)): the share within each
+    stratum, by Jeffreys' interval; the estimated size of the domain in each stratum (Cochran 1977, Sampling Techniques,
+    3rd edition, section 5A.14); and possible members of the domain in strata where none was found. A stratum without
+    errors thus still has an interval, although its linearized variance is 0.
+
+    hits, domain: whether each unit is a hit, and in the domain, (n,); at least one unit is in the domain.
+    weights: number of units that each unit represents, (n,).
+    strata: stratum of each unit, (n,).
     """
     _, strata = np.unique(strata, return_inverse=True)
 

@@ -1,4 +1,4 @@
-"""Figures as rows (measure, slice, estimate, interval, note), of one system or of two that are compared."""
+"""Rows of a report (measure, slice, estimate, interval, note) for one system, or for the comparison of two."""
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from math import sqrt
@@ -18,13 +18,18 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 NO_UNITS, FEW, ALIKE = "no unit", "too few units for an interval", "no variation among the units"
-LOSSES = ("mae", "log_loss", "brier")  # measures in which the system with the smaller figure is better
+LOSSES = ("mae", "log_loss", "brier")  # measures where smaller is better
 
 
 def row(measure: str, of: Mapping[str, str], found: Any, units: float | None, note: str = "") -> Row:
-    """A figure. of: dimension, such as `label` or `language` -> its value; empty for all units. found: an Estimate, a
-    Difference or a plain number, which has no interval; None where it is withheld, which needs a note. units: on how
-    many it rests; None of a mean of figures, whose note says of how many."""
+    """Build the row of a figure.
+
+    measure: name of the measure.
+    of: value of each dimension of the slice, such as `label` or `language`; empty for all units.
+    found: an Estimate, a Difference or a number without interval; None for a withheld figure, which needs a note.
+    units: number of units; None for a mean of figures, whose note gives their number.
+    note: explanation, by default the reason for a missing interval.
+    """
     is_plain = found is None or isinstance(found, int | float)
     value, low, high = (found, None, None) if is_plain else (found.value, found.low, found.high)
     if not is_plain and not found.has_interval:
@@ -40,12 +45,15 @@ def row(measure: str, of: Mapping[str, str], found: Any, units: float | None, no
 def difference_row(
     measure: str, of: Mapping[str, str], found: Difference | None, units: float | None, note: str, p: float | None
 ) -> Row:
-    """A row of a comparison, as `row` has it; p: of the test that both systems reach the same, None without one."""
+    """Build the row of a comparison; see `row`.
+
+    p: p-value of the test that both systems score the same; None without a test.
+    """
     return row(measure, of, found, units, note) | {"better": better(measure, found), "p": p, "p_holm": None}
 
 
 def better(measure: str, found: Difference | None) -> str | None:
-    """Which of two systems is better by a difference, `first` or `second`; None where its interval does not say."""
+    """Return which of two systems is better, `first` or `second`, or None if the interval includes zero."""
     greater = found.better if found else None
     if greater and measure in LOSSES:
         return "second" if greater == "first" else "first"
@@ -53,13 +61,13 @@ def better(measure: str, found: Difference | None) -> str | None:
 
 
 def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
-    """The rows of a system that stand beside those of a comparison: of the same measures and slices."""
+    """Return the rows of a system with the same measure and slice as a row of the comparison."""
     keys = {(each["measure"], *each["of"].items()) for each in compared}
     return [each for each in rows if (each["measure"], *each["of"].items()) in keys]
 
 
 def holm_corrected(rows: list[Row]) -> list[Row]:
-    """The rows, with Holm's correction of their p-values."""
+    """Add Holm-adjusted p-values to the rows."""
     tested = [each for each in rows if each["p"] is not None]
     for each, p_holm in zip(tested, holm([each["p"] for each in tested]), strict=True):
         each["p_holm"] = p_holm
@@ -67,7 +75,7 @@ def holm_corrected(rows: list[Row]) -> list[Row]:
 
 
 def accuracy_apart(of: Mapping[str, str], first: Paired, second: Paired) -> Row:
-    """How far two systems are apart in accuracy on the same units; p is McNemar's on a plain sample."""
+    """Compare the accuracy of two systems on the same units. On a simple random sample, p is McNemar's."""
     [(found, p)] = classes.apart(first, second, classes.accuracy)
     if first.is_plain:
         alone = [int((one.right & ~other.right).sum()) for one, other in ((first, second), (second, first))]
@@ -83,8 +91,12 @@ def measures_apart(
     *,
     most: float = 1.0,
 ) -> Iterator[Row]:
-    """How far two systems are apart in measures of all units. others: the measures of the second, where they are other
-    functions. most: how far apart they can be."""
+    """Compare two systems in several measures over all units.
+
+    measures: the measures by name.
+    others: the measures of the second system, if they are different functions.
+    most: largest possible difference.
+    """
 
     def all_of(functions: Mapping[str, Measure]) -> Measure:
         return lambda of: np.stack([np.asarray(each(of)) for each in functions.values()], axis=-1)
@@ -96,8 +108,11 @@ def measures_apart(
 
 
 def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
-    """Why a figure has no interval, or two systems are not compared in it; empty where that is not so. units: on which
-    it rests. pairs: all units."""
+    """Return why a figure has no interval or comparison; empty if it has.
+
+    units: number of units of the figure.
+    pairs: all units.
+    """
     if units < LEAST_UNITS:
         return f"fewer than {LEAST_UNITS} units"
     if pairs.groups is not None and len(np.unique(pairs.groups)) < LEAST_UNITS:
@@ -106,10 +121,11 @@ def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
 
 
 def averaged(rows: Sequence[Row]) -> Difference | None:
-    """The plain mean of figures of different units, each with its own interval, or of differences; None of none.
+    """Return the unweighted mean of the figures in some rows, which must be independent.
 
-    The interval keeps the distances of each figure from its own bounds (MOVER: Zou and Donner 2008, Statistics in
-    Medicine 27(10)); there is none where a figure has none."""
+    MOVER combines the intervals (Zou and Donner 2008, Statistics in Medicine 27(10)). There is no interval if any
+    figure has none. Returns None if no row has a value.
+    """
     known = [each for each in rows if each["value"] is not None]
     if not known:
         return None
@@ -121,7 +137,7 @@ def averaged(rows: Sequence[Row]) -> Difference | None:
 
 
 def resampled(found: "Ranked | Generated") -> Difference | None:
-    """A figure with a bootstrap interval, if it has one, as `row` takes it."""
+    """Convert a figure with a bootstrap interval for use in `row`."""
     if found.value is None:
         return None
     low, high = (-1.0, 1.0) if found.low is None or found.high is None else (found.low, found.high)

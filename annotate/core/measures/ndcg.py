@@ -1,9 +1,9 @@
-"""How well predicted numbers rank the pages of a query: nDCG, as XGLUE's evaluation has it, and its mean over queries.
+"""nDCG of ranked pages as in XGLUE's evaluation, and its mean over queries.
 
-A page's gain is its grade (not 2 to the grade), and that of the page at rank r counts by 1/log2(r + 1), down to the
-last page (Järvelin and Kekäläinen 2002, ACM TOIS 20(4); XGLUE's script calls scikit-learn's ndcg_score, which is so).
-Pages that were predicted alike share their ranks: each counts with the mean of their gains, which is the mean over all
-orders that they could have (McSherry and Najork 2008, ECIR).
+The gain of a page is its grade, not 2 to the power of the grade, and the discount at rank r is 1/log2(r + 1), down to
+the last page (Järvelin and Kekäläinen 2002, ACM TOIS 20(4)). XGLUE uses scikit-learn's ndcg_score, which does the same.
+Pages with equal predictions share their ranks and get the mean of their gains, which is the mean over all possible
+orders (McSherry and Najork 2008, ECIR).
 """
 
 from collections.abc import Iterable, Sequence
@@ -18,13 +18,14 @@ from annotate.core.estimation.resampling import bootstrap
 
 @dataclass(frozen=True)
 class Ranked:
-    """The mean nDCG over the queries that have two pages or more.
+    """Mean nDCG over the queries with two or more pages.
 
-    value is None without such a query. low, high: the 2.5% and 97.5% quantiles of the mean over queries drawn again,
-    None of fewer than 20.
-    queries: of how many it is the mean; single: of one page, which cannot be ranked and are left out; irrelevant: of
-    those counted, how many have no page of a grade above 0. Their nDCG, 0/0, is 0 in XGLUE, so the best mean there is
-    is (queries - irrelevant)/queries.
+    value: the mean; None without such a query.
+    low, high: ends of the bootstrap interval over queries; None with fewer than 20.
+    queries: number of queries in the mean.
+    single: number of queries with a single page, which are left out.
+    irrelevant: number of queries in the mean without a grade above 0. XGLUE defines their nDCG (0/0) as 0, so the
+        highest possible mean is (queries - irrelevant)/queries.
     """
 
     value: float | None
@@ -36,7 +37,13 @@ class Ranked:
 
 
 def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
-    """Of one query: the grades of its pages and what was predicted for them, the highest first. 0 without any gain."""
+    """Return the nDCG of one query, 0 if no page has a grade above 0.
+
+    grades: grade of each page, 0 or more.
+    scores: prediction for each page; the highest ranks first.
+
+    Raises ValueError for a negative grade, or if the lengths differ.
+    """
     if len(grades) != len(scores):
         raise ValueError(f"{len(grades)} grades and {len(scores)} predictions are not of the same pages.")
     if any(grade < 0 for grade in grades):
@@ -46,7 +53,7 @@ def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
 
 
 def _gain(grades: Sequence[float], scores: Sequence[float]) -> float:
-    """The discounted cumulated gain in the order of the scores, ties sharing their ranks."""
+    """Return the discounted cumulative gain in the order of the scores, with ties sharing their ranks."""
     ordered = sorted(zip(scores, grades, strict=True), key=lambda pair: -pair[0])
     rank, gains = 0, []
     for _, group in groupby(ordered, key=lambda pair: pair[0]):
@@ -62,9 +69,10 @@ def _discount(rank: int) -> float:
 
 
 def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], int, int]:
-    """The nDCG of each query of two pages or more, how many queries have one page, and how many of the others no gain.
+    """Return the nDCG of each query with two or more pages, and the counts of single and irrelevant queries.
 
-    pages: (query, grade, prediction) in the order of the file; a query's pages stand together."""
+    pages: (query, grade, prediction), with the pages of a query in succession.
+    """
     values, single, irrelevant = [], 0, 0
     for _, group in groupby(pages, key=lambda page: page[0]):
         found = list(group)
@@ -78,7 +86,11 @@ def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], in
 
 
 def mean_ndcg(pages: Iterable[tuple[str, float, float]], *, seed: str) -> Ranked:
-    """The mean over queries. pages: as in `by_query`."""
+    """Estimate the mean nDCG over queries.
+
+    pages: see `by_query`.
+    seed: seed of the bootstrap.
+    """
     values, single, irrelevant = by_query(pages)
     if not values:
         return Ranked(None, None, None, 0, single, 0)

@@ -1,15 +1,15 @@
-"""What people prefer, from judgments of two systems each: shares, the sign test, how often the first side is chosen,
-and the strengths of three systems or more.
+"""Human preferences between systems: shares, sign test, position bias, and Bradley-Terry strengths.
 
-A unit is a message with the replies of two systems. Judgments of one unit are not independent, as all see the same
-replies, and nor are those of one message, so that every interval and test is over messages. The people are taken as
-they are: an interval says what other messages would have given, not other people. Numbers in, numbers out; whose
-judgments count is decided in annotate/quality/preference_statistics.py.
+A unit is a message with the replies of two systems. Judgments on the same unit are dependent because they concern the
+same replies, and so are those on the same message. All intervals and tests are therefore over messages. The annotators
+are treated as fixed, so an interval generalizes to other messages and not to other annotators.
+annotate/quality/preference_statistics.py decides whose judgments count.
 
-In 1,000 simulated tasks each of 50, 100 and 500 messages, with messages on which all judges say the same, four of five
-ties, and a judge who looks at sides alone, the intervals of shares held the truth in 93.2% to 96.7%, and of 10 messages
-in 91% or more. Of 300 tasks each of 10, 20, 50 and 200 messages with three and five systems, those of the differences
-of strength held it in 93.3% to 97.1% (`python -m tests.benchmarks FOLDER preferences`).
+The coverage was measured by simulation, including messages on which all annotators agree, four ties in five judgments,
+and an annotator who only looks at the position. Intervals of shares covered 93.2% to 96.7% in 1,000 tasks each with 50,
+100 and 500 messages, and at least 91% with 10 messages. Intervals of differences in strength covered 93.3% to 97.1% in
+300 tasks each with 10, 20, 50 and 200 messages and three and five systems (`python -m tests.benchmarks FOLDER
+preferences`).
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,7 @@ from math import sqrt
 from typing import NamedTuple
 
 import numpy as np
-import scipy  # which loads its parts when they are first used
+import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.hash_order import lot
@@ -29,37 +29,41 @@ from annotate.core.estimation.proportions import UNKNOWN, Estimate, Z, proportio
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, jackknife, percentiles
 from annotate.core.measures.ranked_labels import Share
 
-# --- Bradley and Terry's model of paired comparisons: how strong each of several systems is.
+# --- The Bradley-Terry model of paired comparisons
 #
-# A system i is preferred to j with the chance p_i / (p_i + p_j); a strength is log p_i, and all add up to 0 (Bradley
-# and Terry 1952, Rank Analysis of Incomplete Block Designs, Biometrika 39).
+# System i is preferred to j with probability p_i / (p_i + p_j). The strength of a system is log p_i, and all strengths
+# add up to 0 (Bradley and Terry 1952, Rank Analysis of Incomplete Block Designs, Biometrika 39).
 
 
 ROUNDS = 100
-CLOSE = 1e-10  # in logs
+CLOSE = 1e-10  # on the log scale
 LONGEST_STEP = 2.0
 
 
 def groups(wins: Floats) -> list[list[int]]:
-    """The systems in parts, in each of which every system has won, by others between them, against every other; the
-    part whose systems are not beaten by others of another part first. With one part, and only then, all strengths are
-    finite (Ford 1957, Solution of a Ranking Problem from Binary Comparisons, American Mathematical Monthly 64(8)).
+    """Divide the systems into groups within which every system has beaten every other, directly or through others.
 
-    wins: of the row's system against the column's, (K, K).
+    All strengths are finite if and only if there is a single group (Ford 1957, Solution of a Ranking Problem from
+    Binary Comparisons, American Mathematical Monthly 64(8)).
+
+    wins: wins of the row's system against the column's, (K, K).
+
+    Returns the groups, best first: no system of a group has been beaten by a system of a later group.
     """
     number, part = scipy.sparse.csgraph.connected_components(wins > 0, connection="strong")
     found: list[list[int]] = [np.flatnonzero(part == place).tolist() for place in range(number)]
-    # How many systems each reaches by its wins and those of whom it beat: a part above another reaches more.
+    # The number of systems that each one has beaten, directly or through others. A higher group reaches more.
     reached = (~np.isinf(scipy.sparse.csgraph.shortest_path(wins > 0, unweighted=True))).sum(axis=1)
     return sorted(found, key=lambda part: (-reached[part[0]], part))
 
 
 def strengths(wins: Floats) -> Floats:
-    """The strengths of greatest likelihood, in natural logarithms, (..., K), that add up to 0; NaN where they are not
-    finite, as the systems are of several `groups`.
+    """Return the maximum likelihood strengths in natural logarithms, (..., K), which add up to 0.
 
-    wins: of the row's system against the column's, (..., K, K), of as many comparisons as there are; halves count too.
-    By Newton's method, the likelihood of strengths being concave, with steps of LONGEST_STEP at most.
+    They are NaN if they are not finite because there are several `groups`. The likelihood is concave; Newton's method
+    maximizes it with steps of at most LONGEST_STEP.
+
+    wins: wins of the row's system against the column's, (..., K, K); ties may count as halves.
     """
     size = wins.shape[-1]
     found: Floats = np.full(wins.shape[:-1], np.nan)
@@ -69,7 +73,7 @@ def strengths(wins: Floats) -> Floats:
 
 
 def _are_finite(wins: Floats) -> np.ndarray:
-    """Whether every system has won against every other, by others between them: (...)."""
+    """Return whether every system has beaten every other, directly or through others, (...)."""
     size = wins.shape[-1]
     reached = (wins > 0) | np.eye(size, dtype=bool)
     for _ in range(size.bit_length()):
@@ -78,14 +82,15 @@ def _are_finite(wins: Floats) -> np.ndarray:
 
 
 def _strengths(wins: Floats) -> Floats:
-    """wins: (N, K, K), of which each has finite strengths."""
+    """Return the strengths for wins (N, K, K) that all have finite strengths."""
     played, won = wins + wins.swapaxes(1, 2), wins.sum(axis=2)
     found: Floats = np.zeros(won.shape)
     for _ in range(ROUNDS):
         chance = scipy.special.expit(found[:, :, None] - found[:, None, :])
         weights = played * chance * (1 - chance)
         information = weights.sum(axis=2)[:, :, None] * np.eye(won.shape[1]) - weights
-        # The sum of strengths is free; with 1 added in all cells the matrix has an inverse, and the step adds up to 0.
+        # The sum of strengths is not identified. Adding 1 to every cell makes the matrix invertible, and the steps add
+        # up to 0.
         step = np.linalg.solve(information + 1, (won - (played * chance).sum(axis=2))[:, :, None])[:, :, 0]
         longest = np.abs(step).max(axis=1, keepdims=True, initial=CLOSE)
         found = found + step * np.minimum(1.0, LONGEST_STEP / longest)
@@ -97,16 +102,20 @@ def _strengths(wins: Floats) -> Floats:
 
 TIE, NONE = "tie", "none"
 REPLICATES = 1000
-# Of this share of the replicates or more all strengths must be finite, for their interval to be given.
+# The smallest share of replicates with finite strengths for which an interval is reported.
 ENOUGH = 0.95
-OUT_OF_LINE = 0.01  # a Holm p below it
+OUT_OF_LINE = 0.01  # Holm-adjusted p-values below this are flagged
 
 
 class Judgment(NamedTuple):
-    """systems: the two, in the order of the alphabet. answer: the one preferred, or TIE. first: the one that stood
-    first; empty if that is not known. person: None for the machine's judgment of equal replies. message: what several
-    units have in common, in each of which other systems are compared; None if they have nothing. is_finished: whether
-    nobody else is asked about the unit.
+    """One judgment between two systems.
+
+    systems: the two systems, in alphabetical order.
+    answer: the preferred system, or TIE.
+    first: the system shown first; empty if unknown.
+    person: the annotator; None for the automatic judgment of identical replies.
+    message: the message that several units compare replies to; None if the unit is the only one.
+    is_finished: whether nobody else will be asked about the unit.
     """
 
     unit: Hashable
@@ -120,16 +129,20 @@ class Judgment(NamedTuple):
 
     @property
     def cluster(self) -> Hashable:
-        """Whose judgments are not independent."""
+        """The cluster within which judgments are dependent."""
         return self.unit if self.message is None else self.message
 
 
 class Pair(NamedTuple):
-    """Two systems compared. units: of them; counts, shares: of the judgments for a, for b, and ties; majority,
-    majority_shares: of the finished units for a, b, ties, and those without a majority, since a unit that lacks answers
-    may yet come to one.
+    """Comparison of two systems, a and b.
 
-    win: the share of a, ties as half. p: of the sign test; 1 where no unit has a majority for a system.
+    units, finished: number of units, and of finished units.
+    judgments: number of judgments.
+    counts, shares: judgments for a, for b, and ties.
+    majority, majority_shares: finished units with a majority for a, for b, for a tie, and without a majority.
+        Unfinished units are left out because they may still reach one.
+    win: share of a, with ties as half.
+    p: p-value of the sign test; 1 if no unit has a majority for either system.
     """
 
     systems: tuple[str, str]
@@ -145,13 +158,13 @@ class Pair(NamedTuple):
 
 
 def majority(answers: Iterable[str]) -> str:
-    """The answer of more than half of the judgments of a unit, or NONE."""
+    """Return the answer of more than half of a unit's judgments, or NONE."""
     [(answer, number), *_] = (counted := Counter(answers)).most_common(1)
     return answer if 2 * number > counted.total() else NONE
 
 
 def compared(judgments: Sequence[Judgment]) -> list[Pair]:
-    """Each two systems that were compared, in the order of the alphabet."""
+    """Return the comparison of each pair of systems, in alphabetical order."""
     by_pair: defaultdict[tuple[str, str], list[Judgment]] = defaultdict(list)
     for each in judgments:
         by_pair[each.systems].append(each)
@@ -186,7 +199,10 @@ def _by_unit(judgments: Iterable[Judgment]) -> dict[Hashable, list[str]]:
 
 
 def _share(parts: Floats, wholes: Floats) -> Estimate:
-    """Of the sums of both over units, with an interval over units. parts, wholes: of each unit, (units,)."""
+    """Estimate a ratio of sums over units, with a jackknife interval over units.
+
+    parts, wholes: numerator and denominator of each unit, (units,).
+    """
     whole = wholes.sum()
     if not whole:
         return UNKNOWN
@@ -197,27 +213,32 @@ def _share(parts: Floats, wholes: Floats) -> Estimate:
 
 
 def _of_units(hits: int, units: int) -> Estimate:
-    """A share of units, with no interval of fewer than a share of judgments needs for one."""
+    """Estimate a share of units, without an interval if there are fewer than LEAST_LEFT_OUT."""
     found = proportion(hits, units)
     return found if units >= LEAST_LEFT_OUT else replace(found, low=0.0, high=1.0)
 
 
 def sign_test(first: int, second: int) -> float:
-    """The two-sided p-value that neither of two systems is preferred more often. first, second: the units whose
-    majority is for each; ties and units without a majority say nothing (Dixon and Mood 1946, The Statistical Sign Test,
-    JASA 41(236)).
+    """Return the two-sided p-value of the sign test that neither system is preferred more often.
 
-    Of units and not of judgments: three people who see the same replies are not three throws of a coin, and the test
-    would find a difference too often. It is the exact binomial test, as McNemar's is.
+    The test uses unit majorities and not judgments: several annotators who see the same replies are not independent,
+    and the test would reject too often. It is the exact binomial test, as in `mcnemar` (Dixon and Mood 1946, The
+    Statistical Sign Test, JASA 41(236)).
+
+    first, second: number of units with a majority for each system; ties and units without a majority do not count.
     """
     return mcnemar(first, second)
 
 
-# --- how often a system wins, whoever it is compared with
+# --- Win rates over all opponents
 
 
 class Standing(NamedTuple):
-    """A system against all others. win: its share of the judgments that it is part of, ties as half."""
+    """One system against all others.
+
+    judgments, won, tied: number of judgments of the system, of wins and of ties.
+    win: win rate, with ties as half.
+    """
 
     system: str
     judgments: int
@@ -227,7 +248,7 @@ class Standing(NamedTuple):
 
 
 def standings(judgments: Sequence[Judgment]) -> list[Standing]:
-    """The system with the greatest share first."""
+    """Return the win rate of each system, highest first."""
     found = []
     for system in systems_of(judgments):
         parts: defaultdict[Hashable, list[float]] = defaultdict(lambda: [0.0, 0.0, 0.0])
@@ -247,14 +268,19 @@ def systems_of(judgments: Iterable[Judgment]) -> list[str]:
     return sorted({system for each in judgments for system in each.systems})
 
 
-# --- Bradley-Terry
+# --- Bradley-Terry estimates
 
 
 class Order(NamedTuple):
-    """Strengths, in natural logarithms, the greatest first, each less that of `reference`, the system with the most
-    judgments; differences: a and b, by the alphabet -> the strength of a less that of b. Both are empty where strengths
-    are not finite: groups, the best first, of which no system has been preferred to any of the group before. lost: the
-    share of the replicates in which strengths were not finite."""
+    """Bradley-Terry strengths in natural logarithms.
+
+    reference: the system with the most judgments.
+    strengths: strength of each system minus that of the reference, highest first.
+    differences: strength of a minus strength of b, for each pair (a, b) in alphabetical order. Both mappings are empty
+        if strengths are not finite.
+    groups: groups of systems, best first. No system has been preferred to one of an earlier group.
+    lost: share of replicates without finite strengths.
+    """
 
     reference: str
     strengths: Mapping[str, Share]
@@ -264,12 +290,14 @@ class Order(NamedTuple):
 
 
 def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: int = REPLICATES) -> Order:
-    """ties: count as half a win for both; else they are left out. The interval is between the 2.5% and the 97.5%
-    quantile of what messages drawn again give, widened for few messages; there is none of fewer than LEAST_LEFT_OUT
-    messages, or if strengths are not finite in more than one of twenty drawings.
+    """Estimate the strengths of the systems, with bootstrap intervals over messages.
 
-    Only differences are estimated. Had the strengths of all systems to add up to 0, one system with few judgments would
-    widen every interval.
+    Intervals are widened for small numbers of messages. There is none with fewer than LEAST_LEFT_OUT messages, or if
+    strengths are not finite in more than one of 20 replicates. Only differences of strengths are estimated: with
+    strengths that add up to 0, one system with few judgments would widen every interval.
+
+    ties: whether ties count as half a win for both; otherwise they are left out.
+    seed, replicates: seed and number of replicates of the bootstrap.
     """
     systems = systems_of(judgments)
     if not systems:
@@ -305,7 +333,7 @@ def order(judgments: Sequence[Judgment], *, ties: bool, seed: str, replicates: i
 
 
 def _drawn_again(units: Floats, messages: int, seed: str, replicates: int) -> Floats:
-    """The wins on as many messages, drawn again with replacement: (replicates, K * K)."""
+    """Return the wins in each bootstrap replicate, (replicates, K * K)."""
     drawing = np.random.Generator(np.random.PCG64(int(lot(seed, "bradley-terry", ""), 16)))
     again = np.empty((replicates, units.shape[1]))
     for number in range(replicates):
@@ -314,16 +342,18 @@ def _drawn_again(units: Floats, messages: int, seed: str, replicates: int) -> Fl
 
 
 def _widened(value: float, ends: tuple[float, float], messages: int) -> tuple[float, float]:
-    """The bootstrap takes the spread of the messages for known, and divides by their number where an estimate of the
-    spread divides by one less (Hesterberg 2015, What Teachers Should Know About the Bootstrap, The American
-    Statistician 69(4), section 4)."""
+    """Widen a bootstrap interval for a small number of messages.
+
+    The bootstrap treats the variance as known, and divides by n where a sample variance divides by n - 1 (Hesterberg
+    2015, What Teachers Should Know About the Bootstrap, The American Statistician 69(4), section 4).
+    """
     factor = scipy.special.stdtrit(messages - 1, 0.975) / Z * sqrt(messages / (messages - 1))
     low, high = (value + factor * (end - value) for end in ends)
     return min(low, value), max(high, value)
 
 
 def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) -> tuple[Floats, int]:
-    """The wins on each message, (messages, K * K), and how many messages there are."""
+    """Return the wins on each message, (messages, K * K), and the number of messages."""
     place = {system: number for number, system in enumerate(systems)}
     units = {unit: number for number, unit in enumerate(dict.fromkeys(each.cluster for each in judgments))}
     wins = np.zeros((len(units), len(systems), len(systems)))
@@ -339,13 +369,19 @@ def _wins(judgments: Sequence[Judgment], systems: Sequence[str], *, ties: bool) 
     return wins.reshape(len(units), len(systems) ** 2), len(units)
 
 
-# --- sides
+# --- Position bias
 
 
 class Sides(NamedTuple):
-    """How often the first side was chosen, of the judgments whose sides are known and that were no tie. p: of people
-    only, that they choose either side with a chance of a half, corrected for the number of people by Holm; sides are
-    drawn by lot, so that this holds for whoever does not look at them."""
+    """How often the system shown first was chosen, for judgments with known positions.
+
+    person: the annotator; None for all.
+    judgments, ties: number of judgments, and of ties among them.
+    first: number of judgments for the system shown first.
+    share: share of these among judgments that are not ties.
+    p: for one annotator, the Holm-adjusted p-value that both positions are equally likely. Positions are random, so
+        this holds for anyone who ignores them.
+    """
 
     person: Hashable
     judgments: int
@@ -360,7 +396,7 @@ class Sides(NamedTuple):
 
 
 def sides(judgments: Iterable[Judgment]) -> tuple[Sides, list[Sides]]:
-    """Of all together, and of each person, the one who is farthest from a half first."""
+    """Return the position bias of all annotators together, and of each one, most significant first."""
     known = [each for each in judgments if each.first and each.person is not None]
     by_person: defaultdict[Hashable, list[Judgment]] = defaultdict(list)
     for each in known:

@@ -1,8 +1,8 @@
-"""How well a system's ranked labels find those that a document has: P@K, R@K, RP@K, nDCG@K, and micro-averaged F1.
+"""Measures of ranked labels for documents with several gold labels: P@K, R@K, RP@K, nDCG@K and micro-averaged F1.
 
-The measures are those of Chalkidis et al. 2019, Extreme Multi-Label Legal Text Classification, and of their published
-code (lmtc-eurlex57k). Documents without gold labels are left out. ndcg.py has the pages of a query, which have
-grades; corpora/predictions/rankings.py makes rankings of scores.
+They follow Chalkidis et al. 2019, Extreme Multi-Label Legal Text Classification, and the published code
+(lmtc-eurlex57k). Documents without gold labels are left out. ndcg.py ranks the pages of a query, which have grades;
+corpora/predictions/rankings.py converts scores to rankings.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -25,33 +25,35 @@ Ranking = Sequence[str]
 
 
 class Judged(NamedTuple):
-    """The labels of a document, and what a system says, best first, each label once."""
+    """The gold labels of a document, and a system's ranking, best first and without repeats."""
 
     gold: Labels
     ranking: Ranking
 
 
 def with_gold(documents: Iterable[Judged]) -> list[Judged]:
-    """Those that have gold labels."""
+    """Return the documents that have gold labels."""
     return [each for each in documents if each.gold]
 
 
 def within(documents: Iterable[Judged], bucket: Labels) -> list[Judged]:
-    """With only the bucket's labels in gold and ranking, those that then have gold labels."""
+    """Restrict gold labels and rankings to a bucket of labels, and drop documents without gold labels in it."""
     return with_gold(
         Judged(each.gold & bucket, [label for label in each.ranking if label in bucket]) for each in documents
     )
 
 
-# --- at K
+# --- Measures at K
 
 
 def at_each(documents: Sequence[Judged], deepest: int = DEEPEST) -> dict[str, Floats]:
-    """Measure -> its value for each document and K from 1 to `deepest`: (documents, deepest), from 0 to 1.
+    """Return each measure for every document and K from 1 to `deepest`, (documents, deepest), from 0 to 1.
 
-    With R gold labels and hits among the first K, P@K = hits/K, R@K = hits/R, RP@K = hits/min(K, R), and nDCG@K is the
-    sum of 1/log2(rank + 1) over the hits, divided by that of the first min(K, R) ranks. A ranking of fewer labels than
-    K has no hits after its last. ValueError for a document without gold labels, or a label that is ranked twice.
+    With R gold labels and a number of hits among the first K, P@K = hits/K, R@K = hits/R, and RP@K = hits/min(K, R).
+    nDCG@K is the sum of 1/log2(rank + 1) over the hits, divided by the same sum over the first min(K, R) ranks. Missing
+    ranks count as misses.
+
+    Raises ValueError for a document without gold labels, or a repeated label in a ranking.
     """
     hits = np.zeros((len(documents), deepest))
     for row, (gold, ranking) in enumerate(documents):
@@ -79,11 +81,13 @@ def _check(gold: Labels, ranking: Ranking) -> None:
 
 
 def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = "") -> dict[str, list[Estimate]]:
-    """Measure -> its mean over documents at each K from 1 to `deepest`, with the interval for other documents drawn
-    like these, as in by_class.py, or where values are sparse by the Bayesian bootstrap; UNKNOWN of no document.
+    """Estimate the mean of each measure over documents at each K from 1 to `deepest`.
 
-    In 1,500 draws of 40 to 400 from the 20,000 simulated documents of tests/annotate/test_ranked_labels.py, those at
-    K = 5 held the truth in 93.8% to 95.5%, and those of paired differences in 94.8% to 95.5%.
+    Intervals are those of accuracy_by_class.py, or the Bayesian bootstrap if values are sparse. In 1,500 draws of 40 to
+    400 from the 20,000 simulated documents of tests/annotate/test_ranked_labels.py, intervals at K = 5 covered 93.8% to
+    95.5%, and intervals of paired differences 94.8% to 95.5%.
+
+    Returns UNKNOWN for each mean if there are no documents.
     """
     values = at_each(documents, deepest)
     found = {
@@ -101,17 +105,19 @@ def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = ""
 
 
 def _is_sparse(values: Floats) -> bool:
-    """Whether values add up to less than LEAST_COUNT hits, some of which are parts of one. Jeffreys' interval is too
-    narrow there; of whole hits and misses it is right however few there are."""
+    """Return whether the values add up to fewer than LEAST_COUNT hits and some of them are fractions.
+
+    Jeffreys' interval is too narrow then. For values of 0 and 1 it is adequate however few hits there are.
+    """
     return bool(values.sum() < LEAST_COUNT and ((values > 0) & (values < 1)).any())
 
 
 def differences(
     first: Sequence[Judged], second: Sequence[Judged], deepest: int = DEEPEST
 ) -> dict[str, list[Difference | None]]:
-    """Measure -> what the first system reaches less what the second does, paired by document, at each K.
+    """Estimate the difference of each measure at each K, first minus second, paired by document.
 
-    ValueError unless both are of the same documents in the same order.
+    Raises ValueError unless both systems have the same documents in the same order.
     """
     _check_same(first, second)
     ones, others = at_each(first, deepest), at_each(second, deepest)
@@ -125,8 +131,10 @@ def differences(
 
 
 def p_values(first: Sequence[Judged], second: Sequence[Judged], at: int, *, seed: str) -> dict[str, float]:
-    """Measure -> the p-value of the randomization test that both systems reach the same at K = `at`; Chalkidis et al.
-    2019 test theirs so. ValueError unless both are of the same documents in the same order."""
+    """Return the p-value of a randomization test for each measure at K = `at`, as in Chalkidis et al. 2019.
+
+    Raises ValueError unless both systems have the same documents in the same order.
+    """
     _check_same(first, second)
     ones, others = at_each(first, at), at_each(second, at)
     return {
@@ -139,19 +147,23 @@ def _check_same(first: Sequence["Judged | Answered"], second: Sequence["Judged |
         raise ValueError("The two systems are not measured on the same documents in the same order; give the same.")
 
 
-# --- sets of labels
+# --- Label sets
 
 
 class Answered(NamedTuple):
-    """The labels of a document, and those that a system gives it."""
+    """The gold labels of a document, and the labels that a system assigns."""
 
     gold: Labels
     said: Labels
 
 
 class Share(NamedTuple):
-    """A figure with its 95% interval over documents. value: None of nothing. low, high: None of fewer than 20
-    documents, where all say the same (resampling.py), or where some of the drawings have nothing to count."""
+    """A figure with its 95% interval over documents.
+
+    value: the figure; None if it is undefined.
+    low, high: ends of the interval; None with fewer than 20 documents, without variation (resampling.py), or if the
+        figure is undefined in some replicates.
+    """
 
     value: float | None
     low: float | None
@@ -159,8 +171,10 @@ class Share(NamedTuple):
 
 
 class Micro(NamedTuple):
-    """Of all labels of all documents together: precision, of those that were given, recall, of the gold labels, and F1;
-    hits, said, gold: how many."""
+    """Micro-averaged precision, recall and F1 over all documents.
+
+    hits, said, gold: number of correct, assigned and gold labels.
+    """
 
     precision: Share
     recall: Share
@@ -171,18 +185,20 @@ class Micro(NamedTuple):
 
 
 def first_of(documents: Iterable[Judged], number: int | None) -> list[Answered]:
-    """The first so many labels of each ranking, taken for the answer; None for all of them."""
+    """Take the first `number` labels of each ranking as the answer; None for all."""
     return [Answered(each.gold, frozenset(each.ranking[:number])) for each in documents]
 
 
 def above(scores: Mapping[str, float], threshold: float) -> frozenset[str]:
-    """The labels with a score of the threshold or more."""
+    """Return the labels with a score of at least the threshold."""
     return frozenset(label for label, score in scores.items() if score >= threshold)
 
 
 def with_ancestors(labels: Iterable[str], parents: Mapping[str, Collection[str]]) -> frozenset[str]:
-    """The labels and all their ancestors. parents: label -> its parents, of which a label may have several; a circle
-    ends where it began."""
+    """Return the labels with all of their ancestors. Cycles are allowed.
+
+    parents: the parents of each label.
+    """
     found: set[str] = set()
     left = [*labels]
     while left:
@@ -194,11 +210,11 @@ def with_ancestors(labels: Iterable[str], parents: Mapping[str, Collection[str]]
 
 
 def widened(documents: Iterable[Answered], parents: Mapping[str, Collection[str]]) -> list[Answered]:
-    """With all ancestors on both sides, so that a near miss costs less than a far one."""
+    """Add all ancestors to both label sets, so that a near miss costs less than a distant one."""
     return [Answered(with_ancestors(each.gold, parents), with_ancestors(each.said, parents)) for each in documents]
 
 
-# Sums over documents of hits, labels given, and gold labels -> a share, NaN of nothing.
+# From sums of hits, assigned and gold labels over documents to a share; NaN if it is undefined.
 _Ratio = Callable[[Floats], float]
 
 
@@ -214,7 +230,10 @@ _RATIOS: dict[str, _Ratio] = {
 
 
 def micro(documents: Sequence[Answered], *, seed: str) -> Micro:
-    """Documents without gold labels count too: what a system gives them is wrong."""
+    """Estimate micro-averaged precision, recall and F1.
+
+    Documents without gold labels count too: all labels assigned to them are wrong.
+    """
     table = _table(documents)
     hits, said, gold = (int(number) for number in table.sum(axis=0))
     shares = {name: _share(table, ratio, seed) for name, ratio in _RATIOS.items()}
@@ -222,8 +241,10 @@ def micro(documents: Sequence[Answered], *, seed: str) -> Micro:
 
 
 def micro_differences(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> dict[str, Share]:
-    """precision, recall and f1 of the first system less those of the second, the same documents being drawn again for
-    both. ValueError unless both are of the same documents in the same order."""
+    """Estimate the differences of precision, recall and F1, first minus second, by a paired bootstrap.
+
+    Raises ValueError unless both systems have the same documents in the same order.
+    """
     _check_same(first, second)
     table = np.concatenate([_table(first), _table(second)], axis=1)
 
@@ -234,12 +255,14 @@ def micro_differences(first: Sequence[Answered], second: Sequence[Answered], *, 
 
 
 def micro_p_value(first: Sequence[Answered], second: Sequence[Answered], *, seed: str) -> float:
-    """Of the randomization test that both systems reach the same micro-averaged F1. ValueError unless both are of the
-    same documents in the same order."""
+    """Return the p-value of a randomization test that both systems have the same micro-averaged F1.
+
+    Raises ValueError unless both systems have the same documents in the same order.
+    """
     _check_same(first, second)
 
     def f1(sums: Floats) -> Floats:
-        # Whole numbers, of which only 0 is below 1: where nothing is given and nothing is gold.
+        # The counts are integers, so this only replaces 0, where nothing is assigned and nothing is gold.
         found: Floats = 2 * sums[0] / np.maximum(sums[1] + sums[2], 1)
         return found
 

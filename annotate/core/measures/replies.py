@@ -1,10 +1,9 @@
-"""What suggested replies are worth, over all examples: mean ROUGE, Dist-1 and -2, precision at one and mean reciprocal
-rank, each with its interval, and two systems compared.
+"""Measures of suggested replies: ROUGE, Dist-1 and Dist-2, precision at 1 and mean reciprocal rank, with intervals.
 
-rouge.py measures one example. Examples of one message are not independent, as they have the same suggestions: they are
-left out together by the jackknife, and trade sides together in the randomization test. In 500 simulated sets of 30 to
-300 examples each, with one to three of a message (tests/annotate/test_replies.py), the intervals of means held the
-truth in 92.6% to 97.2%, and those of Dist, which are wide, in 95.2% to 99.8%.
+Examples of the same message share their suggestions and are dependent. The jackknife leaves them out together, and the
+randomization test swaps them together. In 500 simulated sets with 30 to 300 examples and one to three examples per
+message (tests/annotate/test_replies.py), intervals of means covered 92.6% to 97.2%. Intervals of Dist are wide and
+covered 95.2% to 99.8%.
 """
 
 from collections import Counter
@@ -22,26 +21,26 @@ from annotate.core.estimation.comparisons import Difference, paired
 from annotate.core.estimation.proportions import UNKNOWN, Estimate
 from annotate.core.estimation.resampling import LEAST_UNITS, jackknife, jackknife_difference, randomization
 
-# --- ROUGE and Dist of suggested replies, as the set MRS is measured (Zhang et al. 2021, A Dataset and Baselines for
-# Multilingual Reply Suggestion, section 3.4), to the last digit of its eval.py with the package rouge 1.0.1.
+# --- ROUGE and Dist of suggested replies
 #
-# What is published differs from Lin 2004 in what is counted: n-grams count once each, full stops part words and are
-# deleted, and n-grams run on across sentences. Whether a reply is in the response set is asked in replies.py.
+# They match, to the last digit, the MRS dataset's eval.py with the package rouge 1.0.1 (Zhang et al. 2021, A Dataset
+# and Baselines for Multilingual Reply Suggestion, section 3.4). That differs from Lin 2004: repeated n-grams count
+# once, full stops separate words and are removed, and n-grams cross sentence boundaries.
 
 
 JAPANESE = "ja"
-LONGEST = 100  # words of a reference that is measured, and of a prediction that are
-EMPTY = "<empty>"  # what stands for a prediction without words
-TINY = 1e-8  # keeps F from dividing by nothing
+LONGEST = 100  # longest reference measured, and length to which predictions are cut (words)
+EMPTY = "<empty>"  # replaces a prediction without words
+TINY = 1e-8  # avoids division by zero in F1
 ORDERS = (1, 2, 3)
 
 
 class MissingTokenizer(Exception):
-    """What parts a language into words is not installed; the sentence says what to do."""
+    """The tokenizer of a language is not installed. The message says what to do."""
 
 
 class Scores(NamedTuple):
-    """F1 of n-grams, from 0 to 1."""
+    """F1 of unigrams, bigrams and trigrams, from 0 to 1."""
 
     one: float
     two: float
@@ -54,8 +53,11 @@ class Scores(NamedTuple):
 
 @dataclass(frozen=True)
 class Best:
-    """Of the replies to one message the one that counts. place: among the replies, from 0; words: those of Dist, full
-    stops that stand alone among them."""
+    """The reply to a message that scores best.
+
+    place: index among the replies.
+    words: words for Dist, including separate full stops.
+    """
 
     scores: Scores
     place: int
@@ -63,10 +65,11 @@ class Best:
 
 
 def tokenized(text: str, language: str) -> str:
-    """The lower-case words of a text, with single spaces between: NLTK's words, without parting sentences first, for
-    which NLTK would need a file from the network; of Japanese those of MeCab.
+    """Return the lower-cased words of a text, separated by single spaces.
 
-    MissingTokenizer if the text is Japanese and MeCab is not installed.
+    Japanese is tokenized by MeCab, other languages by NLTK without sentence splitting, which would need a download.
+
+    Raises MissingTokenizer if the text is Japanese and MeCab is not installed.
     """
     part = _mecab() if language == JAPANESE else _nltk()
     return " ".join(part(text.lower()))
@@ -74,7 +77,7 @@ def tokenized(text: str, language: str) -> str:
 
 @cache
 def _nltk() -> Callable[[str], Sequence[str]]:
-    from nltk.tokenize import word_tokenize  # here, as NLTK loads for two seconds
+    from nltk.tokenize import word_tokenize  # imported here because NLTK takes two seconds to load
 
     return lambda text: word_tokenize(text, preserve_line=True)
 
@@ -94,18 +97,21 @@ def _mecab() -> Callable[[str], Sequence[str]]:
 
 
 def rouge(prediction: str, reference: str) -> Scores:
-    """Of two tokenized texts. A side with fewer than n words has a score of 0."""
+    """Return the ROUGE scores of two tokenized texts. The score for n is 0 if either has fewer than n words."""
     said, true = _words(prediction), _words(reference)
     return Scores(*(_f1(set(ngrams(said, n)), set(ngrams(true, n))) for n in ORDERS))
 
 
 def _words(text: str) -> list[str]:
-    """Between two full stops that are separated by spaces alone stands an empty word, as in the package."""
+    """Split a tokenized text into words at spaces and full stops.
+
+    Two full stops separated only by spaces enclose an empty word, as in the package rouge.
+    """
     return list(chain.from_iterable(" ".join(part.split()).split(" ") for part in text.split(".") if part))
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """In the order of the words; what stands there twice comes twice."""
+    """Return the n-grams in order, including repeats."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 
@@ -118,13 +124,15 @@ def _f1(said: set[tuple[str, ...]], true: set[tuple[str, ...]]) -> float:
 
 
 def is_measured(reference: str) -> bool:
-    """Whether a tokenized reference has words other than full stops, and LONGEST of them at most."""
+    """Return whether a tokenized reference has words other than full stops, and at most LONGEST words."""
     return len(reference.split()) <= LONGEST and bool(reference.replace(".", "").strip())
 
 
 def best_of(predictions: Iterable[str], reference: str) -> Best:
-    """The tokenized prediction with the highest weighted ROUGE, the first of several; one without words, or none at
-    all, counts as EMPTY."""
+    """Return the tokenized prediction with the highest weighted ROUGE, the first in case of ties.
+
+    A prediction without words, or no prediction at all, counts as EMPTY.
+    """
     cut = [" ".join(said.split()[:LONGEST]) if said.replace(".", "").strip() else EMPTY for said in predictions]
     found = [rouge(said, reference) for said in cut or [EMPTY]]
     place = max(range(len(found)), key=lambda place: found[place].weighted)
@@ -132,9 +140,13 @@ def best_of(predictions: Iterable[str], reference: str) -> Best:
 
 
 class Example(NamedTuple):
-    """A message with its reference reply. message: what the examples of one message share; best: the suggestion that
-    counts; rank: that of the reference among the suggestions, from 1, and 0 if it is none of them, where the reference
-    is in the response set; else None."""
+    """A message with a reference reply.
+
+    message: the message, shared by all of its examples.
+    best: the best suggestion.
+    rank: rank of the reference among the suggestions, from 1; 0 if it is not among them; None if it is not in the
+        response set.
+    """
 
     message: str
     best: Best
@@ -142,13 +154,13 @@ class Example(NamedTuple):
 
 
 def rank_of(reference: str, suggestions: Sequence[str], response_set: AbstractSet[str]) -> int | None:
-    """As Example has it. Texts are compared as they are, letter by letter."""
+    """Return the rank of the reference as in Example. Texts must match exactly."""
     if reference not in response_set:
         return None
     return suggestions.index(reference) + 1 if reference in suggestions else 0
 
 
-# What is a mean over examples -> the value of one; None of an example that has no part in it.
+# The measures that are means over examples, with the value of one example; None if the example does not count.
 MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "weighted_rouge": lambda each: each.best.scores.weighted,
     "rouge1": lambda each: each.best.scores.one,
@@ -159,27 +171,31 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
 }
 DISTINCT = {"dist1": 1, "dist2": 2}
 MEASURES = (*("weighted_rouge", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1", "mrr"))
-# Dist is of all replies together, so that no coin for each message can make it of either system.
+# Measures with a randomization test. Dist depends on all replies together, so swapping messages does not test it.
 TESTED = ("weighted_rouge", "p1", "mrr")
 
 
 class _Figure(NamedTuple):
-    """without: the figure with each message left out that has a part in it."""
+    """A figure, and its values without each of the messages that contribute to it."""
 
     value: float
     without: Floats
 
 
 def figures(examples: Sequence[Example]) -> dict[str, Estimate]:
-    """Measure -> its figure, with the interval for other messages like these; UNKNOWN where no example has a part in
-    it. Dist-n is the number of distinct n-grams of the replies that counted, divided by their words."""
+    """Estimate each measure, with intervals over messages; UNKNOWN if no example counts.
+
+    Dist-n is the number of distinct n-grams in the best replies, divided by their number of words.
+    """
     found = _figures(examples)
     return {name: jackknife(*each) if (each := found[name]) else UNKNOWN for name in MEASURES}
 
 
 def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str, Difference | None]:
-    """Measure -> what the first system reaches less what the second does; None of fewer messages than LEAST_UNITS.
-    ValueError unless both are of the same messages in the same order."""
+    """Estimate the difference of each measure, first minus second; None with fewer than LEAST_UNITS messages.
+
+    Raises ValueError unless both systems have the same messages in the same order.
+    """
     _check_same(first, second)
     found = {name: _mean_difference(first, second, value) for name, value in MEANS.items()}
     found |= {name: _distinct_difference(first, second, n) for name, n in DISTINCT.items()}
@@ -189,8 +205,10 @@ def differences(first: Sequence[Example], second: Sequence[Example]) -> dict[str
 def _mean_difference(
     first: Sequence[Example], second: Sequence[Example], value: Callable[[Example], float | None]
 ) -> Difference | None:
-    """By how much the first is better, less by how much the second is, each with its own interval, as in by_class.py:
-    where one is better by as much in every example, that does not show that it would be in all others."""
+    """Estimate a mean difference from the examples on which each system is better, each side with its own interval.
+
+    A constant difference in every example thus still has an interval (see accuracy_by_class.py).
+    """
 
     def ahead(ones: Sequence[Example], others: Sequence[Example]) -> _Figure | None:
         better = (
@@ -213,8 +231,10 @@ def _distinct_difference(first: Sequence[Example], second: Sequence[Example], n:
 
 
 def p_values(first: Sequence[Example], second: Sequence[Example], *, seed: str) -> dict[str, float | None]:
-    """Measure of TESTED -> the p-value of the randomization test that both systems reach the same; None where no
-    example has a part in it. ValueError as in `differences`."""
+    """Return the p-value of a randomization test for each measure of TESTED; None if no example counts.
+
+    Raises ValueError unless both systems have the same messages in the same order.
+    """
     _check_same(first, second)
     found: dict[str, float | None] = {}
     for name in TESTED:
@@ -234,7 +254,7 @@ def _check_same(first: Sequence[Example], second: Sequence[Example]) -> None:
         raise ValueError("The two systems are not measured on the same messages in the same order; give the same.")
 
 
-# --- figures, and what they are with a message left out
+# --- Figures, and their values without one message
 
 
 def _figures(examples: Sequence[Example]) -> dict[str, _Figure | None]:
@@ -243,8 +263,10 @@ def _figures(examples: Sequence[Example]) -> dict[str, _Figure | None]:
 
 
 def _sums(values: Iterable[tuple[str, float | None]]) -> Floats:
-    """Of each message that has a part: the sum of its examples' values, and how many they are, (messages, 2). values:
-    of each example, with its message; None where it has no part."""
+    """Return the sum of values and the number of examples for each message that counts, (messages, 2).
+
+    values: message and value of each example; None if it does not count.
+    """
     sums: dict[str, list[float]] = {}
     for message, value in values:
         if value is not None:
@@ -259,7 +281,7 @@ def _mean(sums: Floats) -> _Figure | None:
 
 
 def _distinct(examples: Sequence[Example], n: int) -> _Figure | None:
-    """A message that is left out takes those n-grams away that are in no reply to another."""
+    """Return Dist-n. Leaving out a message removes the n-grams that no reply to another message has."""
     own: dict[str, Counter[tuple[str, ...]]] = {}
     words: Counter[str] = Counter()
     for each in examples:
@@ -272,7 +294,10 @@ def _distinct(examples: Sequence[Example], n: int) -> _Figure | None:
 
 
 def _ratio(part: float, whole: float, parts: Floats, wholes: Floats) -> _Figure:
-    """parts, wholes: what each message takes away; a message without which nothing is left changes nothing."""
+    """Return part / whole, with its value without each message.
+
+    parts, wholes: what each message contributes. If nothing is left without a message, the value stays the same.
+    """
     left = whole - wholes
     value = part / whole
     without = np.divide(part - parts, left, out=np.full(len(parts), value), where=left > 0)

@@ -1,9 +1,9 @@
-"""Units with a true label and the scores that a system gives to all labels: their checks, and intervals of figures.
+"""Units with a true label and a system's scores for all labels: validation, and intervals of figures.
 
-Intervals come from the infinitesimal jackknife: how much a figure changes with the weight of each row, added up over
-each group (Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6). Its variance is almost
-that of the jackknife in resampling.py, but takes no loop over groups, and it keeps the weights. The influence of a row
-is that change times the row's weight, shape (n,). tests/benchmarks/scores.py measures how often the intervals cover.
+Intervals use the infinitesimal jackknife: the derivative of a figure with respect to the weight of each row, added up
+by group (Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans, chapter 6). Its variance is close to that
+of the jackknife in resampling.py, but needs no loop over groups and supports weights. The influence of a row is the
+derivative times its weight, (n,). tests/benchmarks/scores.py measures the coverage.
 """
 
 from collections.abc import Callable, Sequence
@@ -18,19 +18,26 @@ from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.estimation.proportions import LEVEL, SLACK, Z, jeffreys
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 
-TOLERANCE = 1e-3  # how far the scores of a row may be from adding up to 1
+TOLERANCE = 1e-3  # tolerance for the sum of a row's scores
 NO_UNITS = "There are no units."
 NO_VARIATION = "All units have the same value, which does not show that others would."
 
 
 def too_few(least: int, there: int, kind: str = "") -> str:
-    """The reason why there is no interval. kind: of units, as words that follow them."""
+    """Return the reason why there is no interval.
+
+    least: required number of independent units.
+    there: their actual number.
+    kind: words that describe the units, appended to "units".
+    """
     return f"An interval needs at least {least} independent units{kind}; there are {there}."
 
 
 class Figure(NamedTuple):
-    """A measure with the ends of its 95% interval. reason: why the value, or else the interval, is None. Where both
-    are there it is empty, or names what the value leaves out."""
+    """A measure with its 95% interval.
+
+    reason: why the value or the interval is None. If both exist, what the value leaves out, or empty.
+    """
 
     value: float | None
     low: float | None = None
@@ -39,15 +46,27 @@ class Figure(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """The first row of scores that is wrong. row: from 0. what: a sentence that does not name the row."""
+    """The first invalid row of scores.
+
+    row: index of the row.
+    what: a sentence that does not name the row.
+    """
 
     row: int
     what: str
 
 
 class ScoredUnits(NamedTuple):
-    """Made by `scored_units`. given: the number of its rows. rows: which of them have a weight, (n,); the other arrays
-    have only these. group: the place of each row's group, from 0 to groups - 1, (n,)."""
+    """Validated units, built by `scored_units`. The arrays only have rows with a positive weight, (n,).
+
+    given: number of rows before zero weights were removed.
+    rows: original index of each row, (n,).
+    truth: index of the true label, (n,).
+    scores: probability of each label, (n, k).
+    weights: weight of each row, (n,).
+    group: index of each row's group, (n,).
+    groups: number of groups.
+    """
 
     given: int
     rows: Ints
@@ -65,27 +84,30 @@ class ScoredUnits(NamedTuple):
 
     @property
     def right(self) -> Bools:
-        """Whether the label with the highest score is the true one, (n,). Of labels that tie, the first counts."""
+        """Whether the label with the highest score is the true one, (n,). The first of tied labels counts."""
         found: Bools = np.equal(self.scores.argmax(axis=1), self.truth)
         return found
 
     @property
     def shares(self) -> Floats:
-        """The weights, adding up to 1, (n,)."""
+        """The weights, scaled to add up to 1, (n,)."""
         found: Floats = self.weights / self.weights.sum()
         return found
 
     @property
     def is_plain(self) -> bool:
-        """Whether weights are equal and each row is a group."""
+        """Whether all weights are equal and each row is its own group."""
         return self.groups == len(self.rows) and bool(np.ptp(self.weights) <= SLACK * self.weights.max())
 
     def by_group(self, values: Floats) -> Floats:
-        """The sum over the rows of each group, (groups,)."""
+        """Return the sum of values over each group, (groups,)."""
         return np.bincount(self.group, values, self.groups).astype(np.float64, copy=False)
 
     def only(self, chosen: Bools | Ints) -> "ScoredUnits":
-        """The chosen rows. chosen: (n,) or places of rows."""
+        """Return the chosen rows.
+
+        chosen: Boolean array (n,) or indices of rows.
+        """
         groups, group = np.unique(self.group[chosen], return_inverse=True)
         return ScoredUnits(
             self.given,
@@ -104,14 +126,14 @@ def scored_units(
     weights: npt.ArrayLike | None = None,
     groups: npt.ArrayLike | None = None,
 ) -> ScoredUnits:
-    """Checked arrays, one row a unit.
+    """Validate arrays with one row per unit.
 
-    truth: the place of the true label among the columns of scores, integers, (n,).
-    scores: the probability of each label, (n, k), as `check_scores` asks.
-    weights: how many units each row represents, 0 or more, (n,); 1 by default. Rows of weight 0 are left out.
+    truth: index of the true label among the columns of scores, integers, (n,).
+    scores: probability of each label, (n, k), see `check_scores`.
+    weights: number of units that each row represents, 0 or more, (n,); 1 by default. Rows with weight 0 are removed.
     groups: integers or strings, (n,); rows with the same value were sampled together. By default each row is a group.
 
-    ValueError for arrays that do not fit together, and for the first row that is wrong.
+    Raises ValueError if the arrays do not fit together, and for the first invalid row.
     """
     table = np.asarray(scores, dtype=np.float64)
     if fault := check_scores(table):
@@ -132,23 +154,27 @@ def scored_units(
 
 
 def check_scores(scores: npt.ArrayLike) -> Fault | None:
-    """The first row that is no probability distribution, or None: each score must be a number from 0 to 1, and each row
-    must add up to 1 within TOLERANCE. Nothing is rescaled, so percentages are faulty.
+    """Return the first row that is not a probability distribution, or None.
 
-    scores: (n, k) with two or more labels; ValueError for another shape.
+    Each score must be between 0 and 1, and each row must add up to 1 within TOLERANCE. Nothing is rescaled, so
+    percentages are invalid.
+
+    scores: probabilities of two or more labels, (n, k).
+
+    Raises ValueError for any other shape.
     """
     table = np.asarray(scores, dtype=np.float64)
     if table.ndim != 2 or table.shape[1] < 2:
         raise ValueError(f"Scores are a table with a column for each of two or more labels, not {table.shape}.")
-    with np.errstate(invalid="ignore"):  # infinity less infinity
+    with np.errstate(invalid="ignore"):  # infinity minus infinity
         sums = table.sum(axis=1)
-    # Comparisons with NaN are false, so a row that has one is faulty.
+    # Comparisons with NaN are false, so a row with NaN is invalid.
     faulty = ~((table.min(axis=1) >= 0) & (table.max(axis=1) <= 1) & (np.abs(sums - 1) <= TOLERANCE))
     return Fault(row := int(faulty.argmax()), _what(table[row])) if faulty.any() else None
 
 
 def _what(scores: Floats) -> str:
-    """What is wrong with the scores of a row, (k,)."""
+    """Describe what is wrong with the scores of a row, (k,)."""
     if np.isnan(scores).any():
         return "A score is not a number."
     if np.isinf(scores).any():
@@ -164,12 +190,12 @@ def _what(scores: Floats) -> str:
 
 
 def effective(weights: Floats) -> float:
-    """How many units of equal weight are worth as much (Kish 1965, Survey Sampling)."""
+    """Return Kish's effective sample size (Kish 1965, Survey Sampling)."""
     return float(weights.sum() ** 2 / (weights @ weights))
 
 
 def quantile(units: ScoredUnits) -> float:
-    """The 97.5% quantile of Student's t for the effective number of groups."""
+    """Return the 97.5% quantile of Student's t for the effective number of groups."""
     return _t(effective(units.by_group(units.weights)))
 
 
@@ -178,13 +204,16 @@ def _t(groups: float) -> float:
 
 
 def variance(units: ScoredUnits, influence: Floats) -> float:
-    """The variance of a figure, with the divisor of a sample. influence: of each row, (n,); of two or more groups."""
+    """Return the variance of a figure with the sample divisor, for two or more groups.
+
+    influence: influence of each row, (n,).
+    """
     parts = units.by_group(influence)
     return float(parts @ parts) * units.groups / (units.groups - 1)
 
 
 def mean(values: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
-    """The weighted mean of values from 0 to `most`, (n,), with the interval of `skewed`."""
+    """Estimate the weighted mean of values from 0 to `most`, (n,), with the interval of `skewed`."""
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
     value = float(units.shares @ values)
@@ -192,18 +221,20 @@ def mean(values: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
 
 
 def skewed(value: float, influence: Floats, units: ScoredUnits, most: float = np.inf) -> Figure:
-    """A figure from 0 to `most` with an interval that allows for skewness: losses are small for most units and large
-    for a few, so that the upper end is further away. No interval for fewer than LEAST_UNITS groups.
+    """Return a figure from 0 to `most` with an interval that allows for skewness.
 
-    Student's t is transformed by a cubic that removes its skewness (Hall 1992, On the Removal of Skewness by
-    Transformation, JRSS B 54(1), section 2). influence: of each row, (n,).
+    Losses are small for most units and large for a few, so the upper end is farther away. A cubic transformation
+    removes the skewness of Student's t (Hall 1992, On the Removal of Skewness by Transformation, JRSS B 54(1), section
+    2). There is no interval with fewer than LEAST_UNITS groups.
+
+    influence: influence of each row, (n,).
     """
     if units.groups < LEAST_UNITS:
         return Figure(value, reason=too_few(LEAST_UNITS, units.groups))
     parts, spread, t = units.by_group(influence), sqrt(variance(units, influence)), quantile(units)
     if spread <= SLACK:
         return Figure(value, reason=NO_VARIATION)
-    skewness = float((parts**3).sum() / (parts @ parts) ** 1.5)  # divided by the root of the number of groups
+    skewness = float((parts**3).sum() / (parts @ parts) ** 1.5)  # skewness divided by sqrt(number of groups)
 
     def transformed_back(x: float) -> float:
         if abs(skewness) <= SLACK:
@@ -215,14 +246,16 @@ def skewed(value: float, influence: Floats, units: ScoredUnits, most: float = np
 
 
 def share(value: float, influence: Floats, units: ScoredUnits, kinds: Sequence[Bools]) -> Figure:
-    """A figure from 0 to 1 that compares kinds of units, with an interval on the scale of the log odds (Pepe 2003,
-    The Statistical Evaluation of Medical Tests for Classification and Prediction, chapter 5).
+    """Return a figure from 0 to 1 that compares kinds of units, with an interval on the logit scale.
 
-    influence: of each row, (n,). kinds: which rows are of each kind, (n,) each. The rarest kind decides: Student's t
-    has its number of groups, and two random groups of its largest weight are added, since a few that look alike do not
-    show that others would (in the manner of Agresti and Coull 1998, The American Statistician 52(2)). So the intervals
-    of rare labels and of unequal weights cover more often than 95%. No interval where a kind is in fewer than
-    LEAST_LEFT_OUT groups.
+    See Pepe 2003, The Statistical Evaluation of Medical Tests for Classification and Prediction, chapter 5. The rarest
+    kind determines the interval: Student's t uses its number of groups, and the variance of two random groups with its
+    largest weight is added, because a few similar groups do not show that others are similar (in the manner of Agresti
+    and Coull 1998, The American Statistician 52(2)). Intervals for rare labels and unequal weights therefore cover more
+    than 95%. There is no interval if a kind has fewer than LEAST_LEFT_OUT groups.
+
+    influence: influence of each row, (n,).
+    kinds: which rows belong to each kind, (n,) each.
     """
     groups = [len(np.unique(units.group[kind])) for kind in kinds]
     rarest = min(groups)
@@ -241,11 +274,15 @@ def share(value: float, influence: Floats, units: ScoredUnits, kinds: Sequence[B
 def proportion(
     hits: Bools, units: ScoredUnits, ends: Callable[[float, float], tuple[float, float]] = jeffreys
 ) -> Figure:
-    """The weighted proportion of hits, (n,), with the interval `ends` of its effective hits and count.
+    """Estimate the weighted proportion of hits, with an interval from effective counts.
 
-    Where weights are equal and each row is a group, these are the plain counts. Else the count is that of a plain
-    sample with the same variance (Korn and Graubard 1998, Survey Methodology 24(2)), at most the effective number of
-    rows, or of groups where all or none are hits; then fewer than LEAST_LEFT_OUT groups have no interval.
+    With equal weights and one row per group, these are the plain counts. Otherwise the effective size is that of a
+    simple random sample with the same variance (Korn and Graubard 1998, Survey Methodology 24(2)), at most the
+    effective number of rows. If all or none are hits, it is the effective number of groups, and there is no interval
+    with fewer than LEAST_LEFT_OUT groups.
+
+    hits: whether each unit is a hit, (n,).
+    ends: function from hits and count to the ends of the interval.
     """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
@@ -265,8 +302,12 @@ Ends = Callable[[float, float], tuple[float, float]]
 
 
 def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], ends: Ends, *, is_plain: bool) -> Figure:
-    """`proportion` where each row is a group, from sums over the rows. weights: of the weights, and of their squares;
-    hits: the number of hits, and the sums of their weights and of the squares."""
+    """Compute `proportion` with one row per group from sums over the rows.
+
+    number: number of rows.
+    weights: sums of the weights and of their squares.
+    hits: number of hits, and the sums of their weights and squared weights.
+    """
     if is_plain:
         return Figure(hits[0] / number, *ends(hits[0], number))
     (total, squares), value = weights, min(1.0, hits[1] / weights[0])
@@ -278,8 +319,12 @@ def of_sums(number: int, weights: tuple[float, float], hits: Sequence[float], en
 
 
 def _of_count(value: float, spread: float, if_alike: float, most: float, groups: float, ends: Ends) -> Figure:
-    """if_alike: the count where all or none are hits; most: the count otherwise, at most; groups: their effective
-    number."""
+    """Return a proportion with the interval at its effective size.
+
+    if_alike: effective size if all or none are hits.
+    most: upper limit of the effective size otherwise.
+    groups: effective number of groups.
+    """
     if not SLACK < value < 1 - SLACK:
         count = if_alike
     else:

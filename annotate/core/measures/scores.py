@@ -1,7 +1,6 @@
-"""Measures of scores, each with a 95% interval: losses, calibration, ranking, and distance to people's answers.
+"""Measures of predicted probabilities: losses, calibration, ranking, and thresholds for selective prediction.
 
-What units, their weights and groups are is in scored_units.py. Probabilities that select the answers to be trusted are
-in selective_prediction.py.
+Each measure has a 95% interval. scored_units.py defines units, weights and groups.
 """
 
 from collections.abc import Callable
@@ -40,8 +39,13 @@ BINS = 15
 
 
 class Bin(NamedTuple):
-    """Units with a confidence over `above`, up to `most`. units: their number. weight: the sum of their weights.
-    confidence: its weighted mean, None without units."""
+    """Units with a confidence above `above` and at most `most`.
+
+    units: number of units.
+    weight: sum of their weights.
+    confidence: weighted mean confidence; None without units.
+    accuracy: their accuracy.
+    """
 
     above: float
     most: float
@@ -52,24 +56,32 @@ class Bin(NamedTuple):
 
 
 class Calibration(NamedTuple):
-    """error: the expected calibration error. bins: the reliability table, by confidence."""
+    """Calibration of a system.
+
+    error: expected calibration error.
+    bins: reliability table, by confidence.
+    """
 
     error: Figure
     bins: tuple[Bin, ...]
 
 
 class ByLabel(NamedTuple):
-    """labels: a figure for each label against all others, in the order of the columns. macro: the mean of those that
-    there are."""
+    """A measure of each label against all others.
+
+    labels: figure of each label, in the order of the columns.
+    macro: mean of the figures that exist.
+    """
 
     labels: tuple[Figure, ...]
     macro: Figure
 
 
 def log_loss(units: ScoredUnits) -> Figure:
-    """The mean of -ln(score of the true label), in nats; 0 is best (Good 1952, Rational Decisions, JRSS B 14(1)).
+    """Estimate the mean of -ln(score of the true label), in nats; 0 is best.
 
-    Scores are held between the machine epsilon e and 1 - e, as in scikit-learn, so that one unit adds at most 36.04.
+    Scores are clipped to [e, 1 - e] with the machine epsilon e, as in scikit-learn, so a unit adds at most 36.04 (Good
+    1952, Rational Decisions, JRSS B 14(1)).
     """
     return mean(_log_losses(units), units)
 
@@ -79,10 +91,10 @@ def _log_losses(units: ScoredUnits) -> Floats:
 
 
 def brier_score(units: ScoredUnits) -> Figure:
-    """The mean squared difference between the scores and 1 for the true label or 0 for others, added up over labels:
-    from 0, the best, to 2 (Brier 1950, Monthly Weather Review 78(1)).
+    """Estimate the mean squared distance between the scores and the one-hot true label, from 0 (best) to 2.
 
-    With two labels, the form with one column that many programs print is half of this.
+    See Brier 1950, Monthly Weather Review 78(1). With two labels, the single-column form that many programs report is
+    half of this.
     """
     return mean(_brier_scores(units), units, 2.0)
 
@@ -94,8 +106,11 @@ def _brier_scores(units: ScoredUnits) -> Floats:
 
 
 def losses_apart(first: ScoredUnits, second: ScoredUnits) -> dict[str, Apart]:
-    """How far the log loss and the Brier score of two systems are apart on the same units: measure -> the difference
-    of the means, with the interval of Student's t by group, and the two-sided p-value that there is none."""
+    """Compare the log loss and Brier score of two systems on the same units.
+
+    Returns the difference of the means with the interval of Student's t by group, and the two-sided p-value that it is
+    zero, for each measure.
+    """
     return {
         name: _mean_apart(losses(first) - losses(second), first)
         for name, losses in (("log_loss", _log_losses), ("brier", _brier_scores))
@@ -115,31 +130,40 @@ def _mean_apart(values: Floats, units: ScoredUnits) -> Apart:
 
 
 def cross_entropy(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
-    """The mean of -sum(share * ln(score)) over labels, in nats, with scores held as in `log_loss` (Leonardelli et al.
-    2023, SemEval-2023 Task 11: Learning with Disagreements).
+    """Estimate the mean of -sum(share * ln(score)) over labels, in nats, with scores clipped as in `log_loss`.
 
-    shares: of people's answers to each unit, by label, (rows given to `scored_units`, k); ValueError for another shape
-    and for rows that `check_scores` finds faulty.
+    See Leonardelli et al. 2023, SemEval-2023 Task 11: Learning with Disagreements.
+
+    shares: share of people's answers to each unit by label, (rows given to `scored_units`, k).
+
+    Raises ValueError for any other shape, and for rows that `check_scores` rejects.
     """
     return mean(-np.einsum("nk,nk->n", _people(shares, units), np.log(_clipped(units.scores))), units)
 
 
 def manhattan_distance(shares: npt.ArrayLike, units: ScoredUnits) -> Figure:
-    """The mean of sum(|share - score|) over labels, from 0, the best, to 2, as the third edition of Learning with
-    Disagreements measures it (LeWiDi 2025). shares: as in `cross_entropy`."""
+    """Estimate the mean of sum(|share - score|) over labels, from 0 (best) to 2.
+
+    This is the measure of the third edition of Learning with Disagreements (LeWiDi 2025).
+
+    shares: see `cross_entropy`.
+    """
     return mean(np.abs(_people(shares, units) - units.scores).sum(axis=1), units, 2.0)
 
 
 def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: str) -> Calibration:
-    """The mean distance between confidence (the highest score) and accuracy over bins of equal width, by their weight
-    (Guo et al. 2017, On Calibration of Modern Neural Networks, section 2).
+    """Estimate the weighted mean distance between confidence (the highest score) and accuracy over bins of equal width.
 
-    bins: their number; ValueError for less than 1. seed: the same seed gives the same interval.
+    See Guo et al. 2017, On Calibration of Modern Neural Networks, section 2. The estimate is biased upward, because a
+    deviation in either direction adds to it. The low end allows for that: bins without a clear deviation contribute the
+    absolute value of their noise (numerical delta method: Fang and Santos 2019, Inference on Directionally
+    Differentiable Functions, Review of Economic Studies 86(1)). The high end does not, so the interval is conservative.
+    It is an interval for the error with these bins.
 
-    The value is too high by chance: a bin adds to it whichever way it is off. The low end allows for that by
-    drawing the noise of bins that are not clearly off without its sign (the numerical delta method: Fang and Santos
-    2019, Inference on Directionally Differentiable Functions, Review of Economic Studies 86(1)). The high end does not,
-    so that the interval is wider than it need be. It is an interval of the error in these same bins.
+    bins: number of bins.
+    seed: the same seed gives the same interval.
+
+    Raises ValueError for less than one bin.
     """
     if bins < 1:
         raise ValueError(f"Confidence is divided into one bin or more, not {bins}.")
@@ -156,7 +180,11 @@ def expected_calibration_error(units: ScoredUnits, *, bins: int = BINS, seed: st
 
 
 def _calibration_error(confidence: Floats, place: Ints, bins: int, units: ScoredUnits, seed: str) -> Figure:
-    """confidence: of each unit, (n,). place: of its bin, (n,)."""
+    """Estimate the calibration error.
+
+    confidence: confidence of each unit, (n,).
+    place: index of its bin, (n,).
+    """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)
     apart = confidence - units.right
@@ -167,7 +195,7 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
     cells = np.bincount(units.group * bins + place, units.shares * apart, units.groups * bins)
     influence = cells.reshape(-1, bins) - np.outer(units.by_group(units.shares), gaps)
     covariance = influence.T @ influence * (units.groups / (units.groups - 1))
-    # A few answers that are all right show no variance, but calibrated ones would have some.
+    # A few answers that are all right have no variance, but calibrated ones would have some.
     if_calibrated = np.bincount(place, units.shares**2 * confidence * (1 - confidence), bins)
     covariance += np.diag(np.maximum(0, if_calibrated - covariance.diagonal()))
     signs, wider = np.sign(gaps), quantile(units) / Z
@@ -183,16 +211,19 @@ def _calibration_error(confidence: Floats, place: Ints, bins: int, units: Scored
 
 
 def roc_auc(units: ScoredUnits) -> ByLabel:
-    """For each label how often a unit that has it scores higher than one that does not, ties counting half: the area
-    under the ROC curve (Hanley and McNeil 1982, Radiology 143(1)), with the variance of DeLong et al. 1988 (Biometrics
-    44(3)) by group. None where no unit has the label, or all have it."""
+    """Estimate the area under the ROC curve of each label against all others.
+
+    It is the probability that a unit with the label scores higher than one without it, with ties counting half (Hanley
+    and McNeil 1982, Radiology 143(1)). The variance is that of DeLong et al. 1988 (Biometrics 44(3)) by group. A figure
+    is None if all or no units have the label.
+    """
     return _by_label(units, _roc_auc)
 
 
 def _roc_auc(scores: Floats, weights: Floats, has: Bools) -> tuple[float, Floats]:
     place = np.unique(scores, return_inverse=True)[1]
     own, others = np.bincount(place, weights * has), np.bincount(place, weights * ~has)
-    # Of others the share that is below a score, and of the label's own units the share that is above it.
+    # The share of other units below a score, and of the label's own units above it.
     below = (others.cumsum() - others / 2) / others.sum()
     above = (own.sum() - own.cumsum() + own / 2) / own.sum()
     value = float(own @ below / own.sum())
@@ -201,14 +232,21 @@ def _roc_auc(scores: Floats, weights: Floats, has: Bools) -> tuple[float, Floats
 
 
 def average_precision(units: ScoredUnits) -> ByLabel:
-    """For each label the mean of the precision at the scores of the units that have it, with tied scores together and
-    without interpolation, as in scikit-learn. None where no unit has the label, or all have it."""
+    """Estimate the average precision of each label: the mean precision at the scores of the units that have it.
+
+    Tied scores count together and there is no interpolation, as in scikit-learn. A figure is None if all or no units
+    have the label.
+    """
     return _by_label(units, lambda scores, weights, has: mean_above(scores, weights, has, weights * has))
 
 
 def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) -> tuple[float, Floats]:
-    """The mean, over units, of the proportion of hits among all units that score as high or higher; with the influence
-    of each row, (n,). counted: the weight of each unit in that mean, its own weight or 0, (n,)."""
+    """Return the mean, over units, of the proportion of hits among all units with an equal or higher score.
+
+    counted: weight of each unit in the mean: its own weight or 0, (n,).
+
+    Returns the mean, and the influence of each row, (n,).
+    """
     place = np.unique(scores, return_inverse=True)[1]
 
     def as_high(values: Floats) -> Floats:
@@ -218,14 +256,18 @@ def mean_above(scores: Floats, weights: Floats, hits: Bools, counted: Floats) ->
     among, by_score = as_high(weights), np.bincount(place, counted)
     proportions = as_high(weights * hits) / among
     value = float(by_score @ proportions / by_score.sum())
-    # A unit moves the proportions at its own score and at all lower ones.
+    # A unit affects the proportions at its own score and at all lower ones.
     moved = (hits * (by_score / among).cumsum()[place]) - (by_score * proportions / among).cumsum()[place]
     influence: Floats = (counted * (proportions[place] - value) + weights * moved) / by_score.sum()
     return value, influence
 
 
 def _by_label(units: ScoredUnits, measure: Callable[[Floats, Floats, Bools], tuple[float, Floats]]) -> ByLabel:
-    """measure: of scores, weights and whether a unit has the label, (n,) each: the value and its influence, (n,)."""
+    """Compute a measure for each label and its mean over labels.
+
+    measure: function from scores, weights and whether a unit has the label, (n,) each, to the value and its influence
+        (n,).
+    """
     labels: list[Figure] = []
     values: list[float] = []
     kinds: list[Bools] = []
@@ -269,21 +311,20 @@ def _people(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
     return found
 
 
-# --- Answers that a system is to be trusted with: accuracy by threshold, and the threshold for a wished precision.
+# --- Selective prediction: accuracy by threshold, and the threshold for a target precision
 
 
-MOST_POINTS = 200  # of a risk-coverage curve
-ERROR = 1 - LEVEL  # how often a threshold may miss its wish
-STEP = 1.1  # each threshold tested selects at least this many times the units of the one before
-# Each chain of tests starts with this many times the units of the one before. Where 1% to 3% of the most confident
-# answers are wrong, 4, 6 and 8 select about as many units (33% to 34% in 60 draws), a single chain far fewer (22%). It
-# selects slightly more where the most confident answers are all right.
+MOST_POINTS = 200  # on a risk-coverage curve
+ERROR = 1 - LEVEL  # probability that a threshold misses its target
+STEP = 1.1  # each tested threshold selects at least this many times as many units as the previous one
+# Each chain of tests starts with this many times as many units as the previous chain. If 1% to 3% of the most confident
+# answers are wrong, 4, 6 and 8 select similar shares of units (33% to 34% in 60 draws), and a single chain far fewer
+# (22%). A single chain selects slightly more if the most confident answers are all right.
 START = 6.0
 
 
 class Point(NamedTuple):
-    """Answers with a confidence of at least `threshold`: their share of all units, and the share of them that is
-    right."""
+    """Answers with a confidence of at least `threshold`: their share of all units, and their accuracy."""
 
     threshold: float
     coverage: float
@@ -291,18 +332,24 @@ class Point(NamedTuple):
 
 
 class RiskCoverage(NamedTuple):
-    """area: under the curve of risk (the share of wrong answers) by coverage. points: from the highest threshold."""
+    """A risk-coverage curve.
+
+    area: area under the curve of risk (share of wrong answers) against coverage.
+    points: points of the curve, from the highest threshold.
+    """
 
     area: Figure
     points: tuple[Point, ...]
 
 
 class Threshold(NamedTuple):
-    """value: the lowest score at which the wish is shown to be reached, or None with a reason.
+    """A threshold for a target precision.
 
-    precision: of the units with that score or more; its low end is the bound that was tested.
-    recall: how many of the label's units, or for the whole answer of all units, are selected and right.
-    coverage: the share of all units that is selected.
+    value: the lowest score shown to reach the target; None with a reason if there is none.
+    precision: precision of the units at or above it; its low end is the bound that was tested.
+    recall: share of the label's units that are selected and right; for whole answers, share of all units.
+    coverage: share of all units that are selected.
+    reason: why there is no threshold.
     """
 
     value: float | None
@@ -313,9 +360,12 @@ class Threshold(NamedTuple):
 
 
 def risk_coverage(units: ScoredUnits) -> RiskCoverage:
-    """Accuracy of the answers at or above each confidence (the highest score), at most MOST_POINTS of them evenly
-    spaced by coverage; and the area: the mean, over units, of the share of wrong answers at their confidence or above,
-    0 at best (Geifman, Uziel and El-Yaniv 2019, Bias-Reduced Uncertainty Estimation for Deep Neural Classifiers)."""
+    """Return the accuracy at or above each confidence (the highest score), and the area under the risk-coverage curve.
+
+    The curve has at most MOST_POINTS points, evenly spaced by coverage. The area is the mean, over units, of the share
+    of wrong answers at or above their confidence, 0 at best (Geifman, Uziel and El-Yaniv 2019, Bias-Reduced Uncertainty
+    Estimation for Deep Neural Classifiers).
+    """
     if not units.groups:
         return RiskCoverage(Figure(None, reason=NO_UNITS), ())
     confidence, right = units.confidence, units.right
@@ -335,19 +385,20 @@ def risk_coverage(units: ScoredUnits) -> RiskCoverage:
 
 
 def precision_threshold(units: ScoredUnits, wish: float, label: int | None = None) -> Threshold:
-    """The lowest threshold whose selected answers are right as often as wished, shown with 95% confidence.
+    """Find the lowest threshold whose selected answers reach a target precision with 95% confidence.
 
-    wish: the precision; ValueError unless it lies between 0 and 1.
-    label: the place of the label whose score selects units; ValueError if there is none such. By default the highest
-    score selects them, and an answer is right if its label is the true one.
+    Thresholds are tested from the highest down by the exact binomial (Clopper-Pearson) bound until one fails. This is
+    fixed sequence testing (Angelopoulos et al. 2021, Learn then Test, algorithm 1). A few units cannot show anything,
+    and one error among the highest scores would stop the search, so several chains of tests start at fixed numbers of
+    selected units and share the error of 5% equally. The tested thresholds depend only on scores and weights. A
+    threshold chosen in this way therefore reaches the target in 95% of samples, although the same sample selects it.
+    With unequal weights or groups, the bound uses effective counts (`proportion`) and is not exact.
 
-    Thresholds are tested from the highest down, each with the exact binomial (Clopper-Pearson) bound, until one fails:
-    fixed sequence testing (Angelopoulos et al. 2021, Learn then Test, algorithm 1). A few units can
-    show nothing, and one error among the highest scores would end everything; so several chains of tests start
-    at fixed numbers of selected units and share the error of 5% equally. What is tested depends on scores and weights
-    alone. So a threshold chosen in this way reaches the wish in 95% of samples, though the same sample chose it.
+    wish: target precision.
+    label: index of the label whose score selects units. By default the highest score selects them, and an answer is
+        right if its label is the true one.
 
-    With unequal weights or groups the bound is that of effective counts (`proportion`), which is not exact.
+    Raises ValueError if `wish` is not between 0 and 1, or there is no such label.
     """
     if not 0 < wish < 1:
         raise ValueError(f"A wished precision lies between 0 and 1; {wish} does not.")
@@ -357,9 +408,9 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
         return Threshold(None, reason=NO_UNITS)
     scores, hits = (units.confidence, units.right) if label is None else (units.scores[:, label], units.truth == label)
     order = np.argsort(-scores, kind="stable")
-    last = np.flatnonzero(np.append(np.diff(scores[order]) < 0, True))  # of the units with each score
+    last = np.flatnonzero(np.append(np.diff(scores[order]) < 0, True))  # last row with each score
     sums, squares = units.weights[order].cumsum()[last], (units.weights[order] ** 2).cumsum()[last]
-    # How many independent units are selected, as far as weights and groups show.
+    # Number of independent units selected, as far as weights and groups show.
     counts = np.maximum.accumulate(sums**2 / squares) * (units.groups / len(order))
     chains = 1 + int(max(0.0, log(counts[-1] / _least(wish, ERROR), START)))
     error, least = ERROR / chains, _least(wish, ERROR / chains)
@@ -367,7 +418,7 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
         few = f"Even without an error, {least:,} independent units are needed; there are {int(counts[-1]):,}."
         return Threshold(None, reason=few)
     tested = _first(counts, np.append(_powers(least, STEP, counts[-1]), counts[-1]))
-    if units.groups == len(order):  # sums of all units before give each bound without another pass
+    if units.groups == len(order):  # cumulative sums give each bound without another pass
         sums_of_hits = [(units.weights[order] ** power * hits[order]).cumsum()[last] for power in (0, 1, 2)]
         bounds = [
             of_sums(
@@ -398,23 +449,23 @@ def precision_threshold(units: ScoredUnits, wish: float, label: int | None = Non
 
 
 def _least(wish: float, error: float) -> int:
-    """The fewest units that show the wish if all are hits."""
+    """Return the smallest number of units that shows the target if all of them are hits."""
     return ceil(log(error) / log(wish))
 
 
 def _powers(first: float, step: float, most: float) -> Floats:
-    """first * step**i, as far as it is not more than most."""
+    """Return first * step**i up to `most`."""
     found: Floats = first * step ** np.arange(1 + int(log(most / first, step)), dtype=np.float64)
     return found
 
 
 def _first(ascending: Floats, wanted: Floats) -> Ints:
-    """The places of the first values that are as high as each that is wanted, each place once."""
+    """Return the distinct indices of the first values that reach each wanted value."""
     return np.unique(np.minimum(np.searchsorted(ascending, wanted), len(ascending) - 1))
 
 
 def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figure:
-    """The proportion of hits with a lower bound that fails as often as `error`, and an upper one as in an interval."""
+    """Estimate the proportion of hits, with a lower bound that fails with probability `error` and a 97.5% upper bound."""
     return proportion(hits[rows], units.only(rows), partial(_ends, error=error))
 
 
