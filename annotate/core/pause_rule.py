@@ -160,8 +160,9 @@ class Row:
 def table(
     rules: Iterable[Rule] = CHOICES, accuracies: Sequence[float] = ACCURACIES, asked: Sequence[int] = ASKED
 ) -> list[Row]:
-    """Tabulate the effect of each rule at each accuracy: its power if the accuracy is too low, its false pauses
-    otherwise.
+    """Tabulate the effect of each rule at each accuracy.
+
+    The effect is the power of the rule if the accuracy is too low, and its rate of false pauses otherwise.
     """
     rows = []
     for rule in rules:

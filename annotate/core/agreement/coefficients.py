@@ -133,19 +133,17 @@ def few_others(counts: Ints) -> tuple[int, int] | None:
 
 
 def observed_agreement(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Estimate the share of pairs of answers on the same unit that agree: the sum of o_cc / n, in the notation of
-    `alpha`.
+    """Estimate the share of pairs of answers on the same unit that agree.
 
-    Units are weighted by their number of answers, as in alpha, which corrects this share for chance. Without the
-    correction, the share is high whenever one label is frequent.
+    In the notation of `alpha`, this is the sum of o_cc / n. Units are weighted by their number of answers, as in alpha,
+    which corrects this share for chance. Without the correction, the share is high whenever one label is frequent.
     """
     kinds, number = kinds_of(_pairable(counts)[0])
     return measure(_alike, _coincidences(kinds), number, nominal(kinds.shape[1]), seed=seed, replicates=replicates)
 
 
 def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
-    """Estimate Gwet's AC1: observed agreement corrected for chance, with little chance agreement if one label
-    dominates.
+    """Estimate Gwet's AC1: observed agreement corrected for chance, for data in which one label may dominate.
 
     In the notation of `alpha`, over the U units with two or more answers, each with the same weight:
 
@@ -155,8 +153,9 @@ def ac1(counts: Ints, *, seed: int, replicates: int = REPLICATES) -> Measure:
         AC1 = (p_a - p_e) / (1 - p_e)
 
     (Gwet 2008, Computing inter-rater reliability and its variance in the presence of high agreement, British Journal of
-    Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels on offer, used or not. Labels
-    are nominal, so a near miss on a grade counts as a miss. AC1 is undefined for a single label.
+    Mathematical and Statistical Psychology 61(1), section 6.) K is the number of labels on offer, used or not. Chance
+    agreement is small if one label is frequent. Labels are nominal, so a near miss on a grade counts as a miss. AC1 is
+    undefined for a single label.
     """
     size = counts.shape[1]
     kinds, number = kinds_of(_pairable(counts)[0])
@@ -280,10 +279,9 @@ def _one_against_rest(
 
 
 def _pairable(counts: Ints) -> tuple[Ints, Ints]:
-    """Return the counts of units with two or more answers, limited to the labels in use, and the indices of these
-    labels.
+    """Restrict the counts to units with two or more answers and to labels in use.
 
-    Other units and labels do not affect any coefficient.
+    Other units and labels do not affect any coefficient. Returns the counts and the indices of the labels.
     """
     counts = counts[counts.sum(axis=1) > 1]
     used = _two_or_more(counts)

@@ -24,14 +24,13 @@ from annotate.core.estimation.resampling import jackknife, jackknife_difference
 
 @dataclass(frozen=True)
 class JudgeAgreement:
-    """Mean pairwise agreement with 95% intervals clustered by unit. Each unit has the same weight, however it was
-    drawn.
+    """Mean pairwise agreement, each unit with the same weight, with 95% intervals clustered by unit.
 
     judge: agreement of the judge with each person, on every unit that both labelled.
     judge_shared: the same on units with answers from two or more people.
     people: agreement of people with each other, on the same units as `judge_shared`.
     difference: judge_shared minus people; None with fewer than 20 units, or if it is the same on every unit.
-    judge_alpha: Krippendorff's alpha of the judge's and people's answers together, on units with two or more answers.
+    judge_alpha: Krippendorff's alpha of the judge's and people's answers together, on the same units as `judge_shared`.
     people_alpha: the same for people's answers only.
     units: number of units that the judge and people labelled.
     units_shared: number of these with answers from two or more people.

@@ -40,8 +40,9 @@ def masi(sets: Sequence[Labels]) -> Floats:
 
 
 def jaccard(sets: Sequence[Labels]) -> Floats:
-    """Return Jaccard distances: 1 - |both| / |either| (Jaccard 1912, The Distribution of the Flora in the Alpine Zone,
-    New Phytologist 11(2)).
+    """Return Jaccard distances: 1 - |both| / |either|.
+
+    See Jaccard 1912, The Distribution of the Flora in the Alpine Zone, New Phytologist 11(2).
     """
     common, sizes, other = _common(sets)
     apart: Floats = 1 - common / (sizes + other - common)

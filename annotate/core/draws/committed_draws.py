@@ -17,15 +17,13 @@ from annotate.core.draws.hash_order import Lots, drawn, hit, place
 
 
 def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[int], bool]:
-    """Return a function that tells whether a place in a person's work holds a gold answer.
-
-    There is one gold answer in each block of `size` units.
+    """Return a predicate for the places in a person's work that hold a gold answer: one per block of `size` units.
 
     person: pseudonym.
     language: language of the queue.
     size: number of units per block.
 
-    The function takes the place among the person's units in the language, from 0.
+    The predicate takes a place among the person's units in the language, counted from 0.
     """
     purpose = f"honeypot of {person} in {language}"
 
@@ -52,8 +50,7 @@ def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
 
 
 def test_questions(lots: Lots, of: Sequence[str], asked: Mapping[str, int], count: int) -> list[str]:
-    """Return the questions of a test in order. Questions that the person was asked least often come first in the
-    selection.
+    """Return the questions of a test in random order, chosen from those that the person was asked least often.
 
     of: person, language and number of the test.
     asked: how often the person was asked each question of the pool.
@@ -227,8 +224,9 @@ def outcome(key: str, asked: str, stage: str, label: str | None, said: Iterable[
 
 
 def outcome_digest(lots: Lots, text: str) -> str:
-    """Return the digest of one outcome, 16 hex digits, keyed by the secret so that nobody can find the label by
-    guessing.
+    """Return the digest of one outcome, 16 hex digits.
+
+    It is keyed by the secret, so that nobody can find the label by guessing.
     """
     return lots("outcome", text)[:16]
 

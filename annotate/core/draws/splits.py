@@ -54,10 +54,9 @@ class Miss(NamedTuple):
 
 
 def ratios(option: str) -> dict[str, Fraction]:
-    """Parse the share of each split from an option such as train=0.8,dev=0.1,test=0.1. A split that is not named gets
-    0.
+    """Parse the share of each split from an option such as train=0.8,dev=0.1,test=0.1.
 
-    Raises SplitError if the shares are malformed or do not add up to 1.
+    A split that is not named gets 0. Raises SplitError if the shares are malformed or do not add up to 1.
     """
     found: dict[str, Fraction] = {}
     for part in option.split(","):
@@ -166,8 +165,9 @@ def split(rows: Iterable[Row], given: Mapping[str, Fraction], *, seed: str) -> d
 
 
 def _turn(component: list[Row], lacking: Mapping[str, Mapping[str, Fraction]], seed: str) -> tuple[int, str, str]:
-    """Return the sort key of a component. Its first value is 0, or negative for components larger than the smallest
-    split.
+    """Return the sort key of a component.
+
+    Its first value is 0, or negative for components larger than the smallest split.
     """
     first = min(row.id for row in component)
     least = min(share for row in component for share in lacking[row.language].values())

@@ -97,8 +97,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def benjamini_yekutieli(p_values: Sequence[float]) -> list[float]:
-    """Adjust p-values by Benjamini and Yekutieli's method, which controls the false discovery rate under any
-    dependence.
+    """Adjust p-values to control the false discovery rate under any dependence between the tests.
 
     The k-th smallest of m p-values is multiplied by (m / k) (1 + 1/2 + ... + 1/m) and lowered to its successor if it is
     larger (Benjamini and Yekutieli 2001, Annals of Statistics 29(4), theorem 1.3).

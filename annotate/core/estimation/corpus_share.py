@@ -194,9 +194,7 @@ class Counts:
         return 1 / sqrt(max(1.0, number - 2))
 
     def expected(self, size: float) -> "Counts":
-        """Return the expected counts of a draw of `size` items by the same design, with the judge's error rates
-        unchanged.
-        """
+        """Return the expected counts of a draw of `size` items by the same design and with the same error rates."""
         judged = self.unread + self.read.sum(axis=(0, 2))
         own, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
         if not own.any():  # nothing was read, so treat all classes and labels as equal

@@ -30,8 +30,9 @@ _NEGLIGIBLE = 1e-12
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the items, such as those that a filter dropped, and what was read of it. A positive is an item that the
-    filter should drop, or a declared label that is wrong.
+    """A part of the items, such as those that a filter dropped, and what was read of it.
+
+    A positive is an item that the filter should drop, or a declared label that is wrong.
 
     size: number of items in the part.
     read: number of items with a final label.

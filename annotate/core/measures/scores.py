@@ -465,7 +465,7 @@ def _first(ascending: Floats, wanted: Floats) -> Ints:
 
 
 def _bounded(rows: Ints, hits: Bools, units: ScoredUnits, error: float) -> Figure:
-    """Estimate the proportion of hits, with a lower bound that fails with probability `error` and a 97.5% upper bound."""
+    """Estimate the proportion of hits, with a lower bound that fails with probability `error`."""
     return proportion(hits[rows], units.only(rows), partial(_ends, error=error))
 
 
