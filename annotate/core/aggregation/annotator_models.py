@@ -50,7 +50,7 @@ def fit_dawid_skene(
     """
     if not answers.units:
         return latent_models.maxima(answers, MODEL).best()
-    # A label that nobody gave is not the truth of any unit. Of a hundred languages, that is most.
+    # A label that nobody gave is not the truth of any unit. With a hundred languages, this excludes most of them.
     used = np.unique(answers.label)
     fewer = replace(answers, labels=tuple(answers.labels[k] for k in used), label=np.searchsorted(used, answers.label))
     found = latent_models.maxima(fewer, MODEL, seed=seed, tolerance=tolerance, longest=longest)
@@ -103,8 +103,8 @@ def _one_coin_chances(given: Floats, before: Floats) -> Floats:
 # --- MACE: an annotator either knows a unit's label, or guesses without regard to the unit.
 
 
-# As in the authors' program: symmetric Beta prior on knowing and Dirichlet prior on guesses for the variational
-# version, and the amount divided by the number of labels that the plain version adds to each expected count.
+# The authors' settings. KNOWING and HABIT are the symmetric Beta and Dirichlet priors of the variational version.
+# ADDED, divided by the number of labels, is what the plain version adds to each expected count.
 KNOWING, HABIT, ADDED = 0.5, 10.0, 0.01
 
 

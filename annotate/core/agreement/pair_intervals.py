@@ -4,10 +4,10 @@ Each unit contributes a table of how often one answer of a pair is c and the oth
 sum of these tables. Its interval runs from the 2.5% to the 97.5% quantile of a Bayesian bootstrap over units (Rubin
 1981, The Bayesian Bootstrap, Annals of Statistics 9(1)).
 
-Three unobserved half units are added: one on which all agree on the most frequent label, one on which all agree on
-another label, and one on which all differ, with labels at their observed frequencies. With two labels and two answers
-per unit, this is Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without the added units, unobserved outcomes count as
-impossible, and the intervals undercover if a label is rare (tests/benchmarks/agreeing.py compares both).
+Half a unit is added for each of three unobserved kinds: all agree on the most frequent label, all agree on another
+label, and all differ, with labels at their observed frequencies. With two labels and two answers per unit, this is
+Jeffreys' prior, Dirichlet(1/2, 1/2, 1/2). Without the added units, unobserved outcomes count as impossible, and the
+intervals undercover if a label is rare (tests/benchmarks/agreeing.py compares both).
 
 The annotators are treated as fixed, so an interval generalizes to other units of this kind and not to other annotators.
 """

@@ -303,7 +303,8 @@ def _first(ids: Sequence[str], labels: Mapping[str, str], each: int) -> list[str
 class Fault(NamedTuple):
     """A fault in the lists of a language.
 
-    first, second: the two sets that share ids or should contain each other; the same set twice for repeated ids.
+    first, second: the two sets that share ids, a train set and the next larger one, or the same set twice for repeated
+        ids.
     ids: the affected ids; a repeated id appears once per extra occurrence.
     """
 

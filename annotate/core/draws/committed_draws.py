@@ -102,7 +102,7 @@ Line = Mapping[str, Any]
 def _each(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify a draw that decides on each id of the frame independently.
 
-    how: the share, and optionally the ids drawn in vain.
+    how: the share, and optionally the ids that were drawn without effect.
     """
     chosen, share = {*line["drawn"], *line["how"].get("in_vain", ())}, line["how"]["share"]
     for key in line["frame"]:

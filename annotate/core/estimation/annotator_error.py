@@ -31,15 +31,15 @@ WIDER = 1.1  # how much wider than the plain interval the interval with the boun
 def false_among(answers: float, yes: float, is_so: float, is_not: float) -> float:
     """Return an upper bound on the share of Yes posts that are not in the language.
 
-    The bound applies the upper end of the false-Yes rate on decoys to the posts that got a No. Decoys are more tempting
-    than ordinary posts, so this is a bound and not an estimate.
+    The upper end of the false-Yes rate on decoys is applied to the posts outside the language. Decoys are more tempting
+    than ordinary posts, so the result is a bound and not an estimate.
 
     answers: number of answered decoys.
     yes: number of decoys that got a Yes.
     is_so: number of posts that annotators placed in the language.
     is_not: number of posts that they placed outside it.
 
-    Returns 0 if no decoy was answered, and less than 1 in every case.
+    Returns 0 if no decoy was answered, and always less than 1.
     """
     if not answers or not is_so:
         return 0.0
@@ -146,8 +146,8 @@ def of_adjudicators(slips: Estimate, right: float) -> Errors:
     """Return the error rates of adjudicators, whose errors are assumed to be independent of the predictions.
 
     slips: share of their labels that are wrong.
-    right: share of their labels that match the prediction, taken as the share of their errors where the prediction is
-        right.
+    right: share of their labels that match the prediction. The prediction is assumed to be right in the same share of
+        their errors.
     """
     return Errors(_NEVER, part_of(slips, right), slips)
 
@@ -187,7 +187,7 @@ def turned(way: Way, posts: float, rate: Estimate, labels: float = 1.0) -> tuple
     way: what an item that changes adds to the domain and to the hits.
     posts: number of items that can change.
     rate: share of all labels that are wrong.
-    labels: number of labels per label that can change.
+    labels: ratio of all labels to the labels that can change.
     """
     number, fewest, most = (min(posts, posts * labels * (each or 0.0)) for each in (rate.value, rate.low, rate.high))
     return way, (number, fewest, most)

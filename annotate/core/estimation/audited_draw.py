@@ -22,8 +22,8 @@ Way = Callable[[Counts], CorpusShare]
 def _by_people(counts: Counts) -> CorpusShare:
     """Estimate the share in a stratum from people's labels, with Jeffreys' interval.
 
-    Jeffreys' interval suffices even if all or none of the items read have the label, because the distances of all
-    strata are combined.
+    Jeffreys' interval suffices even if all or none of the items read have the label, because it is combined with those
+    of the other strata.
     """
     rate = counts.rate((ALL, ALL), (ALL, 1))
     return counts.share(rate.value, rate.low, rate.high)

@@ -12,9 +12,9 @@ from annotate.core.estimation.proportions import SLACK, Estimate
 def mcnemar(only_first: int, only_second: int) -> float:
     """Return the two-sided p-value of McNemar's exact test that two predictors are right equally often.
 
-    Only items that exactly one predictor has right carry information. Under the null hypothesis each predictor is
-    equally likely to be the one, so p is twice a tail of Binomial(only_first + only_second, 1/2), and at most 1
-    (Dietterich 1998, Neural Computation 10(7), section 3.1, gives the approximate test).
+    Only items that exactly one predictor has right carry information. Under the null hypothesis, either predictor is
+    equally likely to be right on such an item, so p is twice a tail of Binomial(only_first + only_second, 1/2), and at
+    most 1 (Dietterich 1998, Neural Computation 10(7), section 3.1, gives the approximate test).
 
     only_first: number of items that only the first predictor has right.
     only_second: number of items that only the second predictor has right.
@@ -61,7 +61,7 @@ def paired(first: Estimate, second: Estimate, correlation: float) -> Difference 
 
     correlation: correlation of the two estimates, from -1 to 1.
 
-    Returns None if either estimate has no value. If either has no interval, neither has the difference. Raises
+    Returns None if either estimate has no value. The difference has no interval if either estimate has none. Raises
     ValueError if the correlation is out of range.
     """
     if not -1 <= correlation <= 1:

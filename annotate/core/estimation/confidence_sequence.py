@@ -26,7 +26,7 @@ def share_at_every_look(hits: float, of: float) -> tuple[float, float]:
     """Return the ends of an interval for a share that holds at all sample sizes simultaneously.
 
     The interval contains every share under which the data are at least 5% as likely as under the Beta(1/2, 1/2)
-    mixture. By Ville's inequality, it ever excludes the true share with probability at most 5% (Robbins 1970,
+    mixture. By Ville's inequality, the probability that it ever excludes the true share is at most 5% (Robbins 1970,
     Statistical methods related to the law of the iterated logarithm, Annals of Mathematical Statistics 41(5); for the
     betting form, Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting, JRSS B 86(1)).
 

@@ -15,7 +15,7 @@ from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate
 
 # With fewer disagreements between judge and people than this, the interval is usually wider than 95% coverage requires.
 LEAST_DISAGREEMENTS = 5
-MOST_CLASSES = 5  # classes of inclusion probability; more distinct probabilities are binned by quantiles
+MOST_CLASSES = 5  # maximum number of classes by inclusion probability; quantiles separate them if needed
 Cells = tuple[slice | int, slice | int]  # index into a table of shape (2, 2)
 ALL = slice(None)
 
@@ -156,10 +156,10 @@ class Counts:
         """Estimate how often an unread item that belongs to the cells `of` belongs to the cells `hits`.
 
         Each item read represents weight - 1 unread items. Within a class, the rate has Jeffreys' interval at Kish's
-        effective size (proportions.Unread). The distances of all classes are combined by MOVER (Zou and Donner 2008,
-        Statistics in Medicine 27(10)), with those due to the unknown number of unread items per class. A single
-        effective size for all classes would miss what is rare among the few items with a large weight: with 500 items,
-        the coverage was 79%.
+        effective size (proportions.Unread). The intervals of all classes are combined by MOVER (Zou and Donner 2008,
+        Statistics in Medicine 27(10)), with the error due to the unknown number of unread items per class. With a
+        single effective size for all classes, the interval would miss labels that are rare among the few items with a
+        large weight: with 500 items, it covered 79%.
         """
         alike, spread = self.weight - self.read, self.squares - self.weight
         classes = []

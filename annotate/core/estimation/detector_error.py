@@ -82,7 +82,7 @@ def error(audit: Audit, slips: Estimate | None = None) -> Estimate:
 
 
 def bounds(audit: Audit, slips: Estimate | None = None) -> tuple[float, float]:
-    """Return the ends of the interval over both extremes: the detectors right, or wrong, on all unresolved items."""
+    """Return the lowest and highest interval ends if the detectors are right, or wrong, on all unresolved items."""
     return _bounds([audit], lambda audits: error(audits[0], slips))
 
 
@@ -92,7 +92,7 @@ def overall_bounds(audits: Iterable[Audit], slips: Estimate | None = None) -> tu
 
 
 def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple[float, float]:
-    """Return the outermost ends over both extremes, which enclose the estimate's own interval if it has one."""
+    """Return the lowest and highest end over both extremes, and over the estimate's own interval if it has one."""
     found = [of([_resolved(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
     if (known := of(audits)).has_interval:
         found.append(known)
@@ -121,7 +121,7 @@ def _of_resolved(audit: Audit) -> Estimate:
 
 
 def can_tell(audits: float, limit: float) -> bool:
-    """Return whether an audit of this size can test the limit: it would still pass with one error."""
+    """Return whether an audit is large enough to test the limit: with one error, it would still pass."""
     return proportion(min(1, audits), audits).high <= limit
 
 
@@ -197,7 +197,7 @@ def allotted(number: int, languages: Mapping[str, tuple[int, Audit]]) -> dict[st
 
 
 def deviation(audit: Audit) -> float:
-    """Return the standard deviation of the error indicator of one item, 0 or 1."""
+    """Return the standard deviation of whether the detectors are wrong on an item (0 or 1)."""
     share = (audit.wrong + 0.5) / (audit.resolved + 1)
     return sqrt(share * (1 - share))
 

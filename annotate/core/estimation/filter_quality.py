@@ -20,7 +20,7 @@ from annotate.core.estimation.proportions import LEVEL, SLACK, UNKNOWN, Estimate
 
 _TAIL = (1 - LEVEL) / 2
 # Up to this many unread items, we compute the probability of every possible count exactly. Above it, we use this many
-# quantiles of the share instead: the count varies around the share far less than the sample leaves open.
+# quantiles of the share: the count then varies around the share far less than any realistic sample can detect.
 MOST = 200_000
 # Quantiles that replace a longer distribution where we have to loop over all of its values.
 _POINTS = 10_000

@@ -11,7 +11,7 @@ from itertools import islice
 from math import fsum, hypot, sqrt
 from typing import NamedTuple
 
-import scipy  # loads `scipy.special` on first use, which would be a quarter of a command's startup time
+import scipy  # loads `scipy.special` only when needed, which saves a quarter of a command's startup time
 
 # --- Interval of a proportion from its counts.
 
@@ -268,7 +268,7 @@ def stratified(
 
     strata: strata of the whole draw, in any order. Strata known to lie outside the domain may be omitted.
     further: items that differ although they were read, by source.
-    normal: whether to use normal intervals where items differ in opposite ways. The result is then close to
+    normal: whether to use normal intervals if hits turn out as misses and misses as hits. The result is then close to
         prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382).
 
     If everything was read, this is the plain interval. Otherwise the unread items take their guess, and the items read,
@@ -279,15 +279,15 @@ def stratified(
     Each such number has Jeffreys' interval at its effective size (Kish 1965, Survey Sampling, section 11.7; Franco,
     Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for Proportions in Complex Sample Surveys,
     Journal of Survey Statistics and Methodology 7(3)). The interval therefore allows for errors that nobody has seen:
-    no errors in 30 items read of 900 leaves room for 70. If nobody read any item that may differ in some way, the
-    interval covers all and none of them; the value uses the rate of similar items that were read, if there are any.
-    These intervals and the plain interval of the draw are combined by MOVER (Zou and Donner 2008, Statistics in
-    Medicine 27(10)).
+    no errors in 30 of 900 items still leave room for 70. If nobody read any of the items that may differ in some way,
+    the interval allows for all or none of them; the value uses the rate of similar items that were read, if there are
+    any. MOVER combines these intervals with the plain interval of the draw (Zou and Donner 2008, Statistics in Medicine
+    27(10)).
 
-    There is no finite-population correction: the share describes how a predictor does on items like these, and twenty
-    items do not show more about that if the corpus has no others (Deming 1953, On the Distinction between Enumerative
-    and Analytic Surveys, Journal of the American Statistical Association 48(262); Cochran 1977, Sampling Techniques,
-    section 2.14, for comparisons of domains).
+    There is no finite-population correction. The share describes how a predictor does on items like these, and twenty
+    items carry no more information about that if the corpus has no others (Deming 1953, On the Distinction between
+    Enumerative and Analytic Surveys, Journal of the American Statistical Association 48(262); Cochran 1977, Sampling
+    Techniques, section 2.14, for comparisons of domains).
 
     docs/explanation/measuring.md reports the coverage and the widths that tests/benchmarks/measuring.py measures.
 

@@ -30,13 +30,13 @@ ROUNDING = 1e-7  # tolerance for the roots of an equation
 
 
 def rogan_gladen(counts: Counts) -> CorpusShare:
-    """Correct the judge's share q for its sensitivity and specificity:
+    """Estimate a label's share by the Rogan-Gladen correction of the judge's share q.
 
         p = (q + specificity - 1) / (sensitivity + specificity - 1)
 
-    See Rogan and Gladen 1978, Estimating Prevalence from the Results of a Screening Test, American Journal of
-    Epidemiology 107(1). q is known for all unread items; sensitivity and specificity are estimated from the items read.
-    The interval contains every p for which q lies in the interval of p sensitivity + (1 - p) (1 - specificity), which
+    (Rogan and Gladen 1978, Estimating Prevalence from the Results of a Screening Test, American Journal of Epidemiology
+    107(1).) q is known for all unread items; sensitivity and specificity are estimated from the items read. The
+    interval contains every p for which q lies in the interval of p sensitivity + (1 - p) (1 - specificity), which
     combines the Jeffreys intervals of both by MOVER (Zou and Donner 2008, Statistics in Medicine 27(10)). It stays
     between 0 and 1, and is wide if the judge is hardly better than chance, unlike a normal approximation (Lang and
     Reiczigel 2014, Confidence Limits for Prevalence of Disease Adjusted for Estimated Sensitivity and Specificity,
@@ -151,12 +151,11 @@ def power(counts: Counts) -> float:
 
 
 def prediction_powered(counts: Counts) -> CorpusShare:
-    """Estimate the share by prediction-powered inference with a tuned lambda (PPI++).
+    """Estimate a label's share by prediction-powered inference with a tuned lambda (PPI++).
 
-    See Angelopoulos, Duchi and Zrnic 2023, arXiv 2311.01453, section 6. Let f be the judge's label and Y people's, 1
-    for this label and 0 for any other. The estimate is lambda times the mean f of the unread items, plus the weighted
-    mean of Y - lambda f of the items read. The variance is smallest if lambda is the slope of Y on f. The estimate is
-    then
+    Let f be the judge's label and Y people's, 1 for this label and 0 for any other. The estimate is lambda times the
+    mean f of the unread items, plus the weighted mean of Y - lambda f of the items read (Angelopoulos, Duchi and Zrnic
+    2023, arXiv 2311.01453, section 6). The variance is smallest if lambda is the slope of Y on f. The estimate is then
 
         q a + (1 - q) b,  lambda = a - b
 
@@ -165,8 +164,8 @@ def prediction_powered(counts: Counts) -> CorpusShare:
     estimate, and allows for the estimation of lambda: it combines the Jeffreys intervals of a and b by MOVER (Zou and
     Donner 2008, Statistics in Medicine 27(10)).
 
-    If the correlation of f and Y is below 1/sqrt(n - 2), tuning adds more variance than the judge's labels remove
-    (Mani, Xu, Lipton and Oberst 2025, arXiv 2505.20178), and the estimate falls back to people alone. It does so too if
+    Falls back to people alone if the correlation of f and Y is below 1/sqrt(n - 2), because tuning then adds more
+    variance than the judge's labels remove (Mani, Xu, Lipton and Oberst 2025, arXiv 2505.20178). It also falls back if
     the judge or people gave this label to all or none of the items read.
     """
     correlation = counts.correlation()

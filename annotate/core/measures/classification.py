@@ -261,7 +261,7 @@ class Paired:
         """The parts to leave out, and how often each occurs.
 
         Units with the same gold label, prediction and weight are left out once, with their number; groups are left out
-        separately. The first element has the index of the part and of the unit, for each unit in it.
+        separately. The first element has the part and the unit of each entry.
         """
         places = np.arange(len(self.gold))
         if self.groups is not None:

@@ -171,7 +171,7 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
 }
 DISTINCT = {"dist1": 1, "dist2": 2}
 MEASURES = (*("weighted_rouge", "rouge1", "rouge2", "rouge3"), *DISTINCT, *("p1", "mrr"))
-# Measures with a randomization test. Dist depends on all replies together, so swapping messages does not test it.
+# Measures with a randomization test. Dist has no value per message that the two systems could swap.
 TESTED = ("weighted_rouge", "p1", "mrr")
 
 
