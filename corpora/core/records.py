@@ -1,7 +1,7 @@
-"""One record of a source: which values it must have and how a corpus stores them. It reads no files.
+"""Rules for one source record: the values it must have and how a corpus stores them. This module reads no files.
 
-A record is a post, with one text, or has several named fields and a declared language. If it breaks a rule, it is
-refused with a sentence for the person who has to mend the source.
+A record is either a post, with one text, or has several named fields and a declared language. A record that breaks a
+rule is rejected with a sentence for the person who maintains the source.
 """
 
 import hmac
@@ -19,17 +19,17 @@ from corpora.core.values import ValueFault, is_missing, is_removed, is_respelled
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
-# The columns that every corpus has; no field of a record may take such a name.
+# Columns that every corpus has; fields may not use these names.
 RESERVED = (*FIELDS, "language", "declared", "fields", "line")
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
-DECLARED = "declared"  # the column of the labels that came with records
+DECLARED = "declared"  # column of the labels that came with records
 
 MAX_ID = 200
 MAX_LABEL = 100
 MAX_URL = 2000
 
-# With what a cell begins that a spreadsheet takes for a formula, and runs. A tab before it cannot stand in an id.
+# First characters that make a spreadsheet run a cell as a formula. An id cannot be protected with a leading tab.
 FORMULA = ("=", "+", "-", "@")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
@@ -39,15 +39,15 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM
 
 
 class RecordError(ValueError):
-    """Why a record cannot be taken, as one clear sentence."""
+    """The reason why a record is rejected, as one sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A post as a corpus holds it: mentions masked, author hashed, time in UTC; "" or None if absent.
+    """A post as a corpus stores it: mentions masked, author hashed, time in UTC. Missing values are "" or None.
 
-    fields: the values of a record's fields in their order, as the source has them; its text is all of them, one on each
-    line. declared: the labels that came with it.
+    fields: the values of the record's fields, in order and unchanged; `text` joins them with newlines
+    declared: the labels that came with the record
     """
 
     id: str
@@ -61,14 +61,19 @@ class Record:
 
 
 def columns_of(fields: tuple[str, ...], declared: bool = False) -> tuple[str, ...]:
-    """The columns that are read from a source; without fields, those of posts. declared: whether records come with
-    labels."""
+    """Return the columns to read from a source.
+
+    fields: the names of the records' fields, empty for posts
+    declared: whether the records come with labels
+    """
     labels = (DECLARED,) if declared else ()
     return ("id", "language", *fields, *labels, "author", "posted_at", "url") if fields else FIELDS
 
 
 def needed_of(fields: tuple[str, ...], language: str, declared: bool = False) -> tuple[str, ...]:
-    """The columns that a source must have; a language column only if no language is declared for the whole source."""
+    """Return the columns that a source must have. A language column is required unless a language is declared for the
+    source.
+    """
     if not fields:
         return OBLIGATORY
     return ("id", *(() if language else ("language",)), *fields, *((DECLARED,) if declared else ()))
@@ -82,16 +87,19 @@ def read_record(
     declared: bool = False,
     may_be_empty: Collection[str] = (),
 ) -> Record:
-    """The record of one source row, keyed by columns_of(fields, declared). RecordError for the first rule it breaks.
+    """Return the record of one source row, keyed by columns_of(fields, declared).
 
-    fields: empty for a post. language: the one declared for the whole source. declared: whether labels come with it.
-    may_be_empty: those of the fields that need no text.
+    fields: the names of its fields, empty for a post
+    language: the language declared for the whole source, or ""
+    declared: whether labels come with it
+    may_be_empty: the fields that need no text
+    RecordError: the first rule that the row breaks
     """
     key = read_id(raw.get("id"))
     values = tuple(_text(field, raw.get(field), field in may_be_empty) for field in fields or ("text",))
     return Record(
         id=key,
-        # Mentions in an ad or a passage are part of what was published, and of what is asked about.
+        # In an ad or a passage, mentions belong to the published text and to the question.
         text="\n".join(values) if fields else mask_mentions(values[0]),
         author=read_author(raw.get("author"), author_key),
         posted_at=read_time(raw.get("posted_at")),
@@ -103,8 +111,11 @@ def read_record(
 
 
 def read_labels(value: object) -> tuple[str, ...]:
-    """The labels that came with a record, each once, in their order: a list, or a string in which semicolons part them;
-    none in an empty one. RecordError for anything else."""
+    """Return the labels that came with a record, in order and without duplicates.
+
+    value: a list, or a string of labels separated by semicolons; an empty one means no labels
+    RecordError: anything else
+    """
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The label is missing; where a record has none, write an empty string or list.")
     if not isinstance(value, str | list | tuple):
@@ -127,7 +138,10 @@ def _label(value: object) -> str:
 
 
 def read_text(what: str, value: object, known: Collection[str] = ()) -> str:
-    """A label, worker or author, "" where it is missing (core/values.py). RecordError where it cannot be taken."""
+    """Return a label, worker or author, or "" if it is missing (corpora/core/values.py).
+
+    RecordError: the value cannot be accepted
+    """
     try:
         return read_value(value, known)
     except ValueFault as fault:
@@ -135,7 +149,10 @@ def read_text(what: str, value: object, known: Collection[str] = ()) -> str:
 
 
 def checked(field: str, value: str) -> str:
-    """The value. RecordError where it holds what a corpus cannot."""
+    """Return the value unchanged.
+
+    RecordError: it contains a NUL character or half of a surrogate pair
+    """
     if "\0" in value:
         raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
     if not value.isascii() and _SURROGATE.search(value):
@@ -144,7 +161,10 @@ def checked(field: str, value: str) -> str:
 
 
 def read_id(value: object, what: str = "id") -> str:
-    """An id as a corpus has it, in NFC, from a string or an integer. RecordError for anything else."""
+    """Return an id in NFC from a string or an integer.
+
+    RecordError: anything else
+    """
     if value is None:
         raise RecordError(f"The {what} is missing.")
     if isinstance(value, bool) or not isinstance(value, str | int):
@@ -181,7 +201,10 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
 
 
 def read_language(value: object) -> str:
-    """A code of core/languages.py, by core/language_codes.py. RecordError for whatever is none."""
+    """Return the language code for a value (corpora/core/languages.py, corpora/core/language_codes.py).
+
+    RecordError: the value is missing or is not a language code
+    """
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The language is missing.")
     if not isinstance(value, str):
@@ -203,7 +226,7 @@ def read_language(value: object) -> str:
 
 
 def unknown_code(code: str) -> str:
-    """The end of a sentence on what is no language's code: that it is none, and what to write."""
+    """Return the end of a sentence about an unknown language code, with advice on what to write."""
     near = (hint(code) or "write a code such as de, zh-CN or hi-Latn").replace("did you mean", "write").rstrip("?")
     return f"is not a code known here; {near}"
 
@@ -218,8 +241,11 @@ def _language(value: object, declared: str) -> str:
 
 
 def read_author(value: object, key: bytes) -> str:
-    """HMAC-SHA256 under the installation's key, 32 hex digits, so that nobody finds an account by guessing; "" where
-    there is no author, or only a notice such as [deleted]."""
+    """Return a keyed hash of the author, or "" if there is none or only a notice such as [deleted].
+
+    The hash is HMAC-SHA256 under the installation's key, shortened to 32 hex digits, so an account cannot be identified
+    by hashing guesses.
+    """
     if is_missing(value):
         return ""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
@@ -239,9 +265,9 @@ def _url(value: object) -> str:
 
 
 def read_time(value: object) -> datetime | None:
-    """A time in UTC from ISO 8601, epoch seconds (a number, or nine digits and more) or Twitter's own format.
+    """Return a time in UTC from ISO 8601, epoch seconds (a number, or nine or more digits) or Twitter's format.
 
-    A time without an offset is UTC; a day without a time is its midnight. None and "" are no time.
+    A time without an offset is UTC; a date without a time is midnight. None and "" return None.
     """
     if value is None or value == "":
         return None
@@ -275,7 +301,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a str
 
 
 def read_number(value: object) -> float | None:
-    """None where there is none, NaN where it is no number."""
+    """Return a number, None for an empty value, and NaN for a value that is not a number."""
     if value is None or value == "":
         return None
     try:
@@ -285,5 +311,5 @@ def read_number(value: object) -> float | None:
 
 
 def kind_of(value: object) -> str:
-    """What a value of JSON is, in words."""
+    """Return the JSON type of a value in words."""
     return "null" if value is None else _KINDS.get(type(value), "an object")

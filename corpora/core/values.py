@@ -1,7 +1,7 @@
-"""Ids, labels, workers and authors as other programs leave them, and as every importer reads them.
+"""Ids, labels, workers and authors from files that other programs have written, normalised for every importer.
 
-pandas and R write a word where there is no value, and 1.0 for 1 in a column with gaps. Spreadsheets round long numbers.
-Two keyboards may write the same é in two ways (NFC and NFD). A missing value is never a value of its own.
+pandas and R write a word for a missing value, and turn 1 into 1.0 in a column with gaps. Spreadsheets round long
+numbers. The same é can be encoded in two ways (NFC and NFD). A missing value never counts as a value.
 """
 
 import math
@@ -12,7 +12,7 @@ from collections.abc import Collection
 
 from corpora.core import NAMED
 
-# What pandas, R, databases and spreadsheets write where there is no value. `none` is missing here on purpose: people
+# What pandas, R, databases and spreadsheets write for a missing value. `none` is deliberately not here, because people
 # use it as a label.
 _WORDS = (
     "nan NaN NAN -nan -NaN <NA> NA NaT None NULL null Null (null) <null> \\N N/A n/a #N/A #NA #REF! #NAME? #VALUE! "
@@ -20,7 +20,7 @@ _WORDS = (
 )
 MISSING = frozenset(_WORDS.split()) | {"", "#N/A N/A"}
 
-# What sites write in place of a person or a text that is gone, such as `[ Removed by Reddit ]`.
+# Notices that sites show in place of a removed user or text, such as `[ Removed by Reddit ]`.
 _REMOVED = re.compile(
     r"[\[(<]\s*(?:this )?(?:(?:comment|post|message|user|account|content) )?(?:was |has been )?(?:deleted|removed)"
     r"(?:\s+(?:reddit|by|in|on|due|because|for|per|at|from|as)\b[^\n]{0,300})?[\s.!]*[\])>]",
@@ -28,17 +28,17 @@ _REMOVED = re.compile(
 )
 _EXPONENT = re.compile(r"[+-]?\d(?:[.,]\d*)?e[+-]?\d{1,3}", re.IGNORECASE)
 _FRACTION = re.compile(r"([+-]?\d+)[.,]0+")
-_EXACT = 1 << 53  # beyond it, a float no longer holds every whole number
-# Spaces that look like the plain one.
+_EXACT = 1 << 53  # largest range in which a float represents every integer
+# Characters that look like a plain space.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 
 
 class ValueFault(ValueError):
-    """Why a value cannot be taken, as the end of a sentence that begins with what it is."""
+    """The reason why a value is rejected, as the end of a sentence that starts with the kind of value."""
 
 
 def tidy(text: str) -> str:
-    """The text in NFC, without white space at its ends, and with plain single spaces."""
+    """Return the text in NFC, stripped, with plain single spaces."""
     if text.isascii():
         return text.strip() if "  " not in text else _SPACES.sub(" ", text).strip()
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
@@ -51,17 +51,17 @@ def is_missing(value: object) -> bool:
 
 
 def is_removed(text: str) -> bool:
-    """Whether a text is only a notice that a person or a text is gone."""
+    """Return whether a text is only a notice that a user or a text was removed."""
     return _REMOVED.fullmatch(text.strip()) is not None
 
 
 def is_respelled(text: str) -> bool:
-    """Whether another program may have written a number so: as 9.06E+17, or 1.0 for 1."""
+    """Return whether another program may have rewritten a number, as 9.06E+17 or as 1.0 for 1."""
     return bool(_EXPONENT.fullmatch(text) or _FRACTION.fullmatch(text))
 
 
 def rewritten(text: str) -> bool:
-    """Whether another program has rewritten a number, such as 9.06E+17, so that the value is lost."""
+    """Return whether another program has rewritten a number so that its value is lost, such as 9.06E+17."""
     if _EXPONENT.fullmatch(text):
         return True
     found = _FRACTION.fullmatch(text)
@@ -69,16 +69,16 @@ def rewritten(text: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """1 for 1.0, which pandas writes once a column has a gap; any other text as it is."""
+    """Return 1 for 1.0, which pandas writes if a column has gaps; return any other text unchanged."""
     found = _FRACTION.fullmatch(text)
     return found[1] if found else text
 
 
 def read_value(value: object, known: Collection[str] = ()) -> str:
-    """A label, worker or author as text; "" if it is missing. ValueFault if it is neither a string nor a whole number,
-    or if another program has spoilt it.
+    """Return a label, worker or author as text, or "" if it is missing.
 
-    known: values that are right as they stand, even `None` or `1.0`.
+    known: values to accept as written, even `None` or `1.0`
+    ValueFault: the value is neither a string nor an integer, or another program has corrupted it
     """
     if isinstance(value, float) and value.is_integer():
         value = f"{value:.1f}"
@@ -98,7 +98,7 @@ def read_value(value: object, known: Collection[str] = ()) -> str:
 
 
 def matching(text: str, known: Collection[str]) -> str:
-    """The known value that a text stands for: itself, or 1.0 for 1; the text where there is none."""
+    """Return the known value that a text means, such as 1.0 for 1, or the text itself if there is none."""
     if not known or text in known:
         return text
     same = {whole(tidy(each)): each for each in known}
@@ -106,7 +106,10 @@ def matching(text: str, known: Collection[str]) -> str:
 
 
 class Respelled:
-    """The values that were not taken as a file has them, to be reported: (as written, as taken) -> rows."""
+    """The values that were corrected during an import, for the report.
+
+    rows: number of rows by (value as written, value as stored)
+    """
 
     def __init__(self) -> None:
         self.rows: Counter[tuple[str, str]] = Counter()
@@ -116,7 +119,10 @@ class Respelled:
             self.rows[str(written), taken] += 1
 
     def sentences(self, what: str) -> list[str]:
-        """what: the values, in the plural."""
+        """Return the report.
+
+        what: the kind of values, in the plural
+        """
         if not self.rows:
             return []
         pairs = [f"{_shown(written)} as {taken}" for (written, taken), _ in self.rows.most_common(NAMED)]
@@ -127,24 +133,24 @@ class Respelled:
 
 
 def _shown(written: str) -> str:
-    """With its spaces, and with accents apart where that is what was corrected."""
+    """Return a value with its spaces visible, and marked if its accents are decomposed (NFD)."""
     shown = written if unicodedata.is_normalized("NFC", written) else f"{written} (NFD)"
     return repr(shown) if written != written.strip() or _SPACES.sub(" ", written) != written else shown
 
 
-# --- Licences of texts: one spelling for each, and which of them let the text leave.
+# --- Licences: their normal spelling, and whether they permit publication of the text.
 
 
-# Licences that allow passing the text on, by SPDX name without its version. Those with NC or ND are left out:
-# a person must decide whether they do.
+# Licences that allow redistribution, as SPDX names without versions. Licences with NC or ND are left out, because a
+# person must decide about them.
 FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-DOMAIN")
 
 
 def licence_key(licence: str) -> str:
-    """One spelling for each licence: `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` are `CC-BY-4.0`."""
+    """Return a normal spelling: `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` all become `CC-BY-4.0`."""
     return re.sub(r"[\s_-]+", "-", licence.strip().upper())
 
 
 def is_free(licence: str) -> bool:
-    """Whether a licence, of whatever version, is known to let the text leave."""
+    """Return whether a licence, in any version, is known to permit publication of the text."""
     return re.sub(r"-\d+(\.\d+)*$", "", licence_key(licence)) in FREE_LICENCES

@@ -1,7 +1,7 @@
-"""Voters: the detectors that name the languages of every post. All that votes on a corpus are registered here.
+"""The registry of voters: the language detectors that vote on every post.
 
-A voter from outside is a class of its own, loaded by the entry point `assay.voters` or handed to `register`. The code
-that asks the voters never names one. The models of the built-in voters are in detectors.py, which loads when one votes.
+To add a voter, subclass Voter and register it with the entry point `assay.voters` or with `register`. No other code
+refers to a voter by name. The models of the built-in voters are in detectors.py, which is imported at the first vote.
 """
 
 from collections.abc import Iterable, Sequence
@@ -11,10 +11,12 @@ from corpora.core.languages import COVERAGE
 
 
 class Voter:
-    """A detector of languages.
+    """A language detector.
 
-    name: of its column of votes, in small letters. title: what a card calls it. languages: the codes of languages.py
-    that it can name. place: its place when two languages are otherwise equal; the voter with the lowest decides.
+    name: name of its column of votes, in lower case
+    title: name shown on cards
+    languages: codes of languages.py that it can return
+    place: priority when languages tie otherwise; the voter with the lowest place decides
     """
 
     name: str = ""
@@ -23,20 +25,23 @@ class Voter:
     place: int = 9
 
     def version(self) -> str:
-        """Its version, and that of its model. Votes of another version are made anew."""
+        """Return the version of the voter and its model. Votes by another version are recomputed."""
         raise NotImplementedError
 
     def vote(self, texts: Sequence[str], k: int) -> Iterable[Sequence[tuple[str, float]]]:
-        """For each cleaned text up to k languages, each once with a score from 0 to 1, the best first."""
+        """Return up to k languages for each cleaned text, without duplicates, with scores from 0 to 1, best first."""
         raise NotImplementedError
 
 
-# The order of the votes, as they are shown and stored.
+# In the order in which votes are shown and stored.
 VOTERS: dict[str, Voter] = {}
 
 
 def register(voter: Voter) -> Voter:
-    """Make a voter known by its name. ValueError if another one has that name, or if it cannot be the name of one."""
+    """Register a voter under its name.
+
+    ValueError: the name is taken by another voter, or is not an identifier
+    """
     if not voter.name.isidentifier() or VOTERS.get(voter.name, voter) is not voter:
         raise ValueError(f"{voter.name!r} is taken, or cannot be the name of a column; give the voter another name.")
     VOTERS[voter.name] = voter
@@ -44,26 +49,26 @@ def register(voter: Voter) -> Voter:
 
 
 def load() -> None:
-    """Register the voters of installed packages: an entry point in the group `assay.voters` names the class."""
+    """Register the voters of installed packages: each entry point in the group `assay.voters` names a class."""
     for found in entry_points(group="assay.voters"):
         register(found.load()())
 
 
 def voter_versions() -> dict[str, str]:
-    """Voter -> its version."""
+    """Return the version of each voter."""
     return {name: voter.version() for name, voter in VOTERS.items()}
 
 
 def in_words(number: int) -> str:
-    """A number of voters as a sentence has it: three."""
+    """Return a number of voters as a word, such as `three`."""
     return dict(enumerate(("no", "one", "two", "three", "four", "five", "six"))).get(number, str(number))
 
 
-# --- those that come with Assay
+# --- Built-in voters.
 
 
 class BuiltIn(Voter):
-    """A detector of detectors.py, whose own codes are in the lines of languages.py."""
+    """A detector of detectors.py. Its codes are in the table of languages.py."""
 
     def __init__(self, name: str, title: str, place: int) -> None:
         self.name, self.title, self.place = name, title, place
@@ -80,8 +85,8 @@ class BuiltIn(Voter):
         return DETECTORS[self.name](texts, k)
 
 
-# Where no two detectors agree, CLD2 decides: on disputed sentences in 75 languages it first put the true language first
-# on 77%, either of the others first on 46%.
+# CLD2 decides where no two detectors agree. On disputed sentences in 75 languages its first language was right in 77%
+# of cases, the first language of each other detector in 46%.
 register(BuiltIn("langid", "langid.py", 2))
 register(BuiltIn("cld2", "CLD2", 0))
 register(BuiltIn("fasttext", "fastText", 1))

@@ -1,6 +1,6 @@
-"""Many new rows at once, as each database takes them quickest: COPY on PostgreSQL, statements of many rows on SQLite.
+"""Fast bulk inserts and reads: COPY on PostgreSQL, multi-row statements on SQLite, Arrow batches out of both.
 
-Django's bulk_create prepares every value of every row by itself, and that takes most of its time.
+Django's bulk_create spends most of its time preparing each value of each row.
 """
 
 import json
@@ -19,17 +19,18 @@ from django.db.models.functions import Cast
 
 from corpora.database.statements import how_to_send
 
-Row = TypeVar("Row")  # a model, or plain
-MANY = 1_000  # rows after which PostgreSQL's statistics may mislead it
-# Rows of a statement on SQLite: one by one, a row takes half as long again.
+Row = TypeVar("Row")  # a model instance, or an instance of a `plain` class
+MANY = 1_000  # rows after which outdated statistics may mislead PostgreSQL
+# Rows per statement on SQLite; inserting them singly takes 1.5 times as long.
 _TOGETHER = 500
-# SQLite's own 2 MB are too few for the indexes of many new rows: it writes the same pages of them again and again.
+# SQLite's default cache of 2 MB is too small for the indexes of many new rows: it rewrites the same pages repeatedly.
 _CACHE_KIB = 32 << 10
 
 
 def plain(model: type[Model]) -> type[Any]:
-    """A class of rows that `insert` takes in place of the model's own, which take ten times as long to make: they have
-    the model's fields with its defaults, and nothing else. A default is shared, so it is not to be changed in place.
+    """Return a lightweight row class that `insert` accepts in place of a model; it is ten times as fast to instantiate.
+
+    It has the model's fields with their defaults and nothing else. Defaults are shared, so do not modify them in place.
     """
     fields = model._meta.concrete_fields
     values = {field.attname: field.get_default() for field in fields}
@@ -44,9 +45,9 @@ def plain(model: type[Model]) -> type[Any]:
 
 
 def insert(rows: Iterable[Row]) -> list[Row]:
-    """Save new rows of one model, and give them their keys, in order. Returns them.
+    """Save new rows of one model, set their keys in order, and return them.
 
-    A row that they refer to has been saved, or is one of them. As with bulk_create, no signal is sent.
+    Related rows must be saved already or be among the rows. As with bulk_create, no signals are sent.
     """
     rows = list(rows)
     if not rows:
@@ -57,7 +58,7 @@ def insert(rows: Iterable[Row]) -> list[Row]:
         for row, key in zip(rows, _new_keys(options.db_table, options.pk.column, len(rows)), strict=True):
             row.pk = row.id = key
         of_model = isinstance(rows[0], Model)
-        # The keys of the rows that these refer to, which may have got them only now.
+        # Set the keys of related rows, which may have been assigned only above.
         for field, row in product([field for field in fields if field.is_relation], rows):
             if (other := (row._state.fields_cache if of_model else row.__dict__).get(field.name)) is not None:
                 row.__dict__[field.attname] = other.pk
@@ -77,20 +78,20 @@ def insert(rows: Iterable[Row]) -> list[Row]:
 
 
 def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
-    """Keys that nobody else is given."""
+    """Return keys that no concurrent transaction will use."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             sequence = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
             cursor.execute(sequence, [f'"{table}"', column, number])
             return [key for (key,) in cursor.fetchall()]
-        # Nobody else writes until this transaction ends.
+        # SQLite has one writer, so no other row is inserted before this transaction ends.
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
         last = (cursor.fetchone() or (0,))[0]
         return range(last + 1, last + 1 + number)
 
 
 def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[Any]:
-    """Often the same value comes again and again, as a default or a moment does."""
+    """Prepare values for the driver, reusing the result for runs of the same object, such as a default."""
     last, made = None, None
     for value in values:
         if value is not last:
@@ -100,7 +101,7 @@ def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[
 
 def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) -> None:
     named = ", ".join(f'"{column}"' for column in columns)
-    into = f'"{table}" ({named})'  # the names are those of the model
+    into = f'"{table}" ({named})'  # the names come from the model
     with connection.wrap_database_errors:
         if connection.vendor == "postgresql":
             with connection.cursor() as cursor, cursor.copy(f"COPY {into} FROM STDIN") as copy:
@@ -109,23 +110,23 @@ def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) 
             return
         start, places = f"INSERT INTO {into} VALUES ", f"({', '.join('?' * len(columns))})"  # noqa: S608
         many, rest = start + ", ".join([places] * _TOGETHER), iter(values)
-        # Not by Django's own cursor, which looks through each statement for what stands in place of parameters.
+        # Django's cursor would scan each statement for placeholders.
         with closing(connection.connection.cursor()) as cursor:
             while len(some := list(islice(rest, _TOGETHER))) == _TOGETHER:
                 cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
                 cursor.execute(many, list(chain.from_iterable(some)))
-            # So there are two statements for a table, however many rows there are, and the driver keeps both.
+            # Each table has only two statements, and the driver caches both.
             cursor.executemany(start + places, some)
 
 
-# --- PostgreSQL's statistics of tables that have grown, which its plans rest on.
+# --- PostgreSQL statistics of tables that have grown.
 #
-# Autovacuum gathers them too, but only once a minute. The server keeps the plans of an answer, so plans that were
-# made for a hundred rows would read through thousands, at three to five times the cost.
+# Autovacuum also gathers them, but at most once a minute. The server keeps the plans of the queries behind an answer,
+# and plans made for a hundred rows would scan thousands, at three to five times the cost.
 
 
-ANSWERS = 50  # answers of a process between two looks
-# Tables that hold half as many pages again as when their plans were made. A few pages are read as quickly as an index.
+ANSWERS = 50  # answers in this process between two checks
+# Tables with half as many pages again as at their last ANALYZE. A few pages are as fast to scan as an index.
 GROWN = """
     SELECT format('%I', relname)
     FROM pg_class
@@ -138,7 +139,7 @@ logger = logging.getLogger(__name__)
 
 
 def gather() -> None:
-    """Gather the statistics of grown tables once the transaction is committed. On SQLite there is nothing to do."""
+    """Analyze grown tables once the transaction commits. On SQLite, do nothing."""
     if connection.vendor == "postgresql":
         transaction.on_commit(_gather)
 
@@ -148,41 +149,44 @@ def _gather() -> None:
         with connection.cursor() as cursor:
             cursor.execute(GROWN)
             if names := [name for (name,) in cursor.fetchall()]:
-                # Without waiting for autovacuum, or for another process that does the same.
+                # Skip tables locked by autovacuum or by another process that does the same.
                 cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(names)}")
     except Error:
-        # What was committed stands, and plans are slower until autovacuum comes.
+        # The committed rows are safe; plans stay slow until autovacuum runs.
         logger.warning("The statistics of grown tables could not be gathered.", exc_info=True)
 
 
-# --- Many rows at once out of the database, column by column and without objects.
+# --- Bulk reads, by column and without model instances.
 
 
 TIME = pa.timestamp("us", tz="UTC")
 
 
 def fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> Iterator[pa.RecordBatch]:
-    """`size` rows of a query at a time, as Arrow has them; they are never all in memory. fields: path from a row ->
-    type, of JSON that of its text.
+    """Yield the rows of a query as Arrow batches, without holding all of them in memory.
+
+    fields: Arrow type by lookup path from a row; JSON is read as text
+    size: rows per batch
     """
     schema = pa.schema(fields.items())
-    # Of a time the text: Django and the drivers make an object of each, and Arrow reads a column of them at once.
+    # Times are read as text: drivers and Django create an object for each, whereas Arrow parses the whole column.
     query = rows.values_list(*(Cast(path, TextField()) if type == TIME else path for path, type in fields.items()))
-    # Past the compiler, Django would convert value by value.
+    # Running the compiler directly skips Django's conversion of single values.
     for some in query.query.get_compiler(query.db).execute_sql(chunked_fetch=True, chunk_size=size):
         yield pa.RecordBatch.from_arrays(list(map(_array, zip(*some, strict=True), schema.types)), schema=schema)
 
 
 def all_fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
-    """The same of rows that are few enough to be in memory at once, also where there are none."""
+    """Return all rows of a query as one Arrow batch, which may be empty. For results that fit into memory."""
     return pa.concat_batches(
         [pa.RecordBatch.from_pylist([], schema=pa.schema(fields.items())), *fetched(rows, fields, size)]
     )
 
 
 def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
-    """Many keys as what a field is `__in`, sent as one parameter: Django prepares each of a list by itself, and the
-    database reads as many places in the statement.
+    """Return keys for an `__in` lookup as a single parameter.
+
+    Django would prepare each key of a list and send one placeholder for each.
     """
     some = list(keys)
     if connection.vendor == "postgresql":
@@ -194,6 +198,6 @@ def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
 def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     if type != TIME:
         return pa.array(values, type)
-    # SQLite has times in UTC and does not say so.
+    # SQLite returns UTC times without an offset.
     told = TIME if connection.vendor == "postgresql" else pa.timestamp("us")
     return pa.array(values, pa.string()).cast(told).cast(TIME)

@@ -1,7 +1,7 @@
-"""Statements whose SQL is built once, for what is asked with every answer.
+"""Queries and writes whose SQL is built once, for the statements that run with every answer.
 
-Django builds the SQL of a query anew whenever it is asked. Of the twenty statements of an answer the building took
-several times as long as the database did.
+Django rebuilds a query's SQL on every call. For the twenty statements of an answer, that took several times as long as
+the database.
 """
 
 import json
@@ -18,7 +18,7 @@ from django.db.models.query import ModelIterable, get_related_populators
 
 LARGEST = 2**63 - 1
 
-# What the drivers take as it stands. Anything else is prepared by its field.
+# Field types whose values the drivers accept unchanged. Other values are prepared by their fields.
 _PLAIN = {
     "BigAutoField",
     "BooleanField",
@@ -35,14 +35,17 @@ _PLAIN = {
 
 
 class Json(str):
-    """A value of a JSON field that is written already."""
+    """A value for a JSON field that is already serialized."""
 
 
-Columns = list[Callable[[Model], Any]]  # what of a row goes into each column, as the driver takes it
+Columns = list[Callable[[Model], Any]]  # for each column, a function from a row to the value that the driver takes
 
 
 class Given(Expression):
-    """In a prepared query, what it is given each time that it is run; place: among what it is given."""
+    """A parameter of a prepared query.
+
+    place: index among the values that the query is run with
+    """
 
     def __init__(self, place: int) -> None:
         super().__init__()
@@ -53,7 +56,7 @@ class Given(Expression):
 
 
 class _Built:
-    """A query with all that Django finds out of it before it is run."""
+    """A query with everything that Django works out before running it."""
 
     def __init__(self, queryset: QuerySet) -> None:
         compiler = queryset.query.get_compiler(connection=connection)
@@ -79,11 +82,10 @@ class _Built:
 
 
 def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
-    """Make a function that returns a QuerySet, of objects or of values_list, one that returns its rows, and builds its
-    SQL once a connection.
+    """Decorate a function that returns a QuerySet so that it returns the rows and builds its SQL once per connection.
 
-    build: what it is given are keys, texts, numbers, truth values and times, and it may do nothing with them but pass
-    them on to the query. Nothing that is different each time, such as the time of day, may come from elsewhere.
+    build: the function. It takes keys, texts, numbers, booleans and times, and may only pass them to the query. Values
+        that change between calls, such as the current time, must be arguments.
     """
 
     @wraps(build)
@@ -94,7 +96,7 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
             built = _own.built[which] = _Built(build(*map(Given, range(len(values)))))
         adapt = connection.ops.adapt_datetimefield_value
         given = [adapt(each) if isinstance(each, datetime) else each for each in values]
-        # A number may come from an address; no key is as large as the largest that there is room for.
+        # A number may come from a URL; no key is as large as the maximum.
         given = [min(max(each, -LARGEST), LARGEST) if type(each) is int else each for each in given]
         said = [given[each.place] if isinstance(each, Given) else each for each in built.parameters]
         return list(map(built.instance if built.model else tuple, built.read(ask(built.sql, said))))
@@ -103,20 +105,20 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
 
 
 def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """The rows that SQL which stays the same finds, run as by `tell`."""
+    """Run SQL as with `tell` and return its rows."""
     cursor = tell(sql, values)
     with cursor.db.wrap_database_errors:
         return cursor.cursor.fetchall()
 
 
 def tell(sql: str, values: Sequence[Any]) -> Any:
-    """Run SQL that stays the same; returns the cursor.
+    """Run SQL that is reused unchanged, and return the cursor.
 
-    PostgreSQL parses and plans it once a connection; Python's driver of SQLite does that for any SQL. One cursor does
-    for all, since what a driver finds out of types is the cursor's.
+    PostgreSQL parses and plans such SQL once per connection; Python's SQLite driver caches any SQL. All statements
+    share one cursor, because drivers cache what they learn about types in the cursor.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    # Where Django writes statements down, as in tests that count them, it is Django's own, which can tell its SQL.
+    # When Django logs queries, as in tests that count them, use Django's cursor, which can log the SQL.
     if database.queries_logged:
         cursor = database.cursor()
     else:
@@ -131,7 +133,7 @@ def tell(sql: str, values: Sequence[Any]) -> Any:
 
 
 class _Own(threading.local):
-    """What a thread keeps with its connection."""
+    """The cursor and built queries of a thread's connection."""
 
     def __init__(self) -> None:
         self.built: dict[tuple[Any, int], _Built] = {}
@@ -144,14 +146,14 @@ _own = _Own()
 def _new_cursor(database: Any) -> Any:
     if database.vendor != "postgresql":
         return database.create_cursor()
-    # Else it plans anew, for a quarter of a millisecond, whatever it believes to be cheaper for certain values.
+    # Otherwise PostgreSQL plans again, in 0.25 ms, whenever it expects a custom plan to be cheaper.
     database.connection.execute("SET plan_cache_mode = force_generic_plan")
     return _prepared_cursor()(database.connection)
 
 
 @lru_cache
 def _prepared_cursor() -> type[Any]:
-    """A cursor of psycopg that has PostgreSQL keep its statements. Psycopg is installed only where it is used."""
+    """Return a psycopg cursor class that prepares statements on the server. psycopg may not be installed."""
     import psycopg
 
     class Cursor(psycopg.RawCursor[Any]):
@@ -163,16 +165,19 @@ def _prepared_cursor() -> type[Any]:
 
 @lru_cache
 def _numbered(sql: str) -> str:
-    """With PostgreSQL's own marks of parameters, into which psycopg would turn Python's each time."""
+    """Return SQL with PostgreSQL's numbered placeholders, which psycopg would otherwise insert on every call."""
     first, *rest = sql.split("%s")
     return "".join([first, *(f"${n}{part}" for n, part in enumerate(rest, 1))]).replace("%%", "%")
 
 
-# --- single rows
+# --- Single rows.
 
 
 def insert_one(row: Model, *, keep: bool = True) -> None:
-    """Save a new row and give it its key. keep: else the same statement inserts nothing. No signal is sent."""
+    """Save a new row and set its key. No signal is sent.
+
+    keep: if False, the same statement inserts nothing
+    """
     sql, columns = _insertion(type(row), connection.vendor)
     if found := ask(sql, [*(read(row) for read in columns), keep]):
         [(row.pk,)] = found
@@ -180,7 +185,10 @@ def insert_one(row: Model, *, keep: bool = True) -> None:
 
 
 def update_one(row: Model, *names: str, keep: bool = True) -> None:
-    """Write these fields of a row. keep: else the same statement changes no row. No signal is sent."""
+    """Write the named fields of a row. No signal is sent.
+
+    keep: if False, the same statement changes nothing
+    """
     sql, columns = _change(type(row), names, connection.vendor)
     tell(sql, [*(read(row) for read in columns), row.pk, keep])
 
@@ -189,7 +197,7 @@ def update_one(row: Model, *names: str, keep: bool = True) -> None:
 def _insertion(model: type[Model], vendor: str) -> tuple[str, Columns]:
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{field.column}"' for field in fields)
-    # The names are those of the model.
+    # The names come from the model.
     sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_places(fields)} WHERE %s'
     return f'{sql} RETURNING "{model._meta.pk.column}"', list(map(_column, fields))
 
@@ -203,8 +211,8 @@ def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[st
 
 
 def _places(fields: Iterable[Field]) -> str:
-    """Of a SELECT, whose types PostgreSQL cannot tell from the table."""
-    # Without their length, to which a cast would cut.
+    """Return the placeholders of a SELECT, cast on PostgreSQL because it cannot infer their types from the table."""
+    # Without their length, because a cast would truncate.
     types = (field.db_type(connection).partition("(")[0] for field in fields)
     return ", ".join(f"%s::{each}" if connection.vendor == "postgresql" else "%s" for each in types)
 
@@ -215,12 +223,12 @@ def _column(field: Field) -> Callable[[Model], Any]:
 
 
 def how_to_send(field: Field) -> Callable[[Any], Any] | None:
-    """What makes a value of the field one that the driver takes; None where it takes it as it stands."""
+    """Return a function that converts the field's values for the driver, or None if none is needed."""
     kind = field.get_internal_type()
     if kind in _PLAIN:
         return None
     if kind == "JSONField":
-        # What is saved here is never circular, and to make sure of that takes as long as all the rest.
+        # Saved values are never circular, and checking for it takes as long as everything else.
         encode = (field.encoder or json.JSONEncoder)(check_circular=False).encode
         return partial(_as_json, encode)
     if kind == "DateTimeField":
@@ -229,7 +237,7 @@ def how_to_send(field: Field) -> Callable[[Any], Any] | None:
 
 
 def _as_text(moment: datetime) -> str:
-    # As Django writes it, which takes ten times as long to find out the time zone of the connection: it is always UTC.
+    # Like Django, which takes ten times as long because it looks up the connection's time zone; that is always UTC.
     return str(moment if moment.tzinfo is UTC else moment.astimezone(UTC))[: -len("+00:00")]
 
 
