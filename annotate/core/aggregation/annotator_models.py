@@ -34,14 +34,14 @@ def fit_dawid_skene(
         T_uk  ~ p_k product over a, l of c_akl^n_aul                     posterior, normalized over k
 
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
-    Statistics 28(1)). latent_models.py draws the starts, which may miss the global maximum.
+    Statistics 28(1).) latent_models.py draws the starts, which may miss the global maximum.
 
     Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
     an unobserved error would otherwise count as impossible: each c_akl gets SMOOTHING / K additional answers, where K
     is the number of labels in use. They are also averaged over all maxima with equal weight, because the likelihood
     prefers maxima that fit chance errors in few answers. docs/explanation/agreement.md reports the effect of both.
 
-    The posteriors are not calibrated: the model assumes that annotators err independently, also on the same units. They
+    The posteriors are not calibrated: the model assumes that annotators err independently, even on the same units. They
     tie if the data do not distinguish labels; `answer_table.winners` returns all labels that tie. Several answers of an
     annotator on one unit count as separate observations.
 
@@ -161,7 +161,7 @@ def _variational(numbers: Floats, prior: float) -> Floats:
 
 # --- GLAD: the probability of a right answer depends on the annotator's ability and the unit's ease.
 #
-# It shows which units are hard, and its accuracy is measured where true labels are available.
+# GLAD shows which units are hard. Its accuracy is measured where true labels are available.
 
 
 MEAN = 1.0  # prior mean of ability and of log ease; their standard deviation is 1

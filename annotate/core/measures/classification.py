@@ -1,7 +1,7 @@
 """Agreement of predicted and gold labels with one label per unit: accuracy, F1, kappa and MCC.
 
-Every measure here depends on the confusion matrix only through its diagonal, its margins and the sum of squared errors.
-The jackknife, which leaves out one group of units at a time, therefore needs only these for each group.
+Every measure here depends on the confusion matrix only through its diagonal, its margins, and the sums of absolute and
+squared errors. The jackknife, which leaves out one group of units at a time, therefore needs only these for each group.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -108,7 +108,7 @@ def measures_apart(
 
 
 def why_withheld(found: Difference | None, units: int, pairs: Paired) -> str:
-    """Return why a figure has no interval or comparison; empty if it has.
+    """Return why a figure has no interval, or two systems are not compared; empty if neither is the case.
 
     units: number of units of the figure.
     pairs: all units.

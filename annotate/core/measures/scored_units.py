@@ -278,8 +278,8 @@ def proportion(
 
     With equal weights and one row per group, these are the plain counts. Otherwise the effective size is that of a
     simple random sample with the same variance (Korn and Graubard 1998, Survey Methodology 24(2)), at most the
-    effective number of rows. If all or none are hits, it is the effective number of groups, and there is no interval
-    with fewer than LEAST_LEFT_OUT groups.
+    effective number of rows. If all or none are hits, it is the effective number of groups. Except for plain counts,
+    there is no interval with fewer than LEAST_LEFT_OUT groups.
 
     hits: whether each unit is a hit, (n,).
     ends: function from hits and count to the ends of the interval.
