@@ -180,8 +180,8 @@ MAX_REJECTS = Option(
     MOST,
     most=1,
     shown="SHARE",
-    help="the share of a file's rows that may be rejected, such as 1%; with more, nothing is imported, and the exit "
-    "status is 3",
+    help="the share of a file's rows that may be rejected, such as 1%. If more are rejected, nothing is imported and "
+    "the exit status is 3",
 )
 MAP = Option(
     "map",

@@ -39,9 +39,10 @@ SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.siz
 
 
 def drawn_by(option: Option) -> Option:
-    """As it is given: what is left out is the design's own matter, and the default only said."""
-    designs = ", ".join(design.name for design in DESIGNS.values() if option.name in design.options)
-    return replace(option, default=None, help=f"{designs}: {option.told()}")
+    """Returns the option without a default, because each design supplies its own."""
+    designs = [design.name for design in DESIGNS.values() if option.name in design.options]
+    of = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
+    return replace(option, default=None, help=f"for the design{'s'[: len(designs) > 1]} {of}: {option.told()}")
 
 
 def of_task(option: Option) -> Option:

@@ -25,7 +25,7 @@ from annotate.work.accounts import (
     unlock,
     without_password,
 )
-from annotate.work.people_file import BadTable, read_table
+from annotate.work.people_file import BadTable, Row, read_table
 from corpora.core.language_codes import add_languages
 
 # --- Mail, which never contains text of an item. A failed mail loses nothing: the page shows the link or the reply.
@@ -94,7 +94,8 @@ def _send(user: User, template: str, context: dict) -> str:
 @action(
     "add_annotators",
     "Make annotators from a CSV file with username, name, languages (such as de:5 en:4) and, optionally, "
-    "adjudicates (yes) and email, to which login links and password resets are sent.",
+    "adjudicates (yes) and email, to which login links and password resets are sent. For people who exist already, the "
+    "languages in the file replace all that they had.",
     FILE,
     Option("site", address, shown="URL", help="the address that links begin with, instead of ASSAY_SITE"),
     Option(
@@ -110,7 +111,9 @@ def add_annotators_action(values, progress) -> Outcome:
         add_languages(values["languages"])
     file = values["file"]
     try:
-        made = add_annotators(read_table(file.read_text(encoding="utf-8")))
+        rows = read_table(file.read_text(encoding="utf-8"))
+        before = _languages(rows)
+        made = add_annotators(rows)
     except BadTable as error:
         raise ActionError("\n".join([*error.args, "Nothing was changed."])) from error
     except UnicodeDecodeError as error:
@@ -135,7 +138,23 @@ def add_annotators_action(values, progress) -> Outcome:
             said.append(f"If people reach the site elsewhere than at {settings.SITE}, run it with --again --site URL.")
     listed = [f"{name}\t{link}" for name, link in links.items()]
     data = {"links": links, "updated": [annotator.user.username for annotator in known], "mailed": mailed}
-    return Outcome([*listed, " ".join([*said, *mail_words(mailed)])], _about_known(known, waiting, links), data)
+    return Outcome(
+        [*listed, " ".join([*said, *mail_words(mailed)])],
+        [*_changed(before, _languages(rows)), *_about_known(known, waiting, links)],
+        data,
+    )
+
+
+def _languages(rows: Iterable[Row]) -> dict[str, str]:
+    """user name -> languages with levels, such as "de:5 en:4", for the annotators that exist."""
+    people = Annotator.objects.filter(user__username__in=[row.username for row in rows])
+    people = people.select_related("user").prefetch_related("languages").order_by("user__username")
+    return {each.user.username: " ".join(map(str, each.languages.all())) or "none" for each in people}
+
+
+def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """A line for each person whose languages the file replaced."""
+    return [f"Languages of {name}: {old} → {after[name]}." for name, old in before.items() if after[name] != old]
 
 
 def _about_known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:

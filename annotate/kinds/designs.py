@@ -80,10 +80,10 @@ DRAW_OPTIONS: Mapping[str, Option] = {
         Option(
             "sets",
             sets,
-            help='balanced: documents per language, such as "test 4000 dev 1000 train 1000 2000", each train set in '
+            help='in balanced, documents per language, such as "test 4000 dev 1000 train 1000 2000", each train set in '
             "the next; `joint 200` adds a joint train and dev set of 200 per language; `fill` lets train take what "
             "there is of a class with too few documents; after `apart` come fields whose equal values stay in one set. "
-            f'filtered: pairs that a filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
+            f'In filtered, pairs that a filter kept and dropped, by default "kept {KEPT} dropped {DROPPED}"',
             group=DRAW,
         ),
         Option(
@@ -99,7 +99,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
             several=True,
             in_a_row=True,
             shown="SYSTEM",
-            help="for the design compare, two predictors of the corpus, such as mine@1 cld2; for the design "
+            help="in compare, two predictors of the corpus, such as mine@1 cld2. In "
             "systems, [NAME=]FILE with the suggestions of each: a file, or a folder of files such as "
             "en_model_responses.txt, with tab-separated lines of message, reference reply and up to three replies",
             group=DRAW,

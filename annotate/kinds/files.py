@@ -60,32 +60,32 @@ SENSITIVE_KEYS: Mapping[str, str] = {
 # What a key says, for the documentation.
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence, in English or by language",
-    "form": "what an answer is: `choice`; `grades`, best first, of which a median is one; `labels`, several of a "
-    "vocabulary; or `pair`, which of two systems is preferred, or neither",
-    "layout": "tables `[[layout]]` of fields that stand together, from top to bottom",
-    "fields": "a table `[fields]` of what fields are called on the page, in English or by language; others are called "
-    "as they are",
-    "answers": "tables `[[answers]]` of what may be answered",
-    "answers_from": '`"draw"`: what may be answered is named with the draw, by `--labels`; `[[answers]]` follow them',
-    "filtered": "the answer of what a filter is meant to drop, for a kind that audits one: what it kept and "
-    "what it dropped is drawn",
-    "vocabulary": 'with `form = "labels"`: a table `[vocabulary]` that says whose concepts are answers, and how many',
-    "sensitive": "a table `[sensitive]` for what may hurt whoever reads it: people agree to it first, the text is "
-    "veiled until they ask for it, and there is a limit a day",
-    "together": "the field whose equal records are drawn all together",
-    "apart": "fields whose equal values a split never separates",
-    "kept": "fields that people do not see, and that the exported set has besides",
-    "split": "the field that names the split of each record (train, dev or test), in place of splits by lot",
+    "form": "what an answer is: `choice`; `grades`, best first, which have a median; `labels`, several concepts of "
+    "a vocabulary; or `pair`, the preferred one of two systems, or neither",
+    "layout": "tables `[[layout]]`, a block of fields each, from top to bottom",
+    "fields": "a table `[fields]` with the names of fields on the page, in English or by language; other fields keep "
+    "the names of their columns",
+    "answers": "tables `[[answers]]`, one for each possible answer",
+    "answers_from": '`"draw"`: `--labels` of `open_task` lists the answers; those of `[[answers]]` come after them',
+    "filtered": "for a kind that audits a filter: the answer that the filter should drop; kept and dropped items are "
+    "drawn",
+    "vocabulary": 'with `form = "labels"`: a table `[vocabulary]`: its name and the size of an answer',
+    "sensitive": "a table `[sensitive]` for texts that may hurt readers: people agree first, each text is veiled until "
+    "they ask for it, and there is a daily limit",
+    "together": "a field; records with the same value in it are drawn together",
+    "apart": "fields; records with the same value in one of them are in the same split",
+    "kept": "fields that people do not see but exported sets contain",
+    "split": "the field with each record's split (train, dev or test), instead of random splits",
     "seconds": "how many seconds an answer takes, for forecasts made before people have answered; "
     f"{Kind.seconds} if it is left out",
-    "controls": "quality controls from outside that its tasks have besides those of every such kind, by name",
-    "options": "what differs from the defaults, by the names of the options of `open_task`, with `_` for `-`",
-    "guidelines": "language = a Markdown file beside this one, or the text itself, of several lines",
+    "controls": "names of further quality controls, from plug-ins",
+    "options": "options of `open_task` whose defaults differ, with `_` for `-`",
+    "guidelines": "for each language a Markdown file in the same folder, or the text itself",
     "publishes": '`xglue = "qadsm"`, `"qam"` or `"wpr"`, for kinds that have their fields; `mldoc = "documents"`, for '
     'classes that the draw names; `eurlex57k = "acts"`, for concepts of acts',
-    "languages": "a table `[languages.CODE]` for each language that is on no list",
-    "base": "`language` or `verify`, in place of form, layout and answers: a question about languages",
-    "labels": 'with `base = "language"`: the codes that may be answered',
+    "languages": "a table `[languages.CODE]` for each language that Assay does not list",
+    "base": "the built-in kind to change, `language` or `verify`; `form`, `layout` and `answers` are then left out",
+    "labels": 'with `base = "language"`: the codes of the possible answers',
 }
 # No field of a record can have the name of another column of an exported set.
 TAKEN = frozenset(

@@ -145,8 +145,8 @@ _EVERY = (
         share,
         default=None,
         off=0.0,
-        help="hidden decoys (posts known not to be in the language) per post to verify; by default enough to keep "
-        "intervals at most a tenth wider than without false Yes",
+        help="hidden decoys (posts known not to be in the language) per post to verify. By default, enough that "
+        "false Yes answers widen intervals by at most 10%",
         group=DECOYS,
         most=1,
         fixed=True,

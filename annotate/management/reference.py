@@ -182,8 +182,8 @@ def _command(name: str) -> str:
     does = command.action.does if isinstance(command, ActionCommand) else command.help
     told = [f"## {name}", plain(does), f"```text\n{usage}\n```"]
     for group in dict.fromkeys(each.group for each in given):
-        if group:
-            told.append(f"### {name}: {group}")
+        if group or len(told) > 3:  # options without a group may come after one with a heading
+            told.append(f"### {name}: {group or 'Other options'}")
         told.append("\n".join(_told(each) for each in given if each.group == group))
     return "\n\n".join(told)
 

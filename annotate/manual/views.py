@@ -36,23 +36,27 @@ WEIGHTS = (0, 6, 12, 1)
 STOP_WORDS = frozenset(
     """
     a about am an and any are as at be but by can could do does for from get had has have how i if in is it its me my
-    no not of on or our out over own should so some than that the their them then there these they this to up us use
+    no not of on or our out over s should so some than that the their them then there these they this to up us use
     was we were what when where which who why will with without would you your
     """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 )
 # A word that people ask with -> the words that the pages have for it.
 SYNONYMS = {
     "authentication": ("token", "account"),
+    "careless": ("paused", "pause"),
     "ci": ("interval",),
     "contribute": ("contributing", "develop"),
     "contributing": ("develop",),
     "crash": ("fault", "stopped"),
     "crowdsourcing": ("crowd",),
+    "custom": ("own",),
     "disagreement": ("conflict", "agreement"),
     "exit": ("ends",),
     "exits": ("ends",),
     "forgot": ("forgotten",),
     "gdpr": ("privacy",),
+    "honeypot": ("gold answer",),
+    "honeypots": ("gold answers",),
     "https": ("tls",),
     "huggingface": ("datasets",),
     "install": ("pip install",),
@@ -64,12 +68,23 @@ SYNONYMS = {
     "reset": ("forgotten",),
     "resume": ("run again", "goes on", "go on"),
     "rtl": ("right to left",),
+    "spammer": ("paused", "pause"),
+    "spammers": ("paused", "pause"),
     "signin": ("log in", "password"),
     "ssl": ("tls",),
     "timeout": ("lease",),
     "upgrade": ("update",),
     "user": ("annotator", "account"),
     "users": ("annotators", "accounts"),
+}
+# A whole question, without stop words -> the words that the pages use.
+REPHRASED = {
+    "attention check": "gold answer",
+    "attention checks": "gold answer",
+    "careless annotators": "pausing",
+    "quality control": "gold answers",
+    "template": "own question",
+    "templates": "own question",
 }
 # Around what was found, until the text is escaped; no page contains them.
 BEGIN, END = "\x02", "\x03"
@@ -95,6 +110,7 @@ def search(asked: str) -> Found:
     some of the words.
     """
     words = _words(asked[:LONGEST])[:MOST_WORDS]
+    words = REPHRASED.get(" ".join(words), "").split() or words
     if not words:
         return Found([], 0)
     whole = [_one_of(word, *SYNONYMS.get(word, ())) for word in words]

@@ -147,7 +147,7 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
     ),
     "not_authenticated": (
         401,
-        "The request has no token, or has it behind another word than Token, such as Bearer.",
+        "The request has no token, or its prefix is not Token (for example, Bearer).",
         "Send the header `Authorization: Token …`; the account page makes a token.",
     ),
     "permission_denied": (

@@ -357,7 +357,7 @@ class RefusalSerializer(serializers.Serializer):
 REFUSED = {
     status: OpenApiResponse(RefusalSerializer, why)
     for status, why in {
-        400: "the answer is not one that the task takes",
+        400: "the task does not accept this answer, or a field of the request is missing or malformed",
         401: "no token, or one that was revoked or whose owner is locked out",
         403: "not an annotator, or none who may do this",
         404: "no such task or unit, or not a lease of yours",

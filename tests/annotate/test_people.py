@@ -204,6 +204,18 @@ def test_the_command_prints_a_link_for_each_new_person(person, tmp_path, capsys,
     assert client.get(link.removeprefix("http://localhost:8000")).status_code == 200
 
 
+def test_the_command_lists_whose_languages_the_file_replaced(person, tmp_path, capsys):
+    person("old", "de nl")
+    person("same", "fr")
+    table = tmp_path / "people.csv"
+    table.write_text(HEADER + "old,Old,en:4 de:5\nsame,Same,fr:5\nnew,New,en:5\n", encoding="utf-8")
+    call_command("add_annotators", str(table))
+    lines = capsys.readouterr().err.splitlines()
+    assert [line for line in lines if line.startswith("Languages of")] == ["Languages of old: de:5 nl:5 → de:5 en:4."]
+    call_command("add_annotators", str(table))
+    assert "Languages of" not in capsys.readouterr().err
+
+
 def test_who_has_set_no_password_gets_a_new_link_where_it_is_asked_for(person, tmp_path, capsys, client):
     person("old", "de")
     table = tmp_path / "people.csv"

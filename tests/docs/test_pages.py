@@ -66,6 +66,12 @@ def test_a_page_begins_with_its_one_title(name):
 
 
 @pytest.mark.parametrize("name", PAGES)
+def test_every_row_of_a_table_is_rendered_as_one(name):
+    html = re.sub(r"<pre.*?</pre>", "", page(name).html, flags=re.DOTALL)
+    assert re.findall(r"^(?:<p>)?\|.*", html, re.MULTILINE) == []
+
+
+@pytest.mark.parametrize("name", PAGES)
 def test_no_level_of_headings_is_left_out(name):
     levels = [passage.heading.level for passage in page(name).passages]
     assert all(after <= before + 1 for before, after in itertools.pairwise(levels))
