@@ -1,7 +1,7 @@
-"""What an action of a manager is: options, and a function that does it, reports its progress and returns its outcome.
+"""Actions of managers, with the options and helpers that they share.
 
-A command (commands.py) and a page are thin around it: they read what was given, show how far it is and what came of it.
-Nothing here prints.
+Commands (commands.py) and pages are thin layers over an action: they read its options and show its progress and
+outcome. An action prints nothing.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -29,7 +29,10 @@ Values = Mapping[str, Any]
 
 
 class ActionError(Exception):
-    """An action was refused or broke off; the sentence says why and what to do. status: its command's exit status."""
+    """An action was refused or failed. The message says why and what to do.
+
+    status: exit status of the command
+    """
 
     def __init__(self, why: str, status: int = 1) -> None:
         super().__init__(why)
@@ -37,28 +40,37 @@ class ActionError(Exception):
 
 
 class Cancelled(Exception):
-    """The person who waits for an action no longer wants it. Progress raises it; a transaction is undone."""
+    """The user cancelled the action. `Progress.advance` raises it, and the open transaction is rolled back."""
 
 
 class Progress:
-    """How far an action is. This one tells nobody; a command and a page have their own."""
+    """Progress of an action. This base class shows nothing; commands and jobs override it."""
 
     def begin(self, total: int | None, unit: str) -> None:
-        """This much must be done; None if that is not known. unit: B for bytes, post, unit. It is shown from the first
-        `advance` on, which is the beginning of the work.
+        """Announce the amount of work. A progress bar appears at the first call of `advance`.
+
+        total: amount of work, None if unknown
+        unit: "B" for bytes, or a noun such as "post" or "unit"
         """
 
     def advance(self, count: int = 0) -> None:
-        """This many more are done; none at the beginning. May raise Cancelled."""
+        """Add to the amount done. May raise Cancelled.
+
+        count: amount done since the last call; 0 at the start of the work
+        """
 
     def say(self, sentence: str) -> None:
-        """A sentence on what is done for good, whatever becomes of the rest."""
+        """Report a result that is kept even if the rest of the action fails."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of an action. said: sentences, or tables as text; warned: what needs attention; data: all of it,
-    in a form that can be written as JSON; status: its command's exit status.
+    """The outcome of an action.
+
+    said: sentences, or tables as text
+    warned: sentences about what needs attention
+    data: all results, serializable as JSON with `Encoder`
+    status: exit status of the command
     """
 
     said: list[str]
@@ -69,10 +81,16 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Action:
-    """What a manager can have done. name: as the command has it; does: in a sentence or a few; refuses: errors whose
-    text says enough, besides those that all actions have. asks: sentences that say what the action would do, and that
-    a command shows before it asks whether to go on; if there are none, it goes on at once. on_files: it reads and
-    writes nothing but files, so that it needs no installation.
+    """An operation that a manager runs from a command or a page.
+
+    name: name of the command
+    does: description, in one or more sentences
+    options: options that the action takes
+    run: function that performs the action
+    refuses: exceptions whose messages are shown to the user, in addition to Refusal and CorpusError
+    asks: function that returns what the action would do, for the user to confirm; the action runs at once if it is None
+        or returns an empty list
+    on_files: whether the action uses only files, so that it needs no database
     """
 
     name: str
@@ -84,7 +102,10 @@ class Action:
     on_files: bool = False
 
     def read(self, given: Values) -> dict[str, Any]:
-        """The values of all options; given: texts or values. ActionError for an impossible one."""
+        """Return the values of all options. Raise ActionError for an invalid value.
+
+        given: option name -> text or value
+        """
         if unknown := given.keys() - {option.name for option in self.options}:
             raise TypeError(f"{self.name} has no option {', '.join(sorted(unknown))}")
         try:
@@ -93,13 +114,13 @@ class Action:
             raise ActionError(str(error)) from error
 
     def perform(self, given: Values, progress: Progress | None = None) -> Outcome:
-        """Do it. ActionError if it is refused; Cancelled if the progress says so."""
+        """Run the action. Raise ActionError if it is refused, and Cancelled if the user cancels it."""
         values = self.read(given)
         with self._refusing():
             return self.run(values, progress or Progress())
 
     def foretell(self, given: Values) -> list[str]:
-        """What it would do, where that is to be asked first; ActionError where it would be refused."""
+        """Return what the action would do, for the user to confirm. Raise ActionError if it would be refused."""
         values = self.read(given)
         with self._refusing():
             return self.asks(values) if self.asks else []
@@ -120,12 +141,12 @@ def action(
     asks: Callable[[dict[str, Any]], list[str]] | None = None,
     on_files: bool = False,
 ) -> Callable[[Callable[[dict[str, Any], Progress], Outcome]], Action]:
-    """Makes an Action of the function below it."""
+    """Return a decorator that turns a function into an Action."""
     return lambda run: Action(name, does, options, run, refuses, asks, on_files)
 
 
 class Encoder(DjangoJSONEncoder):
-    """Times and fractions as Django writes them, and paths as they are spelled."""
+    """Encode JSON as Django does, and paths as strings."""
 
     def default(self, o: Any) -> Any:
         return str(o) if isinstance(o, Path) else super().default(o)
@@ -139,7 +160,7 @@ def task_named(name: str) -> Task:
     return found
 
 
-# --- Options and sentences that several actions share
+# --- Options and functions that several actions share
 
 THE_FILE = "How the file is read"
 LEAVING = "Where the texts come from, and whether they may leave"
@@ -194,33 +215,38 @@ MAP = Option(
 
 
 def column(fields: Collection[str], example: str = "", *, name: str = "column", group: str = THE_FILE) -> Option:
-    """The option that says which column of a file is which field."""
+    """Return the option that maps the columns of a file to fields."""
     shown = f", for example {example}" if example else ""
     told = f"which column of a file is which field ({', '.join(fields)}){shown}"
     return Option(name, default=(), several=True, shown="FIELD=COLUMN", help=told, group=group)
 
 
 def address(text: str) -> str:
-    """The address of a site, with which links begin; OptionError if it is none."""
+    """Return the base URL of a site without a trailing slash. Raise OptionError if the text is not an HTTP URL."""
     if not text.startswith(("http://", "https://")):
         raise OptionError(f"{text!r} is not the address of a site; begin it with http:// or https://.")
     return text.rstrip("/")
 
 
 def assumed() -> str:
-    """What is to be said beside the address that commands print, where nobody has said it."""
+    """Return a note for commands that print links, if the site's address is only assumed; otherwise an empty string."""
     return " (assumed; set ASSAY_SITE if people reach the site at another)" if settings.SITE_ASSUMED else ""
 
 
 def size_of(files: Collection[Path]) -> int:
-    """Bytes in all, for a bar; missing files count nothing, and are refused when they are read."""
+    """Return the total size of files, in bytes, for a progress bar. Missing files count as 0 and are refused when they
+    are read.
+    """
     return sum(map(layout.size_of, files))
 
 
 def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
-    """The arguments that all importers take: the values of these names, columns of the fields, and a progress in bytes.
+    """Return the arguments that all importers take, and begin the progress in bytes.
 
-    Languages that a file adds are known from here on.
+    Registers the languages that the option `languages` adds.
+
+    names: options whose values are passed on
+    fields: fields that columns of the file may be mapped to
     """
     if values.get("languages"):
         add_languages(values["languages"])

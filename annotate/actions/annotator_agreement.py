@@ -1,5 +1,5 @@
-"""agreement: how far the annotators of a task agree, and what Dawid and Skene's model makes of their answers;
-preferences: which of two systems, or of several, they prefer.
+"""The actions `agreement` (agreement of a task's annotators and models of their answers) and `preferences` (which of
+two or more systems annotators prefer).
 """
 
 from pathlib import Path
@@ -88,7 +88,10 @@ def _written(report: dict[str, Any]) -> list[str]:
 
 
 def _lines(tables: list[Table], longest: int, words: list[str]) -> list[str]:
-    """longest: the number of rows of the longest table."""
+    """Return the tables as text, followed by the sentences.
+
+    longest: number of rows in the longest table
+    """
     cut = [f"The first {SHOWN} of each; --json has all.", ""] if longest > SHOWN else []
     return [*(line for table in tables for line in (as_lines(table), "")), *cut, *words]
 

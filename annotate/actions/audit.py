@@ -1,5 +1,5 @@
-"""audit: what people found of machines' agreement, or answered to decoys, and of people who decide alone; how to
-contest agreement that failed, and how to have more of it read.
+"""The action `audit`: results of audits, decoys and reviews of single annotators. It also contests agreement that
+failed its audit and adds audits.
 """
 
 from typing import Any
@@ -83,14 +83,14 @@ def _add(task: Task, values: Values) -> Outcome:
         added = add(task, values["add"], values["languages"])
         warned = lacking(task)
         if values["dry_run"]:
-            # After everything was done as it would be, so that what is shown is what would be.
+            # Roll back only now, so that a dry run shows exactly what would be added.
             transaction.set_rollback(True)
     said = [audit_report.added(added, values["add"], to), *([NOT_KEPT] if values["dry_run"] else [])]
     return Outcome(said, warned, {"task": task.name, "dry_run": values["dry_run"], "added": added})
 
 
 def _shown(task: Task) -> Outcome | None:
-    """What the controls of a task have found; None if none of them shows anything."""
+    """Return the results of a task's controls, or None if no control has any."""
     said: list[str] = []
     data: dict[str, Any] = {"task": task.name}
     for panel in panels(task):

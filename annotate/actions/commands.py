@@ -1,6 +1,7 @@
-"""The command line: argparse with our help and errors, and commands made of actions, with progress bar and outcome.
+"""The command line: argparse with Assay's own help and errors, and a command for each action.
 
-click would not shorten this: it has no options that take several values in a row, and its errors need our words, too.
+click would not make this shorter: it has no options that take several values in a row, and its error messages would
+need rewording too.
 """
 
 import argparse
@@ -26,10 +27,10 @@ from annotate.exit_status import CALLED_WRONGLY
 from corpora.storage.layout import corpora_on_disk
 from corpora.system import VERSION
 
-# Headings of a help: the first, and the last.
+# Headings of the first and the last group in the help.
 NEEDED, OTHERS = "Required", "Options"
-PAIR = "FIELD=COLUMN"  # stands for a value that says which column of a file is which field
-# What argparse says -> what we say. For an option, argparse says `argument --k: ...`; we name the option first.
+PAIR = "FIELD=COLUMN"  # metavar of options that map a column of a file to a field
+# argparse's message -> our message. argparse writes `argument --k: ...`; our messages name the option first.
 WORDS = (
     (r"the following arguments are required: (.+)", r"Something is missing: \1."),
     (r"one of the arguments (.+) is required", r"One of these is needed: \1."),
@@ -45,18 +46,18 @@ WORDS = (
 
 
 def meant(words: Sequence[str], options: Collection[str]) -> str:
-    """For each unknown option a question that names the known one it may mean; empty if no known one comes near."""
+    """Return a "Did you mean" question for each unknown option that resembles a known one, or an empty string."""
     told = []
     for word in dict.fromkeys(word.partition("=")[0] for word in words if word.startswith("--")):
         if any(option.startswith(word) for option in options):
-            continue  # known, or short for one
+            continue  # a known option, or an abbreviation of one
         if near := get_close_matches(word, options, n=1, cutoff=0.7):
             told.append(f"Did you mean {near[0]} by {word}? ")
     return "".join(told)
 
 
 def apart(words: Sequence[str], options: Mapping[str, argparse.Action]) -> str:
-    """What is to be said where FIELD=COLUMN was given as two words, `--column id tweet_id`."""
+    """Return a hint if FIELD=COLUMN was given as two words, as in `--column id tweet_id`; otherwise an empty string."""
     for option, value, other in zip(words, words[1:], words[2:], strict=False):
         if option in options and options[option].metavar == PAIR and "=" not in value:
             return f"{option} takes {PAIR} in one word, such as {value}={other}. "
@@ -71,8 +72,10 @@ def in_our_words(message: str) -> str:
 
 
 class Command(BaseCommand):
-    """The base of all our commands. Django's own options work, but their help is about ours; what is wrong is raised,
-    and annotate/exit_status.py says how the program ends.
+    """Base class of all Assay commands.
+
+    It hides Django's own options from the help, and raises errors so that annotate/exit_status.py decides how the
+    program ends.
     """
 
     suppressed_base_arguments = {
@@ -84,14 +87,14 @@ class Command(BaseCommand):
         "--no-color",
         "--force-color",
     }
-    # System checks look at the code, and the tests run them.
+    # System checks inspect the code, so the tests run them.
     requires_system_checks = []
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
-        # Django's own --version gives way to a predictor's.
+        # Let a command replace Django's --version by an option of the same name.
         parser = super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
         parser._positionals.title, parser._optionals.title = NEEDED, OTHERS
-        # What stands in no group comes after the groups.
+        # List the ungrouped options after the groups.
         parser._action_groups.remove(parser._optionals)
         parser._action_groups.append(parser._optionals)
 
@@ -100,7 +103,8 @@ class Command(BaseCommand):
         def remember(args: Any = None, namespace: Any = None) -> Any:
             given[:] = map(str, args or ())
             known, others = parser.parse_known_args(args, namespace)
-            # Files may stand after an option, too; read so, argparse would not tell at once all that is missing.
+            # Files may follow an option too. parse_intermixed_args alone would not report all missing arguments at
+            # once.
             return parser.parse_intermixed_args(args, namespace) if others else known
 
         def refuse(message: str) -> NoReturn:
@@ -109,10 +113,11 @@ class Command(BaseCommand):
             said = f"{in_our_words(message)} {near}`assay {subcommand} --help` says more."
             raise CommandError(said, returncode=CALLED_WRONGLY)
 
-        # argparse says what is missing first, and not what was given in its place.
+        # argparse reports missing arguments first, without the words given in their place. `refuse` looks at those
+        # words too.
         parser.parse_args = remember  # type: ignore[method-assign]
         parser.error = refuse  # type: ignore[method-assign]
-        # Otherwise Django prints what a command raises, under the name of its class.
+        # Otherwise Django catches the exception and prints it with the name of its class.
         parser.set_defaults(traceback=True)
         return parser
 
@@ -123,7 +128,7 @@ class Command(BaseCommand):
 # --- Commands of actions
 
 PROGRAM = "assay"
-# How an option's value is read -> what stands for it in the help.
+# Function that reads an option -> placeholder for its value in the help.
 SHOWN = {
     **{whole_number: "N", share: "SHARE", fraction: "SHARE", points: "POINTS"},
     **{codes: "CODES", days: "DAYS", words: "WORDS", labels: "LABELS"},
@@ -144,7 +149,7 @@ class ActionCommand(Command):
         return super().create_parser(prog_name, self.action.name, usage=usage, **kwargs)
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        # An argument that may be left out stands among the options.
+        # A positional argument that is not required is listed among the options.
         groups = {NEEDED: parser._positionals, "": parser._optionals}
         for option in sorted(self.action.options, key=lambda option: not option.required):
             heading = NEEDED if option.required else option.group
@@ -157,7 +162,7 @@ class ActionCommand(Command):
 
     def execute(self, *args: Any, **options: Any) -> str | None:
         if self._called_from_command_line and not self.action.on_files and prepare_new():
-            # Whoever mistyped where the data or the database are hears of it.
+            # Tell users who mistyped the data folder or the database.
             there = f"The database was empty, and has no task: what {settings.DATA_DIR} holds stays as it is."
             nothing = f"Nothing was here yet: the data are kept in {settings.DATA_DIR} from now on."
             self.stderr.write(there if corpora_on_disk() else nothing)
@@ -169,7 +174,7 @@ class ActionCommand(Command):
         try:
             if self.action.asks and not options.get("yes") and (foretold := self.action.foretell(given)):
                 self._ask(foretold)
-            # Where JSON is wanted nothing else is to stand in the output.
+            # With --json, stdout must hold nothing but the document.
             with _Bar(self, self.stderr if as_json else self.stdout) as progress:
                 outcome = self.action.perform(given, progress)
         except ActionError as error:
@@ -181,12 +186,10 @@ class ActionCommand(Command):
         for sentence in () if as_json else outcome.said:
             self.stdout.write(sentence)
         if outcome.status:
-            raise CommandError("", returncode=outcome.status)  # all of it is said
+            raise CommandError("", returncode=outcome.status)  # everything was printed already
 
     def _ask(self, foretold: list[str]) -> None:
-        """Ask whoever sits at the terminal whether to go on; CommandError if the answer is no, or there is no
-        terminal.
-        """
+        """Ask the user for confirmation. Raise CommandError if the answer is no or stdin is not a terminal."""
         if not sys.stdin.isatty():
             raise CommandError(
                 f"{' '.join(foretold)} {self.action.name} asks first, and there is no terminal to ask on. Add --yes "
@@ -201,10 +204,7 @@ class ActionCommand(Command):
 
 
 def command_named(name: str) -> BaseCommand:
-    """The command of the action with this name, or else Django's or ours in management/commands/.
-
-    CommandError: there is neither.
-    """
+    """Return the command of an action, of management/commands/ or of Django. Raise CommandError if there is none."""
     if MODULES.get(name):
         return ActionCommand(action_named(name))
     if name not in get_commands():
@@ -213,24 +213,24 @@ def command_named(name: str) -> BaseCommand:
 
 
 def call_command(name: str, /, *words: Any, **options: Any) -> Any:
-    """Call a command by its name as Django's call_command does, which returns and raises the same."""
+    """Call a command by name. Arguments and results are those of Django's `call_command`."""
     return management.call_command(command_named(name), *words, **options)
 
 
 def value_of(option: Option) -> str:
-    """What stands for a value of it."""
+    """Return the placeholder for an option's value in the help."""
     choices = f"{{{','.join(option.choices)}}}" if option.choices else ""
     return option.shown or choices or SHOWN.get(option.read, option.name.upper())
 
 
 def _first_line(option: Option) -> str:
-    """How what is required, or is said by its place, stands in the first line of the help."""
+    """Return a required option or a positional argument as the usage line shows it."""
     value = f"{value_of(option)} ..." if option.argument and option.several else value_of(option)
     return f"{option.spelled} {value}" if not option.argument else value if option.required else f"[{value}]"
 
 
 def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
-    """An option as argparse wants it. argparse only takes the text apart: the action reads it, for pages too."""
+    """Add an option to an argparse parser. argparse only splits the words; the action reads the values."""
     told = option.told().replace("%", "%%")
     if option.read is flag:
         either = parser.add_mutually_exclusive_group() if option.opposite else parser
@@ -251,7 +251,7 @@ def _add(parser: ArgumentParser | _ArgumentGroup, option: Option) -> None:
 
 
 class _Bar(Progress):
-    """A bar on a terminal, while there is work; in a file or a pipe it would be noise, and beside a refusal too."""
+    """A progress bar. It appears when the work begins, and only if stderr is a terminal."""
 
     def __init__(self, command: ActionCommand, out: OutputWrapper) -> None:
         self._out, self._err, self._name = out, command.stderr, command.action.name

@@ -1,4 +1,4 @@
-"""The tables of the database, made or brought up to date by one process at a time, and harmful PostgreSQL settings."""
+"""Create and migrate the database, one process at a time, and warn about harmful PostgreSQL settings."""
 
 import fcntl
 from collections.abc import Iterator
@@ -20,10 +20,13 @@ def prepare() -> None:
 
 
 def prepare_new() -> bool:
-    """For a database without any tables, so that any command may be the first one; returns whether it was. A database
-    that is older than the program stays as it is until `assay serve` is run: it should be copied first.
+    """Create the tables of a new database, so that any command may be the first to run. Return whether the database was
+    new.
+
+    A database that an older version created stays unchanged until `assay serve` runs, because it should be backed up
+    first.
     """
-    # Not asked before it is our turn: a process that makes the tables has made some of them.
+    # Check only with the lock held: another process may be creating the tables.
     with _alone() as lock:
         is_new = _is_new(lock)
         if is_new:
@@ -32,7 +35,7 @@ def prepare_new() -> bool:
 
 
 def _is_new(lock: TextIO) -> bool:
-    """Also where a process that made the tables was killed before it had made all: they hold nothing yet."""
+    """Return whether the database has no tables, or a process that created them was killed before it finished."""
     lock.seek(0)
     return _name() in lock.read().splitlines() or not MigrationRecorder(connection).has_table()
 
@@ -53,16 +56,16 @@ def _name() -> str:
 def _alone() -> Iterator[TextIO]:
     if connection.vendor == "sqlite":
         check_not_away(_name())
-    # Where the keys come from the environment, nobody has made the folder to keep them in.
+    # If the environment supplies the secret keys, nothing has created the data folder yet.
     settings.DATA_DIR.mkdir(FOLDER, parents=True, exist_ok=True)
     with (settings.DATA_DIR / "migrating.lock").open("a+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield lock
 
 
-# --- PostgreSQL settings that slow Assay down or put acknowledged answers at risk
+# --- PostgreSQL settings that slow Assay down or endanger saved answers
 
-# Setting -> the value that it must not have on our connections, and what that value does.
+# Setting -> the value that it must not have on our connections, and the effect of that value.
 HARMFUL = {
     "fsync": ("off", "a power failure can destroy the whole database"),
     "full_page_writes": ("off", "a power failure can destroy the whole database"),
@@ -82,7 +85,7 @@ SETTINGS = """
 
 
 def harmful_settings() -> list[str]:
-    """One sentence for each setting of this connection that does harm, and how to change it. Empty on SQLite."""
+    """Return a sentence for each harmful setting of this connection that says how to change it. Empty on SQLite."""
     if connection.vendor != "postgresql":
         return []
     with connection.cursor() as cursor:
@@ -99,5 +102,5 @@ def harmful_settings() -> list[str]:
 
 @checks.register(checks.Tags.database)
 def check_settings(databases: Any = None, **_: Any) -> list[checks.Warning]:
-    """`assay django check --database default`."""
+    """Run by `assay django check --database default`."""
     return [checks.Warning(sentence, id="annotate.W001") for sentence in harmful_settings()] if databases else []

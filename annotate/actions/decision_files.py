@@ -1,7 +1,8 @@
-"""An adjudicator's decisions from a file, by the operations of the page, and the list of what waits, to be filled in.
+"""The action `adjudicate`: import an adjudicator's decisions from a file, or list the units to decide.
 
-Each decision is made as a whole or not at all, and stays when a later row is refused: run again, the file adds what is
-missing. Rights are checked by the operations alone; of units that are checked blind the list shows what the page shows.
+Each decision is stored separately and stays even if a later row is rejected. Importing the file again adds the missing
+decisions. The operations of the adjudication page check permissions and store decisions. For units reviewed blind, the
+list shows no more than the page does.
 """
 
 import csv
@@ -34,17 +35,17 @@ from corpora.storage.layout import write_whole
 
 # --- Files
 
-# asked: the language that the question is about, where an item is asked about in several.
-# sure: that labels are meant of which the task asks whether they are.
+# asked: the language that the question is about, if an item is asked about in several languages
+# sure: confirms a combination of labels that the task would question
 COLUMNS = ("id", "asked", "label", "reason", "comment", "sure")
-AS_TEXT = "'"  # before what a spreadsheet would else run as a formula
+AS_TEXT = "'"  # prefix for cells that a spreadsheet would run as a formula
 _YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 NEEDED = ("id", "label", "reason")
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """A row of a file; without a label, one that is not decided yet."""
+    """A row of a file. A row without a label is not decided yet."""
 
     line: int
     key: str
@@ -58,14 +59,17 @@ class Decision:
 def read_decisions(
     path: Path, columns: Mapping[str, str], format: str | None, rejects: Rejects, known: Collection[str]
 ) -> Iterator[Decision]:
-    """The rows of a file; those that cannot be read are put with the rejects. known: the task's labels. CorpusError
-    where the file cannot be read."""
+    """Yield the decisions in a file and add unreadable rows to `rejects`. Raise CorpusError if the file cannot be read.
+
+    columns: field -> column of the file
+    known: the task's labels
+    """
 
     def decision(line: int, raw: Mapping[str, Any]) -> Decision:
         said = {column: read_text(column, raw.get(column), known) for column in ("asked", "label")}
         said |= {column: _words(raw, column) for column in ("reason", "comment")}
         key = read_id(raw.get("id"))
-        # What a spreadsheet would run as a formula has a mark before it.
+        # Remove the prefix that protects an id from being run as a formula.
         key = key[1:] if key.startswith(tuple(f"{AS_TEXT}{mark}" for mark in FORMULA)) else key
         sure = "" if is_missing(raw.get("sure")) else str(raw["sure"]).strip().casefold()
         if sure not in _YES_OR_NO:
@@ -89,8 +93,9 @@ Rows = Sequence[Mapping[str, str]]
 
 
 def write_waiting(rows: Rows, heads: Sequence[str], path: Path) -> None:
-    """What waits, as a file whose label and reason are to be filled in. ActionError where it cannot be written, or is
-    there already: somebody may have filled it in.
+    """Write the units to decide to a file in which label and reason are to be filled in.
+
+    Raise ActionError if the file cannot be written, or already exists and so may hold decisions.
     """
     write = WRITERS.get(path.suffix.lower())
     if write is None:
@@ -112,7 +117,9 @@ def _csv(rows: Rows, heads: Sequence[str]) -> str:
 
 
 def _in_lines(row: Mapping[str, str]) -> list[str]:
-    """The cells of a row, each in one line and without a tab, and none that a spreadsheet would run as a formula."""
+    """Return the cells of a row, each on one line without tabs, and with a prefix if a spreadsheet would run it as a
+    formula.
+    """
     cells = (" ".join(cell.split()) for cell in row.values())
     return [f"{AS_TEXT}{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
 
@@ -123,10 +130,10 @@ WRITERS: Mapping[str, Callable[[Rows, Sequence[str]], str]] = {
     ".jsonl": lambda rows, heads: "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
 }
 
-# What stands in place of a label for a unit that is to be left out of the gold set.
+# Given instead of a label to leave a unit out of the gold set.
 DISCARD = "discard"
-SHOWN = 20  # rejected rows; the file that is named has all
-ASKED = 500  # ids in one statement
+SHOWN = 20  # number of rejected rows shown; the rejects file lists all
+ASKED = 500  # number of ids in one SQL statement
 
 
 @action(
@@ -174,7 +181,7 @@ def _adjudicator(name: str) -> Annotator:
     return found
 
 
-# --- what waits
+# --- Units to decide
 
 
 def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
@@ -188,7 +195,7 @@ def _listed(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
         counted += f" Written to {out}: fill in label (or {DISCARD}) and reason, and give the file to adjudicate."
         said = [counted]
     else:
-        # The votes are long, and the candidates say in short what they come to.
+        # The votes are too wide for a terminal; the candidates summarize them.
         shown = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
         heads = [Column(head, head) for head in shown]
         said = [as_lines(table(noun, heads, rows)), counted] if rows else [counted]
@@ -217,7 +224,7 @@ def _row(told: tuple[Unit, list[str]]) -> dict[str, str]:
     return {head: known.get(head, "") for head in _heads(task)}
 
 
-# --- decisions
+# --- Decisions
 
 
 def _decided(
@@ -239,7 +246,7 @@ def _decided(
             elif said(row) != said(first[unit.pk]):
                 raise Refusal(f"Line {first[unit.pk].line:,} decides on {row.key} in another way; keep one of them.")
         except Paused:
-            raise  # is of the person, and so of all rows
+            raise  # the annotator is paused, so every row would be refused
         except Refusal as refusal:
             asks = " In a file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
             rejects[row.line] = f"{refusal}{asks}"
@@ -251,7 +258,10 @@ said = attrgetter("label", "reason", "comment")
 
 
 def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
-    """The id of an item -> the language that is asked about -> the unit."""
+    """Return item key -> asked language -> unit.
+
+    keys: item keys
+    """
     found: dict[str, dict[str, Unit]] = {}
     listed = sorted(keys)
     for start in range(0, len(listed), ASKED):
@@ -261,7 +271,9 @@ def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
 
 
 def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
-    """Refusal where the task has none, or several of which one is to be named."""
+    """Return the unit that a row decides. Raise Refusal if the task has no such unit, or several that the row does not
+    tell apart.
+    """
     there = units.get(row.key, {})
     if row.asked in there:
         return there[row.asked]

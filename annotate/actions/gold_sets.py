@@ -1,4 +1,4 @@
-"""Gold sets: a task's exported, a published one imported, and the random draws of one repeated."""
+"""The actions `export_gold`, `import_gold` and `verify_lots`."""
 
 from pathlib import Path
 from typing import Any
@@ -77,7 +77,7 @@ def export_gold_action(values, progress) -> Outcome:
         warned = [waiting, contested, *lacking(task), *warned]
     if not manifest["corpus"]["text_may_leave"]:
         warned.append("The licence keeps the text here: the files hold ids and labels only.")
-    if values["splits"] or manifest.get("published"):  # elsewhere the card has them, as nobody asked for splits
+    if values["splits"] or manifest.get("published"):  # otherwise only the card mentions splits
         warned += [f"Note: {sentence}" for sentence in manifest.get("splits", {}).get("off", {}).values()]
     warned.append((manifest.get("published") or {}).get("refused", ""))
     labels = many(len(counts["by_label"]), "label")
@@ -85,10 +85,10 @@ def export_gold_action(values, progress) -> Outcome:
     return Outcome([written], [sentence for sentence in warned if sentence], manifest)
 
 
-# --- a published file
+# --- A published file
 
-FREQUENT = 100  # posts: the article counts the languages that have as many
-SPELLINGS = 10  # spellings that are told; manifest.json has them all
+FREQUENT = 100  # posts; the article counts the languages with at least this many
+SPELLINGS = 10  # number of spellings shown; manifest.json lists all
 CARD = "What the card says"
 
 
@@ -131,7 +131,7 @@ def import_gold_action(values, progress) -> Outcome:
     return Outcome([*said, written], data=manifest)
 
 
-# --- random draws
+# --- Random draws
 
 DRAWS = (
     Column("lot", "lot"),

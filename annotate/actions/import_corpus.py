@@ -1,4 +1,4 @@
-"""import_corpus: files of posts, or of records of several fields, into a corpus."""
+"""The action `import_corpus`: import files of posts or of records with several fields."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -34,8 +34,8 @@ from corpora.storage.layout import manifest_of, read_manifest
 from corpora.storage.record_import import Outcome as Imported
 from corpora.storage.record_import import import_files
 
-SHOWN = 12  # labels that are named with their numbers
-SHOWN_BY_LANGUAGE = 6  # labels that have a column
+SHOWN = 12  # number of labels listed with their counts
+SHOWN_BY_LANGUAGE = 6  # number of labels with a column of their own
 RECORDS = "Records of several fields"
 
 OPTIONS = (
@@ -98,13 +98,15 @@ def run(values, progress) -> Outcome:
     outcomes = []
     for outcome in import_files(name, values["files"], **given, language=language, declared=labels):
         outcomes.append(outcome)
-        # Said at once: this file stays, even if the next one is refused.
+        # Report now: the file stays imported even if the next one is refused.
         progress.say(_of_file(outcome))
     return _summary(name, outcomes, "record" if "language" in columns else "post")
 
 
 def _check_fields(fields: Sequence[str]) -> None:
-    """ActionError for a field that no task could show. `split` names splits, which nobody is shown."""
+    """Raise ActionError for a field name that exported sets reserve. `split` is allowed: it names splits and is never
+    shown.
+    """
     for field in fields:
         if field in TAKEN.difference(RESERVED, ["split"]):
             raise ActionError(
@@ -123,7 +125,9 @@ def _of_file(outcome: Imported) -> str:
 
 
 def _warnings(outcome: Imported) -> tuple[str, str]:
-    """On ids that a spreadsheet would run, and on rows without an author; each empty if there are none."""
+    """Return a warning about ids that a spreadsheet would run as formulas, and one about rows without an author. Each
+    is empty if there are no such rows.
+    """
     (count, first), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
     named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
     total = authors.total()
@@ -165,8 +169,11 @@ def _labels(declared: Declared) -> str:
 
 
 def _by_language(declared: Declared) -> list[str]:
-    """A table of the labels' shares in each language. Where they differ, a classifier that learnt the shares of one
-    language is worse in another (MLDoc, Schwenk and Li 2018, table 1)."""
+    """Return a table of label shares by language, as lines.
+
+    If the shares differ, a classifier that learnt those of one language does worse in another (MLDoc, Schwenk and Li
+    2018, table 1).
+    """
     if len(declared.by_language) < 2:
         return []
     labels = [label for label, _ in declared.by_label.most_common(SHOWN_BY_LANGUAGE)]
@@ -182,7 +189,10 @@ def _by_language(declared: Declared) -> list[str]:
 
 
 def _file(outcome: Imported) -> dict[str, Any]:
-    """What became of one file; rejects_file: where its rejected rows are listed, if it had any."""
+    """Return the results for one file.
+
+    rejects_file: list of the rejected rows, None if there are none
+    """
     source = outcome.source
     told = {name: getattr(source, name) for name in ("name", "sha256", "rows", "accepted", "duplicates", "rejects")}
     return told | {"already": outcome.already, "rejects_file": outcome.rejects if source.rejects else None}

@@ -1,4 +1,4 @@
-"""import_vocabulary: a thesaurus, as a version of its own."""
+"""The action `import_vocabulary`: import a thesaurus as a new version of a vocabulary."""
 
 import re
 from pathlib import Path
@@ -70,7 +70,9 @@ def _summary(name: str, imported: Imported, dry_run: bool) -> str:
 
 
 def _changes(imported: Imported) -> list[str]:
-    """What is gone, new and renamed since the newest version before, the first few of each by their ids."""
+    """Return the concepts that are gone, new or renamed since the previous version, as lines. Each line lists the first
+    few, with their ids.
+    """
     changes, said = imported.changes, [f"Since version {imported.before}:"]
     listed = {what: [f"{key} {label}" for key, label in getattr(changes, what).items()] for what in ("gone", "new")}
     listed["renamed"] = [f"{key} {old} → {new}" for key, (old, new) in changes.renamed.items()]

@@ -1,6 +1,8 @@
-"""The worker of jobs. Each job has a process of its own, so that whatever ends it ends nothing else, and its memory is
-freed. The process runs the action and leaves progress and outcome in the job's folder, since the database may be away,
-or locked by the action itself; work/job_store.py takes the outcome from there.
+"""The job worker, and the watcher that starts it.
+
+Each job runs in its own process, so that a crash affects nothing else and its memory is freed. The process writes
+progress and outcome to the job's folder, because the database may be unavailable or locked by the action.
+work/job_store.py reads the outcome from there.
 """
 
 import fcntl
@@ -28,45 +30,48 @@ from annotate.models import Job, Task
 from annotate.work import job_store
 
 PROGRAM = "from annotate.actions.registry import main; main()"
-LOOK = 0.2  # seconds between two looks at a process, or for another job
-TELL = 0.25  # seconds between two writings of how far a job is
+LOOK = 0.2  # seconds between two checks of a process, or for another job
+TELL = 0.25  # minimum seconds between two writes of the progress
 # Actions that write a folder.
 WRITES = ("export_gold", "export_pairs", "import_gold", "evaluate")
-AWAY = 2.0  # seconds after which a database that is away is asked again
-TRIES = 5  # how often it is asked in a row
+AWAY = 2.0  # seconds between two attempts to reach an unavailable database
+TRIES = 5  # number of attempts in a row
 
 
 def ourselves(*words: str) -> list[str]:
-    """What runs this program, from wherever it is, with a command of it."""
+    """Return the command line of an Assay command, which works from any folder."""
     return [sys.executable, "-P", "-c", PROGRAM, *words]
 
 
 def environment() -> dict[str, str]:
-    """For `ourselves`."""
+    """Return the environment variables for `ourselves`."""
     return {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "ASSAY_DATA_DIR": str(settings.DATA_DIR)}
 
 
-# --- to have it done
+# --- Start a job
 
 
 def ask(name: str, given: Values, by: User | None = None) -> Job:
-    """Begin an action as a job. ActionError if its options are impossible; whatever else is wrong the job says.
+    """Start an action as a job and return the job. Raise ActionError for invalid options; any other error is reported
+    by the job.
 
-    given: as forms have it, texts, lists of texts, or yes or no.
+    given: values as a form sends them (texts, lists of texts, booleans)
     """
-    # A form sends its empty fields too, where a shell says nothing.
+    # A form sends empty fields; a shell leaves them out.
     named = {option: value for option, value in given.items() if value not in (None, "", [], ())}
     values = by_name()[name].read(_with_out(name, named, Path("out")))
     return job_store.begin(name, named, corpus=_corpus_of(values), by=by)
 
 
 def _with_out(name: str, given: Values, folder: Path) -> dict[str, Any]:
-    """What a job writes lies in its own folder, unless it was begun otherwise."""
+    """Return the options, with `folder` as the output folder unless they name one."""
     return {**({"out": str(folder)} if name in WRITES else {}), **given}
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """The corpus that it reads or changes, by name or by that of a task; empty if it has none."""
+    """Return the corpus that the action reads or changes, named by the options or by their task; empty if there is
+    none.
+    """
     if corpus := values.get("corpus"):
         return str(corpus)
     task = Task.objects.filter(name=values.get("task") or values.get("name") or "").first()
@@ -74,7 +79,7 @@ def _corpus_of(values: Mapping[str, Any]) -> str:
 
 
 def command_of(action: Action, given: Values) -> str:
-    """The command that does the same, as it is typed at a shell."""
+    """Return the equivalent shell command."""
     words = ["assay", action.name]
     for option in sorted(action.options, key=lambda each: not each.argument):
         words += _words_of(option, given.get(option.name))
@@ -95,13 +100,13 @@ def _words_of(option: Option, value: Any) -> list[str]:
     return [option.spelled, *texts] if option.in_a_row else [word for text in texts for word in (option.spelled, text)]
 
 
-# --- to do it
+# --- Run jobs
 
 
 def work_off() -> None:
-    """Do jobs until none waits and none runs, one after another. What a worker that was killed has left is settled.
+    """Run jobs one after another until none is waiting or running. Settle jobs that a killed worker left.
 
-    Raises the database's error if the database is away and stays away. What watches for jobs then tries again later.
+    Raise OperationalError or InterfaceError if the database stays unavailable. The watcher then tries again later.
     """
     failed = 0
     while True:
@@ -122,13 +127,13 @@ def work_off() -> None:
             continue
         failed = 0
         if claimed is None:
-            time.sleep(LOOK)  # another worker has it
+            time.sleep(LOOK)  # another worker is running it
         else:
             _have_done(*claimed)
 
 
 def _have_done(job: Job, lock: TextIO) -> None:
-    """Have a process of its own do it, which holds the lock from now on; if we are ended, it is ended too."""
+    """Run a job in a child process, which inherits the lock. If this process is stopped, stop the child too."""
     with lock, (job_store.folder(job) / "log").open("wb") as log:
         process = subprocess.Popen(  # noqa: S603 - the program is this one
             ourselves("work", "--job", str(job.pk)),
@@ -150,7 +155,10 @@ def _have_done(job: Job, lock: TextIO) -> None:
 
 
 def do(number: int) -> None:
-    """Do the job of this number, in this process. The caller holds its lock."""
+    """Run a job in this process. The caller holds its lock.
+
+    number: primary key of the job
+    """
     job = Job.objects.get(pk=number)
     where = job_store.folder(job)
     (where / "pid").write_text(str(os.getpid()))
@@ -170,14 +178,17 @@ def _told(outcome: Outcome) -> dict[str, Any]:
 
 
 def _end_where_cancelled(asked: Path) -> None:
-    """As Ctrl-C ends a command: what it has not finished it puts away."""
+    """Send SIGTERM to this process once the job is cancelled, so that the action cleans up as it does after Ctrl-C.
+
+    asked: file whose existence means that the job was cancelled
+    """
     while not asked.exists():
         time.sleep(LOOK)
     os.kill(os.getpid(), signal.SIGTERM)
 
 
 class Telling(Progress):
-    """Tells in a file how far a job is."""
+    """Write the progress of a job to a file."""
 
     def __init__(self, where: Path) -> None:
         self._file, self._last = where / "progress.json", 0.0
@@ -198,13 +209,13 @@ class Telling(Progress):
 
     def _tell(self) -> None:
         self._last = time.monotonic()
-        # A full disk is for the action to tell.
+        # If the disk is full, the action itself reports it.
         with suppress(OSError):
             _write(self._file, self._told | {"at": time.time()})
 
 
 def _write(path: Path, told: Mapping[str, Any]) -> None:
-    """Whole or not at all, for whoever reads it meanwhile."""
+    """Write a JSON file atomically, since other processes read it."""
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
         json.dump(told, file, cls=Encoder, ensure_ascii=False)
@@ -214,20 +225,24 @@ def _write(path: Path, told: Mapping[str, Any]) -> None:
 
 
 def watch(how: str) -> list[str]:
-    """The command that watches for jobs; how: "alone", or "beside" what has the other end of its standard input."""
+    """Return the command line of the job watcher.
+
+    how: "alone", or "beside" a server that holds the other end of the watcher's standard input
+    """
     folder = job_store.jobs_folder()
     return [sys.executable, "-P", "-m", "annotate.job_watcher", str(folder), how, *ourselves("work", "--until-done")]
 
 
-# --- Servers on this data folder, and the watcher of jobs beside them (annotate/job_watcher.py). Each process of a
-# server holds a lock as long as it lives, whatever becomes of its master.
+# --- Servers on this data folder, and the job watcher beside them (annotate/job_watcher.py)
+#
+# Each server process holds a lock as long as it lives, even if the master process dies.
 
-BESIDE = "SERVES_JOBS"  # in the environment of a server that has jobs done
-CHECK_EVERY = 5.0  # seconds between two looks at the watcher
+BESIDE = "SERVES_JOBS"  # environment variable of a server that runs jobs
+CHECK_EVERY = 5.0  # seconds between two checks of the watcher
 
 
 def hold() -> TextIO | None:
-    """What a process of a server keeps open. None if the disk takes no file."""
+    """Open and lock the file that a server process keeps open. Return None if the disk is full."""
     with suppress(OSError):
         lock = (job_store.jobs_folder() / "serving").open("a+")
         fcntl.flock(lock, fcntl.LOCK_SH)
@@ -239,7 +254,7 @@ def hold() -> TextIO | None:
 
 
 def is_ending() -> bool:
-    """Whether processes of a server are left whose master is no more. They end by themselves within seconds."""
+    """Return whether server processes are left whose master is gone. They exit by themselves within seconds."""
     if not (Path(settings.DATA_DIR) / "jobs" / "serving").exists():
         return False
     with (job_store.jobs_folder() / "serving").open("a+") as lock:
@@ -258,12 +273,12 @@ def _lives(process: int) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        pass  # somebody else's
+        pass  # a process of another user
     return True
 
 
 def start_watcher() -> tuple[subprocess.Popen, int]:
-    """The watcher, and the end of the pipe with which it ends."""
+    """Start the watcher. Return its process, and the end of a pipe; the watcher exits when that is closed."""
     theirs, ours = os.pipe()
     watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - ours
     os.close(theirs)
@@ -271,7 +286,7 @@ def start_watcher() -> tuple[subprocess.Popen, int]:
 
 
 def is_watched() -> bool:
-    """Whether anybody does jobs: whoever watches for them holds a lock."""
+    """Return whether a watcher is running. Each watcher holds a lock."""
     try:
         with (Path(settings.DATA_DIR) / "jobs" / "watching").open("a") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -283,7 +298,7 @@ def is_watched() -> bool:
 
 
 class Keeper:
-    """Starts the watcher again where it was killed. Every process of a server has one, and one of them does it."""
+    """Restart the watcher if it was killed. Each server process has a keeper; only one of them restarts it."""
 
     def __init__(self) -> None:
         self._due = time.monotonic() + CHECK_EVERY
@@ -296,7 +311,7 @@ class Keeper:
         if BESIDE not in os.environ or now < self._due:
             return
         self._due = now + CHECK_EVERY
-        with suppress(OSError):  # a full disk takes no lock; the next look may
+        with suppress(OSError):  # on a full disk the lock fails; the next check tries again
             self._start_if_missing()
 
     def _start_if_missing(self) -> None:

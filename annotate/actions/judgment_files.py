@@ -1,7 +1,7 @@
-"""import_judgments: judgments that were made elsewhere, from a file into a task, which is taken as a whole or not at
-all; and files of true labels.
+"""The action `import_judgments`: import judgments made elsewhere into a task, all or none. Also reads files of true
+labels.
 
-work/judgment_import.py stores the judgments, and routing decides what follows from them.
+work/judgment_import.py stores the judgments; work/routing.py decides what follows from them.
 """
 
 import os
@@ -40,19 +40,19 @@ COLUMNS = ("task", "worker", "label", "language")
 NEEDED = COLUMNS[:3]
 GOLD_COLUMNS = ("task", "label")
 LONGEST = {"worker": 70, "label": 64}
-# What labels say of an item MESSAGE|SYSTEM|SYSTEM: the first of the two is preferred, or the second; or TIE.
+# Labels of an item MESSAGE|SYSTEM|SYSTEM: A if the first system is preferred, B if the second is, or TIE.
 FIRST, SECOND = "A", "B"
-LONGEST_SET = 10_000  # characters of several true labels
+LONGEST_SET = 10_000  # maximum length of several true labels, in characters
 
 Progress = Callable[[int], object]
 Made = TypeVar("Made")
 
 
 class JudgmentFileError(Exception):
-    """A file cannot be used; the sentence says why and what to do. Nothing was changed."""
+    """A file cannot be used. The message says why and what to do. Nothing was changed."""
 
 
-# --- which rows of a file can be taken
+# --- Valid rows of a file
 
 
 def rows_in(
@@ -64,8 +64,11 @@ def rows_in(
     rejects: Rejects,
     progress: Progress | None = None,
 ) -> Iterator[Made]:
-    """What `make` returns for the line and the values of each row; rows for which it raises a RecordError are put with
-    the rejects. columns: field -> column of the file; fields: those that there may be, and those that are needed.
+    """Yield `make(line, values)` for each row. Rows for which it raises RecordError are added to `rejects`.
+
+    columns: field -> column of the file
+    fields: the fields that a file may have, and those that it needs
+    make: function of the line number and of field -> value
     """
     known, needed = fields
     wanted = Columns({field: field for field in known} | dict(columns), needed)
@@ -81,8 +84,12 @@ def rows_in(
 
 
 def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
-    """Item -> true label, from a file with the columns task and label; of several labels their ids, in a list or
-    separated by spaces. known: the task's labels. JudgmentFileError or CorpusError.
+    """Return item key -> true label, from a file with the columns task and label. Raise JudgmentFileError or
+    CorpusError.
+
+    An item with several labels has them in a list or separated by spaces.
+
+    known: the task's labels
     """
 
     def pair(line: int, raw: Mapping[str, Any]) -> tuple[int, str, str]:
@@ -103,7 +110,11 @@ def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = 
 
 
 def _value(value: object, column: str, most: int, known: Collection[str] = ()) -> str:
-    """most: the characters that it may have. known: what is right as it stands."""
+    """Return the text of a cell. Raise RecordError if it is missing, too long or not printable.
+
+    most: maximum length, in characters
+    known: labels that are valid as they are
+    """
     if value is None:
         raise RecordError(f"The {column} is missing.")
     text = read_text(column, value, known)
@@ -119,8 +130,11 @@ def _value(value: object, column: str, most: int, known: Collection[str] = ()) -
 
 
 def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
-    """The rows of MESSAGE|SYSTEM|SYSTEM with the label A, B or tie, labelled by the name of the system instead, and
-    with the systems by the alphabet, whichever the file names first; the others are added to the rejects."""
+    """Yield rows that compare two systems, labelled by the preferred system's name or tie instead of A, B or tie.
+
+    The item key lists the two systems alphabetically, whichever order the file has. Invalid rows are added to
+    `rejects`.
+    """
     for row in rows:
         try:
             a, b = systems_of(row.task)
@@ -134,7 +148,7 @@ def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
 
 
 def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iterator[Row]:
-    """The rows whose label is one of these; the others are added to the rejects."""
+    """Yield the rows whose label is one of these, and add the others to `rejects`."""
     known = set(labels)
     for row in rows:
         if row.label in known:
@@ -144,7 +158,7 @@ def _of_labels(rows: Iterable[Row], labels: list[str], rejects: Rejects) -> Iter
 
 
 def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
-    """Write the list of rejects, or remove that of an earlier run."""
+    """Write the list of rejected rows, or remove the list of an earlier run if there are none."""
     if not rejects:
         listed.unlink(missing_ok=True)
         return
@@ -157,7 +171,7 @@ def list_rejects(rejects: Rejects, path: Path, listed: Path) -> None:
     os.replace(draft, listed)
 
 
-# --- a file of judgments
+# --- A file of judgments
 
 
 def import_judgments(
@@ -172,13 +186,15 @@ def import_judgments(
     max_rejects: float = 1.0,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Attach the judgments of a file to the units of a task; if there is none, make a closed task of them.
+    """Add the judgments in a file to the units of a task. If there is no such task, create a closed one.
 
-    labels: of a new task, grades best first; those in the file where none are given. pairs: whether each item compares
-    two systems; a task that exists says so itself. keep_repeats: keep a worker's further answers on an item, for
-    analysis only; otherwise they are rejected. max_rejects: the share of the rows that may be rejected, not counting
-    such further answers. progress is told of bytes read. JudgmentFileError or TaskError, or CorpusError if a file
-    cannot be read, or too many of its rows are rejected.
+    labels: labels of a new task, the best grade first; taken from the file if empty
+    pairs: whether each item compares two systems; for an existing task, its kind decides
+    keep_repeats: whether to keep a worker's repeated answers to an item, for analysis only, instead of rejecting them
+    max_rejects: share of the rows that may be rejected, not counting repeated answers
+    progress: called with the number of bytes read
+
+    Raise JudgmentFileError or TaskError, or CorpusError if the file cannot be read or too many rows are rejected.
     """
     check_file(path, format)
     learn_languages()
@@ -211,13 +227,17 @@ def _judgments(
     known: Collection[str],
     respelled: Respelled,
 ) -> Iterator[Row]:
-    """known: the task's labels, if there are any yet. respelled: collects labels that are not taken as they stand."""
+    """Yield the valid rows of a file.
+
+    known: the task's labels; empty if there are none yet
+    respelled: collects the labels whose spelling was changed
+    """
 
     def judgment(line: int, raw: Mapping[str, Any]) -> Row:
         label = _value(raw.get("label"), "label", LONGEST["label"], known)
         key, worker = read_id(raw.get("task"), "task"), _value(raw.get("worker"), "worker", LONGEST["worker"])
         language = raw.get("language")
-        # `nan` is a language where a file has added it.
+        # `nan` is a language if a file has added it.
         is_none = is_missing(language) and language not in KNOWN
         row = Row(line, key, worker, label, "" if is_none else read_language(raw["language"]))
         respelled.note(raw["label"], label)
@@ -231,7 +251,9 @@ def rejects_file(folder: str, task: str, path: Path) -> Path:
 
 
 def _labels(rows: list[Row], pairs: bool) -> list[str]:
-    """Of a new task: those in the file, numbers by their size before words; or the systems compared, and tie."""
+    """Return the labels of a new task: those in the file, with numbers in order before words; or the compared systems
+    and tie.
+    """
     if pairs:
         return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
     found = {row.label for row in rows}
@@ -239,7 +261,7 @@ def _labels(rows: list[Row], pairs: bool) -> list[str]:
 
 
 def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> None:
-    """JudgmentFileError for options that do not fit each other or the task."""
+    """Raise JudgmentFileError if options contradict each other or the task."""
     if not slug_re.fullmatch(name):
         raise JudgmentFileError(f"{name!r} cannot be a task's name; use letters, digits, hyphens and underscores.")
     if task and task.kind.rules.refuses_imports:
@@ -263,7 +285,9 @@ def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> 
 def _new_task(
     name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects, *, in_order: bool, pairs: bool
 ) -> Task:
-    """Of the items in the file; rows that say another language of one than the first did are put with the rejects."""
+    """Create a task of the items in the file. Rows that give an item another language than before are added to
+    `rejects`.
+    """
     items: dict[str, str] = {}
     for row in rows:
         if items.setdefault(row.task, row.language) != row.language:
@@ -275,11 +299,13 @@ def _new_task(
 def _attach(
     imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Progress
 ) -> None:
-    """Add the judgments and list the rejects. An error where none could be added, or too many rows were rejected."""
+    """Add the judgments and list the rejected rows. Raise an error if no judgment could be added or too many rows were
+    rejected.
+    """
     rejects = imported.rejects
     if rows:
         left = [row for row in rows if row.line not in rejects]
-        # All bytes have been reported; from here on it can only be cancelled.
+        # All bytes are reported; from here on, `progress` is called only so that the user can cancel.
         add_judgments(imported, left, keep_repeats=keep_repeats, progress=lambda rows: progress(0))
     list_rejects(rejects, file.path, file.listed)
     imported.rejects_file = file.listed if rejects else None
@@ -293,7 +319,7 @@ def _attach(
         file.check(max_rejects)
 
 
-# --- the action
+# --- The action
 
 JUDGMENTS = "What becomes of the judgments"
 
@@ -341,7 +367,7 @@ def import_action(values, progress) -> Outcome:
     )
     counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
     data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
-    # Labels that differ in capital letters only may be meant for one.
+    # Labels that differ only in case may be meant as the same label.
     warned = [*imported.notes, *map(alike, spelled_alike(values_of(imported.task)))]
     return Outcome([_told(imported)], warned, data | {"rejects_file": imported.rejects_file})
 

@@ -1,4 +1,6 @@
-"""Corpora of pairs of message and reply: made of threads, scored by detectors such as one of toxicity, and exported."""
+"""The actions for corpora of message-reply pairs: build them from threads, import scores such as toxicity, and export
+them.
+"""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -142,7 +144,7 @@ def _notes(corpus: str, imported: scorers.Imported) -> list[str]:
     return warned
 
 
-# --- An export
+# --- Export
 
 RESPONSE_SET, THE_SPLITS = "The response set", "The splits"
 

@@ -1,6 +1,6 @@
-"""open_task: draw from a corpus, and ask a kind of question of what was drawn; or enlarge a task.
+"""The action `open_task`: draw items from a corpus and ask a kind of question about them, or enlarge a task.
 
-The summary of what was opened is built in opening_summary.py.
+opening_summary.py builds the summary that is printed afterwards.
 """
 
 from collections.abc import Callable, Iterable
@@ -33,20 +33,24 @@ from corpora.predictions.predictor_labels import find_predictor, triggers
 from corpora.sources.readers import named_columns
 
 ASKED_HERE = [slug for slug, kind in KINDS.items() if kind.answered_here]
-MANY = 20  # codes that a note names
+MANY = 20  # maximum number of codes listed in a note
 SIZES = ", ".join(f"{design.name} {design.size:,}" for design in DESIGNS.values() if design.size)
 SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.size is None)
 
 
 def drawn_by(option: Option) -> Option:
-    """Returns the option without a default, because each design supplies its own."""
+    """Return the option of a draw without a default, because each design supplies its own. The help text lists the
+    designs.
+    """
     designs = [design.name for design in DESIGNS.values() if option.name in design.options]
     of = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
     return replace(option, default=None, help=f"for the design{'s'[: len(designs) > 1]} {of}: {option.told()}")
 
 
 def of_task(option: Option) -> Option:
-    """As it is given: what is left out is the kind's own matter, and the defaults only said."""
+    """Return the option of a task without a default, because each kind supplies its own. The help text lists the
+    defaults.
+    """
     kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
     kinds["a kind of your own"] = (record_kind.OPTIONS, record_kind.DEFAULTS)
     differing = {
@@ -154,22 +158,25 @@ def run(values, progress) -> Outcome:
     foretold: list[Outcome] = []
 
     def undo(opened: Opened) -> None:
-        # After everything was done as it would be, so that the summary is that of the task itself.
+        # Summarize and roll back only now, so that the summary describes the complete task.
         foretold.append(opening_summary.summary(opened, size, extended=extended, is_dry_run=True))
         transaction.set_rollback(True)
 
     then = undo if is_dry_run else lambda opened: None
     opened, notes = (extend if extended else open_new)(values, progress.advance, then)
-    # Of a task that stays the summary comes after the transaction: it takes a while, in which others may write again.
+    # For a real task, summarize after the transaction, since it takes a while and others can write meanwhile.
     outcome = foretold[0] if is_dry_run else opening_summary.summary(opened, size, extended=extended)
     return replace(outcome, warned=[*outcome.warned, *notes])
 
 
-# --- a new task
+# --- A new task
 
 
 def open_new(values: Values, progress: Progress, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:
-    """The task, and notes on the draw."""
+    """Open a task. Return what was opened, and notes on the draw.
+
+    then: called with the opened task before the transaction ends
+    """
     kind = kind_named(values["kind"], values["design"])
     design = DESIGNS[values["design"] or kind.designs[0]]
     check_design(kind, design, values)
@@ -207,15 +214,15 @@ def open_new(values: Values, progress: Progress, then: Callable[[Opened], object
 
 
 def listed_codes(kind: Kind, written: Iterable[str]) -> list[str]:
-    """The languages that codes of any standard stand for; other labels stay."""
+    """Convert language codes of any standard to those of the language list. Other labels stay as they are."""
     return [each if kind.known(each) or not kind.known(code := code_of(each)) else code for each in written]
 
 
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
-    """The languages that `all` stands for in a draw by a predictor's labels, and a note on the others.
+    """Return the languages that `all` means in a draw by a predictor's labels, and a note on those left out.
 
-    A classifier of 176 languages names nearly all of them in a large corpus, most by mistake. So `all` is those on the
-    label list, and those that somebody reads.
+    A classifier of 176 languages assigns nearly all of them in a large corpus, most by mistake. So `all` means the
+    assigned languages that are on the article's label list or that an annotator reads.
     """
     counts = triggers(corpus, find_predictor(corpus, predictor))
     listed = {*ARTICLE_LABELS, *AnnotatorLanguage.objects.filter(level__gt=0).values_list("language", flat=True)}
@@ -237,13 +244,17 @@ def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
 
 
 def kind_named(given: str | None, design: str | None) -> Kind:
-    """The kind of this name or file; without one, Assay's first own kind that has the design."""
+    """Return a kind by its name or the path of its file. Without a name, return the first built-in kind that has the
+    design.
+
+    Raise ActionError if there is no such kind, or it has no layout.
+    """
     if given is None:
         return next(kind for kind in KINDS.values() if not design or design in kind.designs)
     if given in ASKED_HERE:
         return KINDS[given]
     if given.endswith(".toml"):
-        learn_languages()  # a code has one name in all tasks
+        learn_languages()  # a language code has the same name in all tasks
         kind = read_kind(Path(given))
         if kind.answered_here:
             return kind
@@ -254,7 +265,7 @@ def kind_named(given: str | None, design: str | None) -> Kind:
 
 
 def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
-    """Language -> Markdown; the language stands in the file's name, and is English if none does."""
+    """Return language -> Markdown. A file name such as guide.de.md names the language; the default is English."""
     texts = {}
     for path in paths:
         code = path.stem.rpartition(".")[2]
@@ -271,7 +282,7 @@ def read_guidelines(paths: Iterable[Path]) -> dict[str, str]:
 
 
 def check_design(kind: Kind, design: Design, values: Values) -> None:
-    """ActionError for a design that the kind lacks, for missing options, and for options that neither of them has."""
+    """Raise ActionError for a design that the kind lacks, a missing option, or one that neither of them has."""
     by = f"by the {design.spelled} design"
     if design.name not in kind.designs:
         raise ActionError(
@@ -294,7 +305,7 @@ def check_design(kind: Kind, design: Design, values: Values) -> None:
 
 
 def not_had(kind: Kind, design: Design) -> set[str]:
-    """The names of the options that neither the kind nor the design has."""
+    """Return the names of the options that neither the kind nor the design has."""
     inputs = {name for control in kind.quality_controls for name in control.inputs}
     has = {
         **{name: name in design.options for name in DRAW_OPTIONS},
@@ -309,7 +320,7 @@ def not_had(kind: Kind, design: Design) -> set[str]:
     return {name for name, is_had in has.items() if not is_had}
 
 
-# --- a larger one
+# --- A larger task
 
 
 def extend(values: Values, progress: Progress, then: Callable[[Opened], object]) -> tuple[Opened, list[str]]:

@@ -1,4 +1,4 @@
-"""What is said of a task that was opened or enlarged: what became of its units, and what needs attention."""
+"""The summary of a task that was opened or enlarged: the stages of its units, and what needs attention."""
 
 from collections.abc import Sized
 from typing import Any
@@ -30,11 +30,15 @@ from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, total
 from corpora.storage.inventory import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was kept of it. Without --dry-run the same is done."
-ROUNDED = 0.03  # 0.33 is one of three
+ROUNDED = 0.03  # tolerance, so that 0.33 counts as one in three
 
 
 def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: bool = False) -> Outcome:
-    """size: the number that was asked for, if any. is_dry_run: nothing is kept, and the expected work is shown."""
+    """Return the summary of a task that was opened or enlarged.
+
+    size: number of items asked for, None if not given
+    is_dry_run: whether nothing is kept; if so, the expected work is included
+    """
     task = opened.task
     design = DESIGNS[task.draw.design]
     if design.answers_from:
@@ -51,7 +55,7 @@ def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: boo
         said = [*outcome.said, *plan_report.of_checks(work["checks"])]
     if SYSTEMS in opened.samples[0].parameters and design.asks_all:
         said.insert(0, _contrasted(opened))
-    # The table of a dry run says who lacks readers.
+    # A dry run shows missing readers in its table.
     warned = [*([] if is_dry_run else lacking(task)), *outcome.warned]
     if extended and not task.is_open:
         warned.append(f"Task {task.name} is closed, so nobody is asked. {how_to_go_on(task)}")
@@ -88,14 +92,14 @@ def _told_widths(found: dict[str, Any] | None) -> list[str]:
 
 
 def lacking(task: Task) -> list[str]:
-    """A warning that names the queues with too few people who may work, and what helps; none if there are enough."""
+    """Return warnings about queues with too few people who may work, and how to find more."""
     lacking = [row for row in queue_table(task) if row.lacking]
-    # Nobody can be kept from working where there are no annotators yet.
+    # Without annotators, there is nobody to check.
     wanted = bool(lacking) and Annotator.objects.exists()
     states = {row["queue"]: row for row in queue_states(task)["queues"]} if wanted else {}
     needed = at_first(task.redundancy, stop_early=task.stop_early)
     there = [row for row in lacking if states.get(row.queue, {}).get("readers", 0) >= needed]
-    # Those who read the language have been invited, and something else keeps them from working.
+    # Enough readers are invited, but something else keeps them from working.
     held_up = {row.queue: said for row in there if (said := _held_up(task, states[row.queue], needed))}
     warned = [f"Warning: {said}" for said in held_up.values()]
     lacking = [row for row in lacking if row.queue not in held_up]
@@ -110,7 +114,10 @@ def lacking(task: Task) -> list[str]:
 
 
 def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
-    """What keeps readers of a queue from working, in a sentence; empty if too few read it."""
+    """Return what keeps the readers of a queue from working; empty if the queue has too few readers.
+
+    needed: number of people that each unit needs at first
+    """
     if row["state"] in (UNTESTED, NOT_AGREED, PAUSED):
         return str(row["said"])
     if task.test_items and row["passed"] < needed:
@@ -119,7 +126,7 @@ def _held_up(task: Task, row: dict[str, Any], needed: int) -> str:
 
 
 def _contrasted(opened: Opened) -> str:
-    """On how much of the corpus two systems differ, and how much of it is drawn."""
+    """Return a sentence on how many units two systems label differently, and how many of those are drawn."""
     first, *_ = draws = [sample.parameters for sample in opened.samples]
     there, noun = totals(first[FRAME]), opened.task.kind.noun
     drawn = totals({str(number): parameters[DRAWN] for number, parameters in enumerate(draws)})
@@ -156,7 +163,7 @@ def _balanced(opened: Opened, size: int | None) -> Outcome:
 
 
 def _alike(task: Task) -> list[str]:
-    """Notes on classes that differ from one another, or from labels of the corpus, in capital letters only."""
+    """Return notes on labels that differ only in case from each other or from labels of the corpus."""
     there = declared_counts(task.draw.corpus.name).by_label
     groups = spelled_alike(sorted({*task.labels, *there}))
     return [f"Note: {alike(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
@@ -211,7 +218,7 @@ def _declared(opened: Opened) -> Outcome:
 
 
 def _compared(opened: Opened, size: int | None) -> Outcome:
-    """How many comparisons there are, and what of the systems' files has no part in them."""
+    """Return the number of comparisons, and notes on rows of the systems' files that are not used."""
     task, draws = opened.task, opened.samples
     drawn = {sample.language: sample.parameters["groups"] for sample in draws}
     told_drawn = ", ".join(f"{language} {messages:,}" for language, messages in drawn.items())
@@ -240,7 +247,7 @@ def _compared(opened: Opened, size: int | None) -> Outcome:
     return Outcome(said, [*warned, *_hidden(task)])
 
 
-# What is told of a system's files beside how many lines they have.
+# Problem in a system's file -> the noun and the rest of its description.
 FAULTS_OF_SYSTEMS = {
     "lacking": ("record", "without a reply of it, not drawn"),
     "unknown": ("line", "of no message of the corpus"),
@@ -251,7 +258,7 @@ FAULTS_OF_SYSTEMS = {
 
 
 def _not_kept(task: Task) -> list[str]:
-    """Notes on documents whose declared concepts do not stand, though declared ones are kept."""
+    """Return notes on documents whose declared concepts are not used although the task keeps declared concepts."""
     if not task.keep_declared:
         return []
     asked = task.units.queued().work().exported().select_related("item")
@@ -279,7 +286,7 @@ def _them(several: Sized) -> str:
 
 
 def _hidden(task: Task) -> list[str]:
-    """Notes on hidden gold answers that are fewer, or tell less, than one may think."""
+    """Return notes on hidden gold answers that are too few, or whose share differs from the one asked for."""
     notes = []
     if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > ROUNDED:
         notes.append(f"Note: --gold-share {task.gold_share:g} is {1 / size:.3g}: one in {size} units.")

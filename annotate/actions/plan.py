@@ -1,4 +1,4 @@
-"""plan: how large a draw must be, and what people read for it, before anything is opened."""
+"""The action `plan`: compute how large a draw must be, and how much annotators must read, before a task is opened."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""The program `assay` and all its commands, in the order of the work. Actions are imported when they are asked for."""
+"""The program `assay` and its commands, in the order of the work. Actions are imported on demand."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from corpora.system import IN_CHECKOUT, VERSION, private
 if TYPE_CHECKING:
     from annotate.actions.action import Action
 
-# Group -> command -> the module of its action, and what it does in a line. A module in actions/ is named without its
+# Group -> command -> the module of its action, and a one-line description. Modules in actions/ are named without their
 # package; commands without a module are in management/commands/.
 COMMANDS = {
     "Set up": {
@@ -80,7 +80,7 @@ COMMANDS = {
         ),
     },
 }
-# They change the source.
+# These commands change the source code.
 if IN_CHECKOUT:
     COMMANDS["For developers"] = {
         "write_docs": ("", "Regenerate the generated parts of the documentation."),
@@ -91,7 +91,7 @@ MODULES = {name: module for commands in COMMANDS.values() for name, (module, _) 
 
 @cache
 def action_named(name: str) -> Action:
-    """The action of a command. KeyError if the command has none."""
+    """Return the action of a command. Raise KeyError if the command has none."""
     if not (module := MODULES[name]):
         raise KeyError(name)
     loaded = import_module(module if "." in module else f"annotate.actions.{module}")
@@ -108,8 +108,8 @@ def by_name() -> dict[str, Action]:
 # --- The program `assay`, which is also `python manage.py`; Django's own commands run as `assay django COMMAND`.
 
 HELP = {"help", "-h", "--help"}
-# Commands make and keep rows by the 100,000. By Python's own threshold, 700, all of these are looked through for
-# garbage again and again, which took a third of the time that a task takes to open.
+# Commands create and keep rows by the 100,000. At Python's default threshold, 700, the garbage collector scans them
+# again and again, which took a third of the time to open a task.
 COLLECTED_EVERY = 50_000
 
 
@@ -117,10 +117,10 @@ def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
     words = sys.argv[1:]
     gc.set_threshold(COLLECTED_EVERY)
-    # Django's commands deal with Ctrl-C themselves: a shell goes on, a server ends.
+    # Django's commands handle Ctrl-C themselves: a shell continues, a server exits.
     with private():
         status = exit_status.run(partial(run, words), listens=words[:1] != ["django"])
-    # All is done and said; whoever wants to stop it now comes too late.
+    # The work is finished, so ignore late signals.
     for number in exit_status.STOPS:
         signal.signal(number, signal.SIG_IGN)
     sys.exit(status)

@@ -1,5 +1,5 @@
-"""Status of the installation, from the data folder to what waits for whom and what to do next; and lists of corpora,
-vocabularies, predictors, draws and tasks.
+"""The actions `status` (data folder, queues and next steps) and lists of corpora, vocabularies, predictors, draws and
+tasks.
 """
 
 import shutil
@@ -30,7 +30,7 @@ from corpora.models import Corpus
 from corpora.storage.inventory import POSTS, corpora_there, predictors_there
 from corpora.vocabulary.concept_index import vocabularies_there
 
-SHOWN = 20  # rows of what waits; --json has all
+SHOWN = 20  # number of waiting queues shown; --json has all
 UNITS = ("B", "kB", "MB", "GB", "TB")
 
 
@@ -66,13 +66,13 @@ def status_action(values, progress) -> Outcome:
 
 
 def _waits(stands: Standing) -> tuple[Table | None, str]:
-    """What stands still, and the most of the rest."""
+    """Return a table of the stalled queues and the largest others, and a note on the rows that it leaves out."""
     rows = sorted(stands.waits, key=lambda row: (not row["stuck"], -row["missing"]))
     more = f"{many(len(rows) - SHOWN, 'row')} more; --json has all." if len(rows) > SHOWN else ""
     return (overview_report.waits_table(rows[:SHOWN]) if rows else None), more
 
 
-# --- where it is
+# --- Data folder and database
 
 
 def _installation() -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _bytes(number: float) -> str:
     return f"{number / 1000**power:,.0f} {UNITS[power]}"
 
 
-# --- people
+# --- People
 
 
 def _people() -> dict[str, int]:
@@ -130,7 +130,7 @@ def _people() -> dict[str, int]:
     counts = Annotator.objects.aggregate(
         annotators=Count("pk", filter=active),
         adjudicators=Count("pk", filter=active & Q(adjudicates=True)),
-        # Their invitation still waits for them.
+        # They have not used their invitation yet.
         invited=Count("pk", filter=active & Q(user__password__startswith=UNUSABLE_PASSWORD_PREFIX)),
     )
     return {**counts, "managers": managers().count()}
@@ -142,11 +142,11 @@ def _of_people(people: dict[str, int]) -> str:
     return f"People       {many(people['annotators'], 'annotator')}{invited}, of these {adjudicators}; {managers}"
 
 
-# --- what to do next
+# --- Next steps
 
 
 def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int]) -> list[str]:
-    """In the order of the work."""
+    """Return the next steps, in the order of the work."""
     said = []
     if not people["managers"]:
         said.append("Make an account for the manager: `assay add_manager NAME`.")
@@ -162,7 +162,7 @@ def _todo(found: list[dict[str, Any]], stands: Standing, people: dict[str, int])
 
 
 def _todo_of_corpora(rows: list[dict[str, Any]]) -> list[str]:
-    """What to do next with corpora that nothing was drawn from."""
+    """Return the next steps for corpora from which nothing was drawn."""
     said = []
     for row in rows:
         name = row["corpus"]
@@ -188,7 +188,7 @@ NOTHING = {
 
 
 def _listed(what: str, rows: list[dict[str, Any]]) -> Outcome:
-    """A table of the rows, or what to do where there are none."""
+    """Return a table of the rows, or the next step if there are none."""
     table = getattr(overview_report, f"{what}_table")
     return Outcome([as_lines(table(rows)) if rows else NOTHING[what]], data={what: rows})
 
@@ -221,7 +221,7 @@ def predictors_action(values, progress) -> Outcome:
 )
 def draws_action(values, progress) -> Outcome:
     name = values["of"]
-    # A corpus's draws are all that a task of the same name has, and more.
+    # A corpus has all draws of the task of the same name.
     if not name or Corpus.objects.filter(name=name).exists():
         return _listed("draws", draws_there(corpus=name))
     if Task.objects.filter(name=name).exists():

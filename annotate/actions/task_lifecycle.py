@@ -1,4 +1,4 @@
-"""Close, reopen, reroute and delete tasks; delete corpora and predictors, too."""
+"""The actions to close, reopen, reroute and delete tasks, and to delete corpora and predictors."""
 
 from collections.abc import Callable
 from typing import Any
@@ -85,7 +85,9 @@ def delete_action(values, progress) -> Outcome:
 
 
 def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
-    """What says how much there is to delete, and what deletes it; both refuse it where it stays."""
+    """Return two functions: one counts what would be deleted, the other deletes it. Both raise an error if it must
+    stay.
+    """
     task, corpus, predictor = values["task"], values["corpus"], values["predictor"]
     if bool(task) == bool(corpus):
         raise ActionError("Name one task to delete, or one corpus with --corpus NAME.")
@@ -103,7 +105,7 @@ def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str
 
 
 def _of(gone: dict[str, Any]) -> str:
-    """What it is that is deleted."""
+    """Describe what is deleted."""
     if "task" in gone:
         golds = f", {many(gone['gold_answers'], 'gold answer')}" if gone["gold_answers"] else ""
         return f"task {gone['task']} with {many(gone['units'], 'unit')}{golds} and {many(gone['draws'], 'draw')}"

@@ -1,4 +1,4 @@
-"""Accounts: annotators from a table, managers, API tokens, and locked logins; and the mail that people get."""
+"""The actions for accounts (annotators, managers, API tokens, locked logins), and the mail that users get."""
 
 import logging
 import smtplib
@@ -28,12 +28,11 @@ from annotate.work.accounts import (
 from annotate.work.people_file import BadTable, Row, read_table
 from corpora.core.language_codes import add_languages
 
-# --- Mail, which never contains text of an item. A failed mail loses nothing: the page shows the link or the reply.
+# --- Mail. It never contains an item's text. If sending fails, nothing is lost: the page shows the link or the reply.
 
 logger = logging.getLogger(__name__)
 
-# What became of a mail: there is no mail server, or no address of the person; it was sent; it could not be sent; the
-# person's address was refused.
+# Results of sending: no mail server or no address; sent; failed; address refused.
 NONE, SENT, FAILED, REFUSED = "none", "sent", "failed", "refused"
 OUTCOMES = {
     SENT: "Sent by mail to {names}.",
@@ -44,8 +43,9 @@ OUTCOMES = {
 
 
 def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
-    """Mail people their links. Returns what became of each, by user name; after a server that cannot be reached no
-    other is tried.
+    """Mail invitation links. Return user name -> result (NONE, SENT, FAILED or REFUSED).
+
+    If the server cannot be reached, the remaining mails are not tried.
     """
     found: dict[str, str] = {}
     for user, link in links:
@@ -57,13 +57,13 @@ def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
 
 
 def mail_words(sent: Mapping[str, str]) -> list[str]:
-    """What became of invitations, in sentences; none where there is no mail to send."""
+    """Return sentences on the results of invitation mails. Empty if no mail was sent or tried."""
     names = {what: ", ".join(name for name, became in sent.items() if became == what) for what in OUTCOMES}
     return [words.format(names=names[what]) for what, words in OUTCOMES.items() if names[what]]
 
 
 def mail_reply(flag: Flag) -> str:
-    """Tell a person that there is a reply to them, and where; the reply itself may quote the item."""
+    """Notify a person of a reply, with a link. The mail omits the reply, which may quote the item."""
     return _send(flag.annotator.user, "reply_mail", {"task": flag.unit.task})
 
 
@@ -78,11 +78,11 @@ def _send(user: User, template: str, context: dict) -> str:
     subject = render_to_string(f"annotate/{template}_subject.txt", context).strip()
     try:
         send_mail(subject, render_to_string(f"annotate/{template}.txt", context), None, [user.email])
-    # A domain that IDNA refuses is a UnicodeError, a broken header a ValueError.
+    # An invalid domain raises UnicodeError (a ValueError); an invalid header, ValueError.
     except (ValueError, smtplib.SMTPRecipientsRefused, smtplib.SMTPNotSupportedError):
         logger.exception("The mail address of %s was refused.", user.username)
         return REFUSED
-    except OSError:  # what smtplib raises is one, too
+    except OSError:  # includes smtplib's exceptions
         logger.exception("A mail to %s could not be sent.", user.username)
         return FAILED
     return SENT
@@ -158,7 +158,11 @@ def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
 
 
 def _about_known(known: list[Annotator], waiting: list[Annotator], links: Mapping[str, str]) -> list[str]:
-    """What became of those who had an account, and how those among them who have no password yet (waiting) come in."""
+    """Return sentences on the people who already had an account.
+
+    waiting: those among them who have not set a password
+    links: user name -> new invitation link
+    """
     told = {
         "Updated, as the file has them now (names, languages): {}.": known,
         "Adjudicators among them: {}.": [each for each in known if each.adjudicates],
@@ -181,7 +185,7 @@ BACK = (
 
 
 def _asks(values) -> list[str]:
-    """What is to be confirmed, if the account exists already and does not have the right yet; otherwise nothing."""
+    """Ask for confirmation if the account exists and does not yet have the right."""
     name = values["name"]
     user = User.objects.filter(username=name).first()
     if not user or may_change_all(user):
@@ -243,7 +247,7 @@ def create_token_action(values, progress) -> Outcome:
     Option("name", required=True, argument=True, help="the user name that has to wait"),
 )
 def unlock_action(values, progress) -> Outcome:
-    # As the log-in normalises what is typed there.
+    # Normalize the name as the login does.
     name = User.normalize_username(values["name"])
     user = User.objects.filter(username=name).first()
     if user is None:
