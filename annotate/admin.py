@@ -1,5 +1,7 @@
-"""The admin: records as they are, to be looked at; and what no page of managers has: rights of accounts, corrections of
-gold answers, and people who need no test. Each change goes through its operation.
+"""The admin site: read-only lists of records, and forms for what no manager page offers.
+
+These are the rights of accounts, corrections of gold answers, and qualifications without a test. Each change goes
+through the operation of its subject.
 """
 
 from functools import cache
@@ -39,7 +41,7 @@ admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
 admin.site.index_title = "Manage"
 admin.site.site_url = "/"
-# People make and revoke their own tokens on their account's page; a token made here could not be shown to anybody.
+# People create and revoke their own tokens on their account page; the admin could not show a token made here.
 admin.site.unregister([AuthToken, User, Group])
 
 
@@ -49,7 +51,7 @@ class Undeletable(admin.ModelAdmin):
 
 
 class ReadOnly(Undeletable):
-    # It would count all rows where some are searched for.
+    # Do not count all rows when the list is filtered.
     show_full_result_count = False
 
     def has_add_permission(self, request):
@@ -60,7 +62,7 @@ class ReadOnly(Undeletable):
 
 
 def shown_in_form(check, *arguments) -> None:
-    """Turns a refusal of an operation into an error of the form."""
+    """Call `check` and turn a refusal into a form error."""
     try:
         check(*arguments)
     except Refusal as refusal:
@@ -71,7 +73,7 @@ def shown_in_form(check, *arguments) -> None:
 
 
 class ByCode(admin.AllValuesFieldListFilter):
-    """Filters by a code, shown with its names. The tasks say which there may be, since reading them from a million rows
+    """Filter by a code, shown with its names. The codes come from the tasks, since collecting them from a million rows
     takes seconds.
     """
 
@@ -97,7 +99,7 @@ class ByCode(admin.AllValuesFieldListFilter):
 class ByLabel(ByCode):
     def codes(self, task):
         if task.vocabulary_id is not None:
-            return []  # nearly every set of concepts is another
+            return []  # nearly every set of concepts is unique
         negatives = [negative(code) for code in task.labels] if any(draw.language for draw in task.draws.all()) else []
         return [*task.labels, *negatives, *filter(None, [task.kind.undefined.label])]
 
@@ -115,7 +117,7 @@ class ByDecoy(admin.SimpleListFilter):
 
 
 class ByDate(admin.DateFieldListFilter):
-    """Uses the index of each person's judgments, since there is none by time alone."""
+    """Filter by date through the index of each annotator's judgments, since there is no index by time alone."""
 
     def queryset(self, request, queryset):
         rows = super().queryset(request, queryset)
@@ -123,12 +125,15 @@ class ByDate(admin.DateFieldListFilter):
 
 
 def column(show, description: str | None = None, ordering: str | None = None, *, boolean: bool | None = None):
-    """A column of a list: show(row)."""
+    """Return a list column that displays `show(row)`."""
     return admin.display(lambda self, row: show(row), description=description, ordering=ordering, boolean=boolean)
 
 
 def label_column(task):
-    """The label of a row, in a few words. task: of a row."""
+    """Return a list column with the short form of a row's label.
+
+    task: function that returns the task of a row
+    """
     return column(lambda row: task(row).kind.pages.short(row.label), "label", "label")
 
 
@@ -196,7 +201,7 @@ class TrialAdmin(ReadOnly):
         return super().get_queryset(request).annotate(asked=Count("answers"))
 
 
-# Lists that need no more than columns and filters.
+# Lists that need only columns and filters.
 LISTS = {
     Annotator: {
         "list_display": ["user", "pseudonym", "adjudicates"],
@@ -219,7 +224,7 @@ LISTS = {
     },
     Task: {"list_display": ["name", "title", "kind_slug", "is_open", "created_at"]},
     Corpus: {"list_display": ["name", "created_at"]},
-    # Who changed which setting.
+    # History of changed settings.
     LogEntry: {"list_display": ["action_time", "user", "content_type", "object_repr", "change_message"]},
 }
 for model, options in LISTS.items():
@@ -270,7 +275,7 @@ class GoldAnswerAdmin(Undeletable):
     readonly_fields = ["task", "purpose", "record"]
 
     def has_add_permission(self, request):
-        return False  # open_task takes them from a file, and draws the work without them
+        return False  # open_task imports them from a file and leaves them out of the draw
 
     def get_list_display(self, request):
         counts = cache(answered)  # read once for each task on a page
@@ -301,11 +306,14 @@ class GoldAnswerAdmin(Undeletable):
             )
 
 
-# --- People who need no test
+# --- Qualifications
 
 
 class QualificationForm(forms.ModelForm):
-    """by: the manager who sends it."""
+    """Grant a qualification without a test.
+
+    by: the manager who sends the form
+    """
 
     by: User
 
@@ -326,7 +334,7 @@ class QualificationForm(forms.ModelForm):
 
 @admin.register(Qualification)
 class QualificationAdmin(Undeletable):
-    """Qualifications by a test, or added here, which lets a person work without one."""
+    """Qualifications earned by a test, or added here so that a person can work without one."""
 
     list_filter = ["task", "language"]
     search_fields = ["annotator__user__username"]
@@ -357,12 +365,12 @@ class QualificationAdmin(Undeletable):
         obj.pk, obj.major, obj.at = made.pk, made.major, made.at
 
 
-# --- Accounts and their rights, which are Django's
+# --- Accounts and their rights
 
 
 @admin.register(User)
 class AccountAdmin(UserAdmin):
-    """Only superusers change rights: others who may change accounts could give rights to themselves."""
+    """Only superusers change rights. Other managers could otherwise grant themselves rights."""
 
     RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -378,13 +386,13 @@ class AccountAdmin(UserAdmin):
     def save_model(self, request, obj, form, change):
         super().save_model(request, obj, form, change)
         if {"is_staff", "is_superuser"} & set(form.changed_data):
-            # A link made for an annotator is not to open a manager's account.
+            # An annotator's invitation link must not open a manager's account.
             accounts.revoke_invites(Annotator.objects.filter(user=obj))
 
 
 @admin.register(Group)
 class RightsAdmin(GroupAdmin):
-    """Groups give rights, too."""
+    """Only superusers change groups, since groups grant rights."""
 
     def has_add_permission(self, request):
         return request.user.is_superuser

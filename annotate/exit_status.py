@@ -1,12 +1,12 @@
-"""How the program ends, whatever happens in it: one sentence on stderr, and a status that a script can act on.
+"""How the program ends: one sentence on stderr, and an exit status for scripts.
 
-    0  done                             2  called wrongly (a missing argument, an unknown option)
-    1  refused, or could not be done    3  rows of a file were rejected, or more than may be
-    70  a fault of the program          130, 143  stopped by Ctrl-C, or by SIGTERM
-                                        141  whoever read the output has gone, as `head` does
+    0  done                             2  usage error (a missing argument, an unknown option)
+    1  refused or failed                3  rows of a file were rejected, or too many of them
+    70  bug in the program             130, 143  stopped by Ctrl-C or SIGTERM
+                                       141  the reader of the output has gone, as with `head`
 
-Whatever was running has put away by then what it had not finished: each operation is whole or not at all. Nothing here
-knows which operation it was.
+By then, the operation that ran has undone what it had not finished. This module does not depend on which operation it
+was.
 """
 
 import errno
@@ -28,18 +28,19 @@ STOPS = {signal.SIGINT: "Stopped by Ctrl-C", signal.SIGTERM: "Stopped by SIGTERM
 KEPT = "what was finished is kept, and the rest is undone; run the command again to go on."
 FULL = {errno.ENOSPC: "the disk is full", errno.EDQUOT: "the quota is used up", errno.EFBIG: "the file grew too large"}
 DATABASE = "The database cannot be used"
-# Of errors of the database, those that nothing but a fault of the program brings about.
+# Database errors that only a bug in the program causes.
 OURS = (DataError, IntegrityError, InternalError, NotSupportedError)
 
 
 class Stopped(BaseException):
-    """Somebody wants the program to end."""
+    """A signal asked the program to end."""
 
 
 def run(function: Callable[[], object], *, listens: bool = True) -> int:
-    """Do it, and return the status to exit with. Whoever gives --traceback sees where a fault came from as well.
+    """Call a function and return the exit status. With --traceback, print the traceback of a bug too.
 
-    listens: whether signals stop it by what is raised here; else they do what Python has them do, as a shell expects.
+    listens: whether signals stop the function through Stopped; otherwise Python's default handlers stay, as a shell
+        expects
     """
     _open_what_is_closed()
     with _listening() if listens else nullcontext([]) as heard:
@@ -47,7 +48,7 @@ def run(function: Callable[[], object], *, listens: bool = True) -> int:
             try:
                 function()
             finally:
-                # What waits to be written would else fail when the interpreter ends, beyond our reach.
+                # Flush here, because an error at interpreter exit could not be handled.
                 sys.stdout.flush()
         except SystemExit:
             raise
@@ -59,9 +60,12 @@ def run(function: Callable[[], object], *, listens: bool = True) -> int:
 
 @contextmanager
 def _listening() -> Iterator[list[int]]:
-    """The signals that have come. The first stops what is running; what it raises may come out as another error, from
-    inside a library that was at work, so it is remembered. The second changes nothing, since `timeout` sends each one
-    twice, and the program is putting things away. More than that come from somebody who sees it going on."""
+    """Yield the list of signals received so far.
+
+    The first signal raises Stopped. A library may turn that into another exception, so the signal is remembered. The
+    second is ignored, since `timeout` sends each signal twice and cleanup is under way. Later ones raise Stopped again:
+    the user sees that the program is still running.
+    """
     heard: list[int] = []
 
     def hear(number: int, frame: object) -> None:
@@ -82,7 +86,7 @@ def _of_signal(number: int) -> tuple[str, int]:
 
 
 def _of_error(error: BaseException) -> tuple[str, int]:
-    """The sentence and the status; where there is nobody to read a sentence, it is empty."""
+    """Return the sentence and the exit status for an error. The sentence is empty if nobody reads it."""
     if isinstance(error, CommandError):
         return str(error), error.returncode
     if isinstance(error, KeyboardInterrupt):
@@ -143,8 +147,9 @@ def _end(error: BaseException, sentence: str, status: int) -> int:
 
 
 def _open_what_is_closed() -> None:
-    """Let what nobody wants to hear go nowhere: a stream that the caller has closed is None, and the next file that is
-    opened would have its number.
+    """Open /dev/null in place of standard streams that the caller closed.
+
+    Otherwise Python sets them to None, and the next opened file would get their descriptor.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)
@@ -155,7 +160,7 @@ def _open_what_is_closed() -> None:
 
 
 def _give_up(descriptor: int) -> None:
-    """Let what is still to be written go nowhere: nobody reads it, or there is no room for it."""
+    """Discard buffered output that nobody reads or that does not fit on the disk."""
     with suppress(OSError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, descriptor)

@@ -1,8 +1,8 @@
-"""Starts a worker when there are jobs: `python -m annotate.job_watcher FOLDER COMMAND...` runs the command once at the
-start, and whenever the bell in the folder `jobs` of the data folder is rung.
+"""The job watcher: start a worker when jobs are waiting.
 
-It stays small, since it has nothing else to do: Django, and what a job needs, are in memory only while there are jobs.
-`assay serve` starts it beside the server, with whom it ends; `assay work` is it alone.
+`python -m annotate.job_watcher FOLDER HOW COMMAND...` runs the command at the start, and again whenever the file `bell`
+in the folder of jobs changes. It imports nothing large, so that Django is in memory only while jobs run. `assay serve`
+starts the watcher beside the server and ends with it; `assay work` becomes the watcher.
 """
 
 import fcntl
@@ -15,13 +15,13 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-LOOK = 0.5  # seconds between two looks at the bell
-AGAIN = 5.0  # seconds after which a command that failed is tried again
+LOOK = 0.5  # seconds between two checks of the bell
+AGAIN = 5.0  # seconds before a failed command is retried
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 class _Told(Exception):
-    """It is to end."""
+    """The watcher is to stop."""
 
 
 def _stop(number: int, frame: object) -> None:
@@ -29,14 +29,17 @@ def _stop(number: int, frame: object) -> None:
 
 
 def main(words: Sequence[str]) -> int:
-    """words: the folder, whether it ends when its standard input is closed ("beside") or not ("alone"), the command."""
+    """Watch for jobs until stopped.
+
+    words: folder of jobs; "beside" to stop when standard input is closed, or "alone"; command
+    """
     folder, how, *command = words
     bell = Path(folder, "bell")
     for number in STOPS:
         signal.signal(number, _stop)
     with open(Path(folder, "watching"), "a") as lock:
         try:
-            # Several may watch, on PostgreSQL; the pages see by this whether anybody does.
+            # On PostgreSQL there may be several watchers. The pages test this lock to see whether there is one.
             fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
             _watch(bell, command, how == "beside")
         except _Told:
@@ -49,7 +52,7 @@ def _watch(bell: Path, command: Sequence[str], beside: bool) -> None:
     while True:
         rung = _rung(bell)
         if rung != heard:
-            # What is rung from now on is heard after the command has ended.
+            # If the bell rings while the command runs, run it again afterwards.
             heard = rung if _run(command) else None
             _wait(LOOK if heard is not None else AGAIN, beside)
         else:
@@ -64,7 +67,9 @@ def _rung(bell: Path) -> float:
 
 
 def _run(command: Sequence[str]) -> bool:
-    """Whether it did all there was to do. It is ended with us, and not before it has put away what it was doing."""
+    """Run the command and return whether it succeeded. If the watcher is stopped, stop the command and wait for its
+    cleanup.
+    """
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - the program is this one
     try:
         return process.wait() == 0
@@ -79,7 +84,7 @@ def _run(command: Sequence[str]) -> bool:
 def _wait(seconds: float, beside: bool) -> None:
     if not beside:
         time.sleep(seconds)
-    # Nobody writes to it: it can be read once the server, which has its other end, is no more.
+    # Nobody writes to standard input. It becomes readable when the server, which holds its other end, has exited.
     elif select.select([0], [], [], seconds)[0] and not os.read(0, 1):
         raise _Told
 

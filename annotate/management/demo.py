@@ -1,4 +1,4 @@
-"""The demo: a small task of each kind on real posts and records, and invented people who have begun to label."""
+"""The demo: a small task of each kind on real posts and records, and invented annotators who have begun to label."""
 
 import json
 import os
@@ -28,30 +28,30 @@ from corpora.system import IN_CHECKOUT
 
 NAME = "demo"
 PASSWORD = "demo_password"  # noqa: S105 - the name of a file
-# Who reads posts, and who else labels records.
+# Annotators of posts, and of records.
 PEOPLE = ("annotators.csv", "crowd_annotators.csv")
-# Not the whole corpus, so that `open_task demo --extend` has something to add.
+# Part of the corpus only, so that `open_task demo --extend` can add more.
 SIZE = 1200
 SEED = "2014"
 SKIPPERS = ("goran", "zofia", "indra", "tomas")
-# They are for whoever tries the demo: nothing is done in their names.
+# Accounts for visitors. The demo answers nothing in their names.
 VISITORS = ("anna", "yusuf")
-# A second task, of the kind that asks about one language at a time, in languages of the two.
+# A second task that asks about one language at a time, in languages that the visitors read.
 VERIFY = "demo-precision"
 VERIFIED = ["de", "en", "nl", "fr", "ar", "tr", "he"]
 VERIFY_SIZE = 30
-# Tasks about records: name -> kind of question. The corpus has the task's name.
+# Record tasks: name -> kind. Each corpus has the name of its task.
 CROWD = {"demo-ads": "ad_relevance", "demo-qa": "qa_match", "demo-pages": "web_ranking"}
-CROWD_WORK = 10  # units that each of their people has judged
-SLIPS = 0.05  # of the answers
-CARELESS = "max"  # is wrong in most, once the test is passed
+CROWD_WORK = 10  # units that each annotator has judged
+SLIPS = 0.05  # share of wrong answers
+CARELESS = "max"  # mostly wrong after passing the test
 CARELESS_WORK, CARELESS_SLIPS = 40, 0.8
 LICENCE = "CC-BY-4.0"
 SOURCE = "lingua-py, Leipzig Corpora Collection, AfriSenti and CLD2; see fixtures/README.md"
 
 
 def material() -> Path:
-    """Where its posts, records and people are; pyproject.toml says which of the fixtures a package takes along."""
+    """Return the folder of the demo's posts, records and people. pyproject.toml lists the fixtures in the package."""
     return settings.BASE_DIR / "fixtures" if IN_CHECKOUT else Path(__file__).parents[1] / "demo"
 
 
@@ -64,7 +64,7 @@ def usernames(table: str) -> list[str]:
 
 
 def set_up(port: int) -> str:
-    """Make what of it is not there yet; returns how to log in. Run again, it keeps what people have labelled."""
+    """Create what is missing of the demo and return the login instructions. If run again, it keeps all answers."""
     check_place()
     password = shared_password()
     call_command(
@@ -73,7 +73,7 @@ def set_up(port: int) -> str:
     call_command("prelabel", NAME)
     accounts(PEOPLE, password)
     if not Task.objects.filter(name=NAME).exists():
-        # So small a sample has too few posts of most languages to audit and check them as one would.
+        # So small a sample has too few posts in most languages for the default audits and checks.
         few = {"audit_least": 2, "audit_limit": 1.0}
         call_command("open_task", NAME, corpus=NAME, size=SIZE, seed=SEED, **few)
         begin(Task.objects.get(name=NAME), material() / "demo_truth.tsv")
@@ -93,7 +93,7 @@ The people are invented, and there are more of them: the manager sees all."""
 
 
 def begin(task, truth: Path):
-    """Have some readers skip what comes first, and others answer it, so that adjudication and audit have begun."""
+    """Let some readers skip their first items and others answer theirs, so that adjudication and audits have begun."""
     languages = dict(line.split("\t") for line in truth.read_text(encoding="utf-8").splitlines())
     readers = Annotator.objects.filter(adjudicates=False, user__username__in=usernames(PEOPLE[0]))
     readers = readers.exclude(user__username__in=VISITORS)
@@ -115,7 +115,7 @@ def work(annotator, task, answer):
 
 
 def crowd(name, kind, files):
-    """A task about records, on which its people have begun: one of them carelessly."""
+    """Create a task about records that its annotators have begun, one of them carelessly."""
     if Task.objects.filter(name=name).exists():
         return
     fields = " ".join(KINDS[kind].fields)
@@ -143,7 +143,7 @@ def qualify(annotator, task, truth):
 
 
 def spread(task):
-    """As if they had worked over the last hours: else all that a manager sees is one moment."""
+    """Spread the answers over the last hours. Otherwise they would all have the same time."""
     last = timezone.now()
     for judgment in Judgment.objects.filter(unit__task=task).select_related("lease").order_by("-pk"):
         took = 4 + int(hash_order.lot(SEED, "seconds", str(judgment.pk)), 16) % 120 / 10
@@ -167,7 +167,7 @@ def label_records(annotator, task, truth):
 
 
 def check_place() -> None:
-    """CommandError where real people or texts are: invented ones would stand among them."""
+    """Raise CommandError if there are real people or texts, since the demo's would mix with them."""
     begun = (settings.DATA_DIR / PASSWORD).exists()
     if not begun and any(model.objects.exists() for model in (User, Task, Corpus)):
         raise CommandError(
@@ -178,7 +178,9 @@ def check_place() -> None:
 
 
 def shared_password() -> str:
-    """Of all the demo's people, made for this installation. Its file also marks the installation as a demo's."""
+    """Return the password of all demo accounts, generated for this installation. Its file also marks the installation
+    as a demo.
+    """
     path = settings.DATA_DIR / PASSWORD
     if not path.exists():
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
@@ -187,7 +189,7 @@ def shared_password() -> str:
 
 
 def accounts(tables: Iterable[str], password: str) -> None:
-    """Make the demo's people; those who have set a password of their own keep it."""
+    """Create the demo's accounts. Those who set their own password keep it."""
     rows = [row for table in tables for row in people_of(table)]
     add_annotators([row for row in rows if not User.objects.filter(username=row.username).exists()])
     ada, _ = User.objects.get_or_create(username="ada", defaults={"first_name": "Ada", "last_name": "Invented"})
@@ -196,5 +198,5 @@ def accounts(tables: Iterable[str], password: str) -> None:
     names = [row.username for row in rows] + ["ada", "manager"]
     users = User.objects.filter(username__in=names)
     without = [user.pk for user in users if not (user.password and user.has_usable_password())]
-    # Hashed once, which is slow on purpose: it is the same for all of them.
+    # Hash once for all accounts, since hashing is slow on purpose.
     User.objects.filter(pk__in=without).update(password=make_password(password))

@@ -1,6 +1,6 @@
-"""check_kind: what people will see of a kind's file, in words and as a page.
+"""The action `check_kind`: show how annotators will see a kind's file, in words and as a page.
 
-The action stands here and not with the others, since it shows a page, and pages/ is on a floor above actions/.
+This module is not in actions/ because it renders a page, and pages/ is a layer above actions/.
 """
 
 from pathlib import Path
@@ -12,7 +12,7 @@ from annotate.kinds.kind_summary import tell
 from annotate.pages.task_setup import languages_of, preview, usual_language
 from corpora.storage.layout import write_whole
 
-MARK = '<meta name="generator" content="check_kind">'  # of the page's template: what may be written over
+MARK = '<meta name="generator" content="check_kind">'  # in the template; only files with it are overwritten
 
 
 @action(

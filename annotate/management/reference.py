@@ -1,7 +1,7 @@
-"""What is generated in the documentation, from the declarations themselves: a function a part, and where each stands.
+"""The generated parts of the documentation. Each part has a function that builds it from declarations in the code.
 
-A part stands in a Markdown file between two comments, `<!-- generated: NAME -->` and `<!-- end of generated -->`, and
-is written there by write_docs. A test holds the files to what is said here.
+In a Markdown file, a part is enclosed by `<!-- generated: NAME -->` and `<!-- end of generated -->`. write_docs fills
+it in, and a test checks that the files are up to date.
 """
 
 import argparse
@@ -49,7 +49,7 @@ from annotate.pages.middleware import OTHER_CODES
 
 BEGINS, ENDS = "<!-- generated: ", "<!-- end of generated -->"
 PLACE = re.compile(rf"(?P<begin>{BEGINS}(?P<name>\w+) -->\n)(?:(?!{BEGINS}).)*?(?P<end>{ENDS})", re.DOTALL)
-# How a value is read -> what it is, in words.
+# Function that reads a value -> its type in words.
 TAKES: Mapping[Callable[[str], Any], str] = {
     whole_number: "whole number",
     people: "number of people",
@@ -72,8 +72,9 @@ TAKES: Mapping[Callable[[str], Any], str] = {
 
 
 def written(text: str) -> str:
-    """The text of a Markdown file, with every generated part as it is now. KeyError for a part that is none, ValueError
-    for a place that has no end.
+    """Return the text of a Markdown file with every generated part updated.
+
+    Raise KeyError for an unknown part, and ValueError for a part without an end.
     """
     if not text.count(BEGINS) == text.count(ENDS) == len(PLACE.findall(text)):
         raise ValueError(f"a place begins with {BEGINS}NAME --> on a line of its own, and ends with {ENDS}")
@@ -87,7 +88,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Words on one line, in which nothing is taken for HTML or for the end of a cell."""
+    """Return text on one line, escaped so that it cannot form HTML or end a table cell."""
     return re.sub(r"([<|])", r"\\\1", " ".join(text.split()))
 
 
@@ -95,12 +96,16 @@ def code(text: str) -> str:
     return f"`{text}`"
 
 
-# --- commands
+# --- Commands
 
 
 @dataclass(frozen=True)
 class Given:
-    """An argument or an option of a command. value: what stands for its value. about: what that is, and the default."""
+    """An argument or option of a command.
+
+    value: placeholder for the value
+    about: its type and its default
+    """
 
     spelled: str
     value: str
@@ -113,15 +118,14 @@ class Given:
 
 @cache
 def our_commands() -> dict[str, BaseCommand]:
-    """In the order of the work."""
+    """Return name -> command, in the order of the work."""
     return {name: command_named(name) for group in COMMANDS.values() for name in group}
 
 
 def given_to(name: str) -> list[Given]:
     command = our_commands()[name]
     options = command.action.options if isinstance(command, ActionCommand) else ()
-    # Besides what all of Django's take; ours may have a --version, as Django's have. What a command keeps for itself,
-    # --help leaves out too.
+    # Leave out what all Django commands take, except a --version of our own, and what --help hides.
     common = {(action.dest, type(action)) for action in BaseCommand().create_parser("", "")._actions}
     dests = {option.name for option in options}
     own = [
@@ -145,7 +149,7 @@ def _of_option(option: Option) -> Iterator[Given]:
 
 
 def _parted(help: str) -> tuple[str, str]:
-    """What an option says, and the default that is said at the end of it."""
+    """Split an option's help into the description and the default at its end."""
     told = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", help, re.DOTALL)
     assert told
     return told["help"], told["default"] or ""
@@ -189,7 +193,7 @@ def _command(name: str) -> str:
 
 
 def _told(given: Given) -> str:
-    """An entry of a list: how it is written and what it takes in a line, and below that what it says."""
+    """Return a list entry: the option and its type on one line, its description below."""
     about = " · ".join(filter(None, ("needed" if given.required else "", *given.about)))
     line = " ".join(filter(None, (code(f"{given.spelled} {given.value}".strip()), about and f"*{plain(about)}*")))
     said = plain(given.help)
@@ -204,7 +208,7 @@ def command_list() -> str:
     return "\n\n".join(part for each in lists for part in each)
 
 
-# --- stages, refusals
+# --- Stages and refusals
 
 
 def stages() -> str:
@@ -223,7 +227,7 @@ def stages() -> str:
 
 
 def refusals_told() -> str:
-    """A section for each code: its status, when, and what to do."""
+    """Return a section for each error code: when it occurs, what to do, and its status."""
     found = {}
     for kind in vars(refusals).values():
         if isinstance(kind, type) and issubclass(kind, refusals.Refusal) and kind is not refusals.Refusal:
@@ -236,11 +240,11 @@ def refusals_told() -> str:
     return "\n\n".join(told)
 
 
-# --- settings
+# --- Settings
 
 
 def settings_told() -> str:
-    """The one place where the variables of the environment are described is deploy/env.example."""
+    """Return a table of the environment variables. Only deploy/env.example describes them."""
     rows, about = dict[str, tuple[str, str, str]](), list[str]()
     for line in (Path(settings.BASE_DIR) / "deploy" / "env.example").read_text(encoding="utf-8").splitlines():
         if set_to := re.fullmatch(r"#?([A-Z_]+)=(.*)", line):
@@ -251,7 +255,7 @@ def settings_told() -> str:
     return table(("variable", "what it says", "for example"), rows.values())
 
 
-# --- files of gold sets
+# --- Files of gold sets
 
 
 def columns() -> str:
@@ -288,7 +292,7 @@ def _type(type: pa.DataType) -> str:
     return "timestamp, UTC" if pa.types.is_timestamp(type) else str(type)
 
 
-# --- files of kinds
+# --- Files of kinds
 
 
 def keys_told(keys: Mapping[str, str]) -> str:
@@ -314,7 +318,7 @@ def api() -> str:
     told = [table(("request", "what it does", "sends", "gets"), rows)]
     for name, each in found["components"]["schemas"].items():
         if "properties" in each:
-            # Without the list of values that the schema adds where these are named ones.
+            # Leave out the list of values that the schema adds to the descriptions of enumerations.
             fields = (
                 (code(field), about.get("description", "").partition("\n\n* ")[0], _json_type(about))
                 for field, about in each["properties"].items()
@@ -324,7 +328,7 @@ def api() -> str:
 
 
 def _named(said: Mapping[str, Any]) -> str:
-    """What a request or an answer is made of, as a link to its table."""
+    """Return a link to the table that describes a request or a response."""
     about = said.get("content", {}).get("application/json", {}).get("schema", {})
     return _json_type(about) if about else ""
 

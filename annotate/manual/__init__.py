@@ -1,5 +1,5 @@
-"""The documentation as the app shows it: the Markdown files of annotate/docs, rendered, in order, and searched.
+"""The documentation in the app: the Markdown files of annotate/docs, rendered, in order, with search.
 
-The same files read as Markdown on a code host, so links between them are relative and lead to .md files. What is
-generated in them is written by the command write_docs (management/reference.py).
+The files can also be read on a code host, so links between them are relative and lead to .md files. The command
+write_docs generates some parts of them (management/reference.py).
 """

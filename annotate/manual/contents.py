@@ -1,7 +1,7 @@
-"""Which pages there are and in which order: read from index.md, whose links are the one table of contents.
+"""The pages of the documentation and their order, read from index.md, which holds the only table of contents.
 
-A heading of the second level there is a section, and each page that is linked to below it is one of its pages. A page
-that several sections link to belongs to the last of them, in which things are looked up.
+Each second-level heading there is a section, and the pages linked below it are its pages. A page linked from several
+sections belongs to the last one, the reference.
 """
 
 import re
@@ -14,11 +14,11 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-# --- Markdown as tokens, their words, and anchors of headings as code hosts make them
+# --- Markdown as tokens, their text, and heading anchors
 
-# Comments mark what is generated; any other HTML would be shown as text.
+# Comments mark generated parts. With HTML off, they would be shown as text.
 COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE)
-# Where a line ends, and where it is broken on purpose.
+# Line breaks in the source, and hard line breaks.
 BREAKS = {"softbreak": " ", "hardbreak": " · "}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
@@ -28,14 +28,17 @@ def parsed(text: str) -> list[Token]:
 
 
 def words_of(token: Token) -> str:
-    """The words of a line of text, without its marks."""
+    """Return the text of a token without markup."""
     if token.children is None:
         return token.content
     return "".join(BREAKS.get(child.type, child.content) for child in token.children)
 
 
 def anchor_of(heading: str, taken: set[str]) -> str:
-    """As GitHub makes it, so that a link to it works there too; a second heading of the same words is numbered."""
+    """Return the anchor of a heading as GitHub makes it, so that links work there too. Repeated headings are numbered.
+
+    taken: anchors of the page so far; the new one is added
+    """
     plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
     number, anchor = 0, plain
     while anchor in taken:
@@ -50,7 +53,12 @@ INDEX = "index"
 
 
 class Entry(NamedTuple):
-    """A page: its path in DOCS without .md, what the table of contents calls it, and its section there."""
+    """A page in the table of contents.
+
+    path: path in DOCS without .md
+    title: title in the table of contents
+    section: title of its section
+    """
 
     path: str
     title: str
@@ -64,7 +72,7 @@ class Section(NamedTuple):
 
 @cache
 def files() -> dict[str, Path]:
-    """Everything that stands in DOCS, by its path there."""
+    """Return path in DOCS -> file."""
     return {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*")) if path.is_file()}
 
 
@@ -74,7 +82,7 @@ def source(path: str) -> str:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """All pages, in the order of the contents."""
+    """Return all pages in the order of the table of contents."""
     linked: dict[str, Entry] = {}
     section = ""
     for before, token in pairwise(parsed(source(INDEX))):
@@ -88,7 +96,7 @@ def entries() -> tuple[Entry, ...]:
                     each.content for each in takewhile(lambda each: each.type != "link_close", children[place:])
                 )
                 path = href.removesuffix(".md")
-                # Put anew at the end, where it stood before already.
+                # Move a page that was linked before to the end.
                 linked.pop(path, None)
                 linked[path] = Entry(path, words[:1].upper() + words[1:], section)
     return tuple(linked.values())
@@ -99,18 +107,18 @@ def contents() -> list[Section]:
 
 
 def around(path: str) -> tuple[Entry | None, Entry | None]:
-    """The page before and the page after, in the order of the contents."""
+    """Return the previous and the next page in the order of the table of contents."""
     row = [None, *entries(), None]
     place = next((place for place, entry in enumerate(row) if entry and entry.path == path), 0)
     return (row[place - 1], row[place + 1]) if place else (None, row[1])
 
 
 def section_of_folder(folder: str) -> str:
-    """The title of the section that has most pages of a folder; empty for what is no folder of pages."""
+    """Return the section with most pages of a folder; empty if the folder has no pages."""
     titles = [entry.section for entry in entries() if entry.path.startswith(f"{folder}/")]
     return max(titles, key=titles.count, default="")
 
 
 def crumbs(path: str) -> tuple[str, str]:
-    """The section of a page, and what the contents call it; both empty for a page that is not among them."""
+    """Return a page's section and its title in the table of contents; both empty for an unlisted page."""
     return next(((entry.section, entry.title) for entry in entries() if entry.path == path), ("", ""))

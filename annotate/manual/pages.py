@@ -1,5 +1,7 @@
-"""A page of the documentation as HTML: links that lead to the app's addresses, headings with anchors, wide tables in a
-frame of their own, and the picture of the stages where the Markdown has a diagram for code hosts.
+"""A page of the documentation as HTML.
+
+Links lead to the app's URLs, headings have anchors, wide tables scroll in a frame, and a picture replaces the diagram
+of stages that code hosts draw.
 """
 
 import posixpath
@@ -31,16 +33,16 @@ from annotate.core.stages import (
 from annotate.manual.contents import INDEX, MARKDOWN, anchor_of, files, parsed, source, words_of
 from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, element, escaped, picture, text, tooltip
 
-# --- The machine of a unit as a picture, and as a list for a phone. Where each stage stands and how each arrow runs in
-# the picture is said in literal tables.
+# --- The stages of a unit as a picture, and as a list for phones
 #
-# Which arrows there are and what stands on them is said in core/stages.py; a test holds these tables to it.
+# The tables below hold the positions of stages and the paths of arrows. core/stages.py defines the arrows and their
+# labels; a test checks that the two agree.
 
 
 WIDTH, HEIGHT = 680, 640
 BOX_WIDTH, BOX_HEIGHT, LINE_HEIGHT = 116, 34, 15
 
-# Stage -> the middle of its box.
+# Stage -> the centre of its box.
 PLACES: Mapping[str, tuple[int, int]] = {
     NEW: (340, 30),
     COPIED: (600, 30),
@@ -53,7 +55,7 @@ PLACES: Mapping[str, tuple[int, int]] = {
 
 
 class Route(NamedTuple):
-    """How an arrow runs, and where the words on it begin, end or have their middle."""
+    """The path of an arrow, and the position and alignment of its label."""
 
     path: str
     x: int
@@ -97,7 +99,7 @@ def stages_picture() -> SafeString:
 
 
 def list_of_moves() -> SafeString:
-    """What the picture says, for where there is no room for it."""
+    """Return the content of the picture as a list, for narrow screens."""
     return element("dl", *(part for stage in STAGES for part in _moves_from(stage)), class_="moves")
 
 
@@ -117,7 +119,7 @@ def _arrow(route: Route, events: list[str]) -> list[SafeString]:
 
 
 def _box(stage: str) -> SafeString:
-    """Full where nobody has anything left to do."""
+    """Return the box of a stage, filled if it is finished."""
     x, y = PLACES[stage]
     done = stage in FINISHED
     box = element(
@@ -137,8 +139,8 @@ def _box(stage: str) -> SafeString:
 
 
 DIAGRAM = "mermaid"
-LONG = 40  # letters in a cell of a table
-MANY = 4  # sections of a page, which a phone then lists above them
+LONG = 40  # characters in a table cell
+MANY = 4  # sections; a longer page lists them at the top on phones
 
 
 @dataclass(frozen=True)
@@ -150,7 +152,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Passage:
-    """What stands under one heading, as plain text: a line for each paragraph, entry of a list and row of a table."""
+    """The plain text under one heading, with a line for each paragraph, list item and table row."""
 
     heading: Heading
     text: str
@@ -173,7 +175,10 @@ class Page:
 
 
 def address(path: str) -> str:
-    """Where the app shows a page, given its path without .md."""
+    """Return the app's URL of a page.
+
+    path: path without .md
+    """
     return reverse("docs") if path == INDEX else reverse("docs-page", args=[path])
 
 
@@ -205,7 +210,7 @@ def _passages(tokens: list[Token]) -> Iterator[Passage]:
 
 
 def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None:
-    """Each heading but the page's own is a link to itself."""
+    """Give each heading its anchor, and make each except the page title a link to itself."""
     opened = [place for place, token in enumerate(tokens) if token.type == "heading_open"]
     for place, passage in zip(opened, passages, strict=True):
         heading, line = passage.heading, tokens[place + 1]
@@ -216,7 +221,10 @@ def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None
 
 
 class _Renderer(RendererHTML):
-    """Writes tokens as HTML; the methods are for those that the library would write otherwise. env: the page's path."""
+    """Render tokens as HTML. The methods override the library's.
+
+    env: holds the path of the page
+    """
 
     def fence(self, tokens, place, options, env):
         token = tokens[place]
@@ -227,7 +235,7 @@ class _Renderer(RendererHTML):
     code_block = fence
 
     def code_inline(self, tokens, place, options, env):
-        # A path breaks after a slash, rather than anywhere.
+        # Let a path break after a slash.
         return f"<code>{escape(tokens[place].content).replace('/', '/<wbr>')}</code>"
 
     def table_open(self, tokens, place, options, env):
@@ -237,7 +245,7 @@ class _Renderer(RendererHTML):
         return "</table></div>\n"
 
     def td_open(self, tokens, place, options, env):
-        # A column of sentences needs room, one of numbers or names does not. Styles in the page are forbidden.
+        # A column of sentences needs more room than numbers or names. Inline styles are forbidden.
         token = tokens[place]
         classes = ["long"] if len(tokens[place + 1].content) > LONG else []
         classes += ["right"] if token.attrGet("style") == "text-align:right" else []
@@ -246,7 +254,7 @@ class _Renderer(RendererHTML):
     th_open = td_open
 
     def tr_open(self, tokens, place, options, env):
-        # A row can be linked to by its first cell. The head has no anchor.
+        # Links can lead to a row by its first cell. The header row has no anchor.
         opened, words = tokens[place + 1 : place + 3]
         if opened.type == "th_open":
             return "<tr>"
@@ -255,7 +263,7 @@ class _Renderer(RendererHTML):
     def link_open(self, tokens, place, options, env):
         token = tokens[place]
         href = led(str(token.attrGet("href")), env["path"])
-        # Without an address where it names a file of the source, which is not at hand where only the package is.
+        # Remove links to source files, which an installed package does not have.
         token.attrs = {**token.attrs, "href": href} if href else {}
         return self.renderToken(tokens, place, options, env)
 
@@ -266,19 +274,22 @@ class _Renderer(RendererHTML):
 
 
 _RENDERER = _Renderer()
-# What may be wider than the page, and scrolls; by keys too.
+# Frame for wide content, which scrolls; the keyboard can scroll it too.
 _FRAME = '<div class="wide" tabindex="0" role="group" aria-label="{}">'
 
 
 def _heads(tokens: Sequence[Token]) -> Iterator[str]:
-    """What a table is called by those who cannot see it: the heads of its columns."""
+    """Yield the column headings of a table, for its accessible name."""
     for token in takewhile(lambda token: token.type != "thead_close", tokens):
         if token.type == "inline":
             yield words_of(token)
 
 
 def led(href: str, path: str) -> str:
-    """The app's address for a link on a page; as it is where it leads elsewhere, empty where the app has it not."""
+    """Return the app's URL for a link on a page.
+
+    External links and anchors stay as they are. Return an empty string if the app does not have the file.
+    """
     parts = urlsplit(href)
     if parts.scheme or parts.netloc or not parts.path:
         return href
@@ -291,5 +302,5 @@ def led(href: str, path: str) -> str:
 
 
 def named(link: str, path: str) -> str:
-    """The file that a relative link on a page names, by its path in the folder of the documentation."""
+    """Return the path in DOCS that a relative link on a page leads to."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))

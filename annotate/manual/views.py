@@ -1,4 +1,4 @@
-"""The documentation: its pages, their Markdown and pictures, and search. It holds no secret, so anybody may read it."""
+"""Views of the documentation: pages, their Markdown and pictures, and search. They are public."""
 
 import mimetypes
 import re
@@ -20,19 +20,19 @@ from django.views.decorators.http import conditional_page, require_safe
 from annotate.manual import contents, pages
 from annotate.manual.contents import INDEX, Entry, entries
 
-# --- Search in the documentation: an index in memory of every passage, made at the first search of a process.
+# --- Search: an in-memory index of every passage, built at the first search of each process
 #
-# Words that SQLite's Porter stemmer brings to one stem are the same word, as "audit" and "audited" are; the beginning
-# of a word counts for the last one only, which may not be typed to its end yet.
+# SQLite's Porter stemmer treats words with the same stem as equal, such as "audit" and "audited". Prefixes match only
+# for the last word, which may still be incomplete.
 
 
 LONGEST, MOST, MOST_WORDS = 200, 30, 12
-FEW = 5  # passages with all words; if there are fewer, those with some of them are shown too
-BEGINNING = 4  # letters by which a word can be meant
-SNIPPET = 240  # letters
-# A word in the page's title counts for more than one in the text, and one in a heading for most.
+FEW = 5  # passages; with fewer that have all words, those with some of them are added
+BEGINNING = 4  # minimum length of a prefix, in characters
+SNIPPET = 240  # maximum length, in characters
+# Weights of the columns: a word counts most in a heading, less in the page title, least in the text.
 WEIGHTS = (0, 6, 12, 1)
-# Words of a question that say nothing about its subject.
+# Words of a question that do not help to find its subject.
 STOP_WORDS = frozenset(
     """
     a about am an and any are as at be but by can could do does for from get had has have how i if in is it its me my
@@ -40,7 +40,7 @@ STOP_WORDS = frozenset(
     was we were what when where which who why will with without would you your
     """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
 )
-# A word that people ask with -> the words that the pages have for it.
+# A search word -> the words that the pages use for it.
 SYNONYMS = {
     "authentication": ("token", "account"),
     "careless": ("paused", "pause"),
@@ -86,7 +86,7 @@ REPHRASED = {
     "template": "own question",
     "templates": "own question",
 }
-# Around what was found, until the text is escaped; no page contains them.
+# Marks around matches until the text is escaped. No page contains these characters.
 BEGIN, END = "\x02", "\x03"
 _LOCK = Lock()
 
@@ -99,15 +99,16 @@ class Passage(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The best passages, and how many there are in all."""
+    """The best passages, and the total number of matches."""
 
     passages: list[Passage]
     number: int
 
 
 def search(asked: str) -> Found:
-    """Passages that have all words of what was asked, the best first; after them, if these are few, those that have
-    some of the words.
+    """Return the passages with all words of a query, the best first.
+
+    If there are few, passages with a prefix of the last word and then passages with some of the words follow.
     """
     words = _words(asked[:LONGEST])[:MOST_WORDS]
     words = REPHRASED.get(" ".join(words), "").split() or words
@@ -118,14 +119,14 @@ def search(asked: str) -> Found:
     found: dict[int, Passage] = {}
     for match in (" AND ".join(whole), " AND ".join(begun), " OR ".join(whole)):
         if len(found) < FEW:
-            # First what is called like that.
+            # Passages whose heading equals the query come first.
             called = sorted(_matching(match), key=lambda each: _words(each[1].heading) != words)
             found |= {number: each for number, each in called if number not in found}
     return Found(list(found.values())[:MOST], len(found))
 
 
 def _words(text: str) -> list[str]:
-    """Without those that say little, unless there are no others."""
+    """Return the words of a text without stop words, or all of them if there are no others."""
     words = re.findall(r"[^\W_]+", text.lower())
     return [word for word in words if word not in STOP_WORDS] or words
 
@@ -136,7 +137,7 @@ def _one_of(*words: str) -> str:
 
 
 def _begun_by(beginning: str) -> list[str]:
-    """The words of the pages that begin like this."""
+    """Return the words in the documentation that begin with a prefix."""
     return sorted(each for each in _all_words() if each.startswith(beginning)) if len(beginning) >= BEGINNING else []
 
 
@@ -151,7 +152,7 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
 
 
 def _snippet(text: str) -> SafeString:
-    """The line that says most of what was asked, from about the first word of it on."""
+    """Return the line with the most distinct matches, cut to start shortly before its first match."""
     line = max(text.split("\n"), key=lambda line: len(set(re.findall(f"{BEGIN}(.*?){END}", line.lower()))))
     start = line.rfind(" ", 0, max(0, line.find(BEGIN) - SNIPPET // 3)) + 1
     end = len(line) if len(line) - start <= SNIPPET else line.rfind(" ", start, start + SNIPPET)
@@ -185,14 +186,14 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
             yield place, entry.title, passage.heading.words, passage.text
 
 
-NEAR = 5  # passages, for an address at which there is no page
+NEAR = 5  # passages shown for a URL without a page
 
 
 def read_by_anybody(view):
-    """A view for GET and HEAD, open to people who are not logged in, which answers 304 if the reader has the page
-    already. Nothing can be changed here, so no CSRF token is asked for, and other methods get 405 rather than 403.
+    """Make a public view for GET and HEAD that answers 304 if the browser's copy is current.
 
-    Pages say who is logged in, so those of somebody who is are kept by nobody.
+    It changes nothing, so it needs no CSRF token, and other methods get 405 instead of 403. Pages show who is logged
+    in, so those of logged-in users are not cached.
     """
 
     @wraps(view)
@@ -207,7 +208,7 @@ def read_by_anybody(view):
 
 @read_by_anybody
 def index(request):
-    """The first page, or what was found in all of them."""
+    """Show the first page, or the results of a search."""
     return _found(request, request.GET["q"]) if "q" in request.GET else _shown(request, INDEX)
 
 
@@ -222,11 +223,11 @@ def page(request, page):
 
 @read_by_anybody
 def file(request, file):
-    """A page as Markdown, a picture, or whatever else lies beside them."""
+    """Serve a page's Markdown, a picture or another file."""
     found = contents.files().get(file)
     if found is None:
         return _missing(request, file.rpartition(".")[0])
-    # Markdown as text, which every browser shows.
+    # Serve Markdown as plain text, which every browser shows.
     kind = "text/plain; charset=utf-8" if file.endswith(".md") else mimetypes.guess_type(file)[0]
     return HttpResponse(found.read_bytes(), content_type=kind or "application/octet-stream")
 
@@ -240,19 +241,19 @@ def _shown(request, path):
 def _found(request, asked, missing=False):
     asked = asked.strip()[:LONGEST]
     passages, number = search(asked)
-    # Where there is no page the contents come after what was found, and are to be seen.
+    # If there is no page, show only a few results, so that the table of contents below them stays visible.
     shown = passages[:NEAR] if missing else passages
     context = {"asked": asked, "passages": shown, "number": number, "missing": missing, **_frame("")}
     return render(request, "annotate/docs/found.html", context, status=404 if missing else 200)
 
 
 def _missing(request, path):
-    """What the words of the address find, and the contents."""
+    """Search for the words of the URL, and show the table of contents."""
     return _found(request, re.sub(r"[\W_]+", " ", path), missing=True)
 
 
 def _frame(path):
-    """What stands around a page: the contents, and where in them it is."""
+    """Return the context around a page: the table of contents and the page's place in it."""
     return {
         "contents": contents.contents(),
         "here": path,

@@ -16,8 +16,8 @@ from annotate.actions.database import harmful_settings, prepare
 from annotate.management import demo
 from annotate.work.accounts import managers
 
-ENDING = 60  # seconds for which the processes of a killed server may still be at work
-# What is bound for this machine alone, or for all of its addresses, is reached here by the name localhost.
+ENDING = 60  # seconds that the processes of a killed server may still need
+# The program reaches addresses of this machine, and wildcard addresses, as localhost.
 ALONE = ("localhost", "127.0.0.1", "::1")
 ALL = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound by this
 
@@ -76,7 +76,7 @@ class Command(commands.Command):
         serve(host, port, options["workers"], options["threads"])
 
     def wait_for_place(self, host, port):
-        """Where a server was killed, its processes keep the port until they see that."""
+        """Wait until the port is free. The processes of a killed server keep it until they notice."""
         until = time.monotonic() + ENDING
         while True:
             try:
@@ -115,7 +115,7 @@ class Command(commands.Command):
 
 
 def name_of(host: str) -> str:
-    """By which the site is reached on this machine."""
+    """Return the host name for URLs of the site on this machine."""
     if host not in ALONE + ALL:
         return host
     names = settings.ALLOWED_HOSTS
@@ -123,14 +123,14 @@ def name_of(host: str) -> str:
 
 
 def serve(host: str, port: int, workers: int | None, threads: int) -> None:
-    """Become the server."""
-    # It works where the code is: Gunicorn would take modules, and settings of its own, from the folder that it is
-    # started in. What was said with a path from here is to be found from there.
+    """Replace this process by the server."""
+    # The server runs in the code's folder. In the current folder, Gunicorn would import modules and a configuration
+    # that happen to be there. So make relative paths absolute.
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         os.environ["DATABASE_URL"] = f"sqlite:///{quote(str(Path(connection.settings_dict['NAME']).resolve()))}"
     _, pipe = job_worker.start_watcher()
-    os.set_inheritable(pipe, True)  # the watcher ends with the last process of the server
+    os.set_inheritable(pipe, True)  # the watcher exits with the last server process
     os.environ[job_worker.BESIDE] = "1"
     os.chdir(settings.BASE_DIR)
     command = [

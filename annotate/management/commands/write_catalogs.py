@@ -1,8 +1,8 @@
-"""The catalogs of annotate/locale/: which sentences there are, and how the translations of a language are written anew.
+"""Collect the translatable strings and rewrite the catalogs in annotate/locale/.
 
-For whoever changes the source. Sentences are found by Django's own reader of templates and Python's of modules, and
-catalogs are written by polib, so that nobody needs the programs of GNU gettext. What was compiled (.mo) stands beside
-what people edit (.po), since neither a checkout nor a package is built before it runs.
+Django's own parser reads the templates and Python's reads the modules; polib writes the catalogs. So developers do not
+need GNU gettext. The compiled .mo files are in version control, since neither a checkout nor a package is built before
+it runs.
 """
 
 import ast
@@ -26,7 +26,7 @@ from corpora.core.languages import LANGUAGES, LISTED
 
 HOME = Path(__file__).resolve().parents[2]
 LOCALE = HOME / "locale"
-# Name of what marks a sentence in a module -> the places of context, sentence and plural among its arguments.
+# Function that marks a string -> positions of context, message and plural among its arguments.
 MARKS = {
     **dict.fromkeys(("_", "_lazy", "gettext", "gettext_lazy", "gettext_noop"), (None, 0, None)),
     "ngettext": (None, 0, 1),
@@ -36,8 +36,11 @@ MARKS = {
 
 
 class Message(NamedTuple):
-    """A sentence by which translations are found: in English, with its plural, or empty; context: what tells it apart
-    from the same words elsewhere.
+    """The key of a translation.
+
+    context: distinguishes equal strings; may be empty
+    words: English string
+    plural: its plural; may be empty
     """
 
     context: str
@@ -46,7 +49,7 @@ class Message(NamedTuple):
 
 
 def messages() -> dict[Message, list[str]]:
-    """Every sentence -> where it stands, paths from annotate/."""
+    """Return message -> places where it occurs, as paths from annotate/."""
     found: dict[Message, list[str]] = {}
     for place, message in chain(_of_tables(), _of_templates(), _of_modules()):
         places = found.setdefault(message, [])
@@ -56,9 +59,7 @@ def messages() -> dict[Message, list[str]]:
 
 
 def _of_tables() -> Iterator[tuple[str, Message]]:
-    """Words that stand in tables of modules without Django, or serve as keys too; a page translates what it shows of
-    them.
-    """
+    """Yield strings from modules that do not import Django, or that serve as keys too. Pages translate them."""
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
         "core/stages.py": [*stages.STAGES.values(), *(said for *_, said in stages.MOVES if said != "likewise")],
@@ -84,19 +85,19 @@ def _of_templates() -> Iterator[tuple[str, Message]]:
 
 
 def _of_node(node: TranslateNode | BlockTranslateNode) -> Message | None:
-    """None for words that a variable holds."""
+    """Return the message of a template tag, or None if a variable holds it."""
     context = node.message_context.var if node.message_context else ""
     if isinstance(node, TranslateNode):
         words = node.filter_expression.var.literal
         return Message(context, words) if isinstance(words, str) else None
     words, plural = (node.render_token_list(tokens)[0] if tokens else "" for tokens in (node.singular, node.plural))
-    # As Django looks them up.
+    # Trim as Django does before it looks them up.
     trim = trim_whitespace if node.trimmed else str
     return Message(context, trim(words), trim(plural))
 
 
 def _of_modules() -> Iterator[tuple[str, Message]]:
-    """Of all modules but the admin's, which is in English, and counts by Django's own means."""
+    """Yield strings from all modules except the admin package, which is in English."""
     for path in sorted(HOME.rglob("*.py")):
         if "admin" in path.parts:
             continue
@@ -115,7 +116,7 @@ def _argument(call: ast.Call, place: int | None) -> str:
 
 
 def languages() -> list[str]:
-    """The languages that have a catalog: all but English, in which sentences are written."""
+    """Return the languages that have a catalog: all except English, the language of the source."""
     return [code for code, _name in settings.LANGUAGES if code != "en"]
 
 
@@ -124,10 +125,11 @@ def folder(code: str) -> Path:
 
 
 def write(code: str) -> list[str]:
-    """Write the catalogs of a language anew: sentences that are new come without a translation, those that are gone go.
-    Returns the sentences that lack a translation.
+    """Rewrite a language's catalogs and return the strings without a translation.
+
+    New strings are added untranslated, and unused ones are removed.
     """
-    import polib  # of the developers' requirements
+    import polib  # installed with the development requirements
 
     path = folder(code) / "django.po"
     old = polib.pofile(str(path))
