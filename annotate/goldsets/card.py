@@ -1,6 +1,7 @@
-"""The dataset card of an exported set: what its template is given. Nothing is counted here: all is in the manifest.
+"""The template context of the dataset card of an exported set.
 
-The kind of question names the template. What the card says of a section is made only if the manifest has that section.
+All figures come from the manifest. The kind of question names the template, and a section of the card is built only if
+the manifest has that section.
 """
 
 import hashlib
@@ -26,7 +27,7 @@ from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import VOTERS, in_words
 
-# Licences whose identifier on Hugging Face's cards is their name in lower case, and those with another identifier.
+# Hugging Face identifiers of licences: the lower-case names of these, and the exceptions.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
 CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
@@ -49,11 +50,16 @@ Section = Mapping[str, Any]
 
 
 def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: Iterable[str]) -> Context:
-    """What the header of every card has. codes: of the languages; digests: of the files with the rows.
+    """Return the context for the header of a dataset card.
 
-    version: other rows have another version. datasets.load_dataset keeps what it has read under the folder's name and
-    this version, and looks at nothing else. Without it, a set would be read as another one that was once loaded from a
-    folder of the same name.
+    title: title of the set.
+    licence: name of the licence.
+    codes: language codes.
+    rows: number of rows.
+    digests: digests of the files that hold the rows.
+
+    The version is derived from the digests. `datasets.load_dataset` caches a set by the name of its folder and this
+    version only. Without a version, it would return the cached rows of another set from a folder with the same name.
     """
     return {
         "licence": CARD_LICENCES.get(licence_key(licence)),
@@ -65,16 +71,21 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
 
 
 def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
-    """names: the files' names, in the terms of exporter.py."""
+    """Return the context for the dataset card of an export.
+
+    export: the export.
+    manifest: the manifest of the set.
+    names: file names by purpose, as built in `exporter.py`.
+    """
     kind, task, counts = export.kind, manifest["task"], manifest["counts"]
-    # A split that a card names but that has no rows cannot be loaded.
+    # A split without rows cannot be loaded, so the card omits it.
     splits = {KNOWN_AS.get(part, part): file for part, file in names["parquet"].items() if file in manifest["files"]}
-    # The declared languages; if the labels are languages, those that were asked about, or else answered.
+    # The declared languages. If labels are languages: the languages asked about, or else those among the labels.
     languages = task["languages"]
     if kind.labels_are_languages:
         asked = [draw["language"] for draw in manifest["draws"] if draw["language"]]
         languages = asked or [label for label in counts["by_label"] if label != UND]
-    # The detectors that voted, in the order in which they are registered, whatever a database makes of that.
+    # The detectors that voted, in the order of registration. The database may return another order.
     voted = {name for panel in manifest["detectors"] for name in panel} or set(VOTERS)
     voters = {name: VOTERS[name].title for name in VOTERS if name in voted}
     voters |= {name: name for name in sorted(voted.difference(VOTERS))}
@@ -86,7 +97,7 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "design": export.design,
         "voters": {"number": in_words(len(voters)), "titles": ", ".join(voters.values())},
         "draw": manifest["draws"][0],
-        # In what people said elsewhere nothing was left to chance here.
+        # A kind that is answered elsewhere involves no random draws here.
         "lots": manifest["lots"] if kind.answered_here else {},
         **{"noun": f"{kind.noun}s", "one": kind.noun},
         "needed": needed(task["redundancy"]),
@@ -104,7 +115,11 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
 
 
 def _panels(export: Export, manifest: dict) -> Context:
-    """What quality controls show of their sections. The kind's own card has words for the sections that it names."""
+    """Return the panels of the quality controls.
+
+    A panel is keyed by its section of the manifest if the card template of the kind has text for that section. All
+    other panels are in the list `panels`.
+    """
     found: Context = {"panels": []}
     for control in export.kind.quality_controls:
         section = manifest.get(control.manifest_key)
@@ -123,14 +138,14 @@ def _counts(kind: Kind, manifest: dict) -> Context:
     by_label, agreed_by, reused = counts["by_label"], counts.get("agreed_by", {}), counts.get("reused", {})
     by_machine = agreed_by.get(DETECTORS, 0)
     first, *others = (draw["parameters"] for draw in draws)
-    # The parameters that all draws share; windows as two moments, midnights as days.
+    # The parameters that all draws share. Time windows are shown as two times, without the time if it is midnight.
     shared = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
     return {
         "total": counts[f"{kind.noun}s"],
         "by_machine": by_machine,
         "by_people": counts["labelled"] - by_machine,
         "agreed_by_people": sum(agreed_by.values()) - by_machine,
-        # What may be answered, and what was.
+        # Each possible label with its count.
         "labels": [
             (label, answer.name() if answer else "", answer.meaning if answer else "", by_label.get(label, 0))
             for label in manifest["task"]["labels"]
@@ -150,9 +165,9 @@ def _counts(kind: Kind, manifest: dict) -> Context:
     }
 
 
-# --- sections of the manifest
+# --- Sections of the manifest
 
-# What a card calls the figures of agreement.
+# Names of the agreement statistics on a card.
 AGREEMENT = {
     "observed": "observed agreement",
     "masi": "alpha (MASI)",
@@ -169,7 +184,8 @@ def _agreement(found: Section, kind: Kind, manifest: dict) -> Context:
         "agreed": parts(agreement_table(found, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
         "agreed_by_label": parts(labels) if labels else None,
         "agreement_doubts": doubts(found),
-        # How many answers to a unit it counts, if others may be asked for later; None if it counts all.
+        # With early stopping, agreement counts only the first answers to a unit: this many. None if it counts all
+        # answers.
         "asked_first": at_first(task["redundancy"], stop_early=True) if task.get("stop_early") else None,
     }
 
@@ -181,7 +197,6 @@ def _concepts(found: Section, kind: Kind, manifest: dict) -> Context:
         "buckets": parts(form_extras.bucket_table(found)),
         "label_shares": parts(form_extras.apart_table(found)),
         "votes": parts(form_extras.vote_table(counts["by_votes"])) if counts["by_votes"] else None,
-        # Names are of a file.
         "frequent": parts(form_extras.label_table(counts["by_label"], kind.name)),
     }
 
@@ -204,14 +219,14 @@ def _splits(found: Section, kind: Kind, manifest: dict) -> Context:
     return {"splits": rows, "apart": kind.records.apart}
 
 
-# What the template is given of each section that the manifest has.
+# Section of the manifest -> function that returns its part of the context.
 SECTIONS: Mapping[str, Callable[[Section, Kind, dict], Context]] = {
     "audit": lambda found, kind, manifest: {
         "contested": [row["language"] for row in found["languages"] if row["contested"]],
     },
     "splits": _splits,
     "sets": _sets,
-    # The systems with what is told of them, and how many messages all of them have replies for.
+    # Each system with its files, its number of lines, and the number of records without a reply from it.
     "systems": lambda found, kind, manifest: {
         "systems": [
             (name, ", ".join(told["files"]), told["lines"], told["lacking"]) for name, told in found["systems"].items()

@@ -1,7 +1,7 @@
-"""Every column that a row of an exported set can have: its type in Parquet, and where its value is from.
+"""The columns of exported rows: their Parquet types and the functions that compute them.
 
-A kind of question names the columns of its rows, in their order (`Publication.columns`). Values are made from a Source
-of export.py, for many rows at once.
+A kind of question names its columns in order (`Publication.columns`). Values are computed for many rows at once, from a
+`Source` of `export.py`.
 """
 
 import json
@@ -19,9 +19,9 @@ from annotate.goldsets.unit_rows import each, or_none
 from annotate.models import Task
 from corpora.engines import votes_in
 
-# In a kind's columns this stands for each field of its records, by the field's name.
+# In a kind's list of columns, this stands for all exported fields of its records.
 FIELDS = "fields"
-# Only in JSON, for rows that are not in the set.
+# Columns of rows that are not in the set; only in JSON.
 LEFT_OUT = ("left_out", "left_out_why")
 
 _TEXT, _NUMBER, _COUNT, _TIME = pa.string(), pa.float64(), pa.int32(), pa.timestamp("us", tz="UTC")
@@ -40,8 +40,12 @@ VOTE = pa.struct([("detector", _TEXT), ("rank", _COUNT), ("language", _TEXT), ("
 
 @dataclass(frozen=True)
 class Column:
-    """type: in Parquet. values: one for each row. about: what it says, for the documentation. with_text: the column is
-    the text, or is kept back with it.
+    """A column of exported rows.
+
+    type: type in Parquet.
+    values: function that returns an array with one value per row.
+    about: description for the documentation.
+    with_text: whether the column is omitted if the text may not be published.
     """
 
     type: pa.DataType
@@ -51,7 +55,7 @@ class Column:
 
 
 def _own(name: str) -> Callable[[Source], pa.Array]:
-    """A column of the unit, as unit_rows.py has it."""
+    """Return a function that reads a column of the unit itself, see `unit_rows.py`."""
     return lambda rows: rows.own[name]
 
 
@@ -68,7 +72,7 @@ def _if_any(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array
 
 
 def _listed(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
-    """Lists of texts, out of JSON."""
+    """Decode lists of strings from JSON."""
     return lambda rows: each(json.loads, pa.list_(_TEXT), values(rows))
 
 
@@ -83,7 +87,7 @@ def _split(rows: Source) -> pa.Array:
 
 
 def _apart(rows: Source) -> pa.Array:
-    """As a balanced draw kept them."""
+    """Return the values that a balanced draw kept in the same split."""
     names = rows.export.draw.parameters["apart"]
     return pa.array([[fields[name] for name in names] for fields in rows.fields], pa.list_(_TEXT))
 
@@ -91,9 +95,14 @@ def _apart(rows: Source) -> pa.Array:
 def _judgments(
     rows: Source, more: Sequence[Callable[[Source], pa.Array]] = (), type: pa.DataType = JUDGMENT
 ) -> pa.Array:
-    """more: what else each judgment has. type: of a judgment."""
+    """Return the judgments of each row.
+
+    rows: the rows.
+    more: functions that return further fields of each judgment.
+    type: struct type of a judgment.
+    """
     held, export = rows.said.held, rows.export
-    # Comments, and an adjudicator's reasons, are free text and may quote the post.
+    # Comments and an adjudicator's reasons are free text and may quote the item.
     reason, comment = held["reason"], held["comment"]
     if not export.with_text:
         reason = pc.if_else(pc.is_valid(held["lease"]), reason, "")
@@ -105,7 +114,7 @@ def _judgments(
         held["lease__round"],
         held["lease__queue"],
         *(held[name] for name in ("shown_at", "answered_at", "active_seconds", "voided_at")),
-        # A person who took back their own answer is not named.
+        # Annotators who withdrew their own answer are not named.
         each(lambda by: "manager" if by else None, _TEXT, held["voided_by"]),
         *(values(rows) for values in more),
     ]
@@ -124,9 +133,10 @@ def _transitions(rows: Source) -> pa.Array:
 
 
 def _chance(rows: Source) -> pa.Array:
-    """The chance of being drawn: in the draw of the language that is asked about or declared, or in the one draw of
-    all; where classes are drawn in equal parts, that of the class that is declared or predicted; from both sides of a
-    filter, that of the side.
+    """Return the probability that each row was drawn.
+
+    It belongs to the draw for the language asked about or declared, or to the only draw. In a balanced draw, it is that
+    of the declared or predicted class. In a draw from both sides of a filter, it is that of the side.
     """
     own = rows.own
     if rows.export.sets:
@@ -143,7 +153,7 @@ def _chance(rows: Source) -> pa.Array:
 
 
 def _audit_chance(rows: Source) -> pa.Array:
-    """The chance of having been given to people, for posts on which the detectors agree and declared labels."""
+    """Return the audit probability of items with agreeing detectors or declared labels, and 1 for all others."""
     chances, paths = rows.export.audit_chances, rows.export.kind.statistics.audit_strata
     return each(
         lambda stratum, *of: chances[of] if stratum in ("agreed", "audited") else 1.0,
@@ -153,21 +163,24 @@ def _audit_chance(rows: Source) -> pa.Array:
 
 
 def _likeliest(rows: Source) -> Iterator[tuple[str | None, float | None]]:
-    """The label of Dawid and Skene's model, None if it is undecided, and the posterior of the likeliest label."""
+    """Yield the most likely label in Dawid and Skene's model and its posterior. The label is None if there is a tie."""
     for unit in rows.judged["pk"].to_pylist():
         posterior = rows.export.opinions.get(unit) or {}
         best = max(posterior.values(), default=None)
         likeliest = [label for label, share in posterior.items() if best is not None and share >= best - SLACK]
-        # Sums of floats may differ in the last digits on another machine.
+        # Round, because the last digits of float sums differ between machines.
         yield likeliest[0] if len(likeliest) == 1 else None, best if best is None else round(best, 6)
 
 
 def _soft_labels(rows: Source) -> pa.Array:
-    """The labels that anybody gave or the model holds possible, in the task's order, with votes and posterior."""
+    """Return the votes and posterior of each label, in the order of the task's labels.
+
+    Labels without votes are included if their posterior is positive.
+    """
     export, found = rows.export, []
     for unit in rows.judged["pk"].to_pylist():
         votes, posterior = export.vote_shares.get(unit, {}), export.opinions.get(unit, {})
-        # Rounded like the posterior of the likeliest.
+        # Rounded like the posterior in _likeliest.
         told = (
             (label, round(votes.get(label, 0.0), 6), round(posterior.get(label, 0.0), 6))
             for label in export.answers.labels
@@ -324,8 +337,10 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
-    """The columns of a task's rows by name, in their order; those of its quality controls last. with_text: with the
-    text and what is kept back with it.
+    """Return the columns of a task's rows by name, in order. Columns of quality controls come last.
+
+    task: the task.
+    with_text: whether to include the text and the columns that are omitted with it.
     """
     kind, known = task.kind, dict(COLUMNS)
     if added := [column for control in kind.quality_controls for column in control.judgment_columns()]:

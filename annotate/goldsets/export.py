@@ -1,4 +1,4 @@
-"""One export: its task, what is read of it beforehand, and why units are left out of its set. exporter.py writes it."""
+"""The data of one export, and the reasons why units are left out of the set. `exporter.py` writes the files."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -28,13 +28,13 @@ from annotate.work.moves import contested_labels
 from corpora.draws import part_draws
 from corpora.storage.layout import manifest_of
 
-CHUNK = 2000  # units read at a time
-# Who gave a label.
+CHUNK = 2000  # units read at once
+# Sources of a label.
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
 
 UNFINISHED, CLOSED = "unfinished", "closed"
 NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
-# The reasons in words, for the card.
+# The reasons as shown on the card.
 REASONS = {
     "no_majority": "the answers give no label",
     "skipped": "too many people could not tell",
@@ -49,9 +49,9 @@ REASONS = {
     NO_CLASS: "is of none of the classes",
     NOT_NEEDED: "is one more of its class than the sets need",
 }
-# Their answer is known, and nothing may tell it: the file of left-out units has no more of them than id and reason.
+# Their answers are known and must stay secret, so the file of left-out units has only their ids and reasons.
 ONLY_ID = (GOLD_ANSWER, EXAMPLE)
-# The move by which a unit was discarded -> why.
+# Transition that discarded a unit -> reason.
 DISCARDED_BY = {
     "conflicted": "no_majority",
     "exhausted": "skipped",
@@ -62,11 +62,15 @@ DISCARDED_BY = {
 
 
 class Export:
-    """split_shares, given_seed: those of its splits, from the options; no shares where the records name their splits.
-    frequent_over: the documents of train over which a label is frequent. tell_secret: whether the secret of the draws
-    is told. CorpusError if the corpus is missing.
+    """An export of a task's gold set.
 
-    What only some kinds of rows need is read when it is first asked for, so that others do not pay for it.
+    task: the task.
+    split_shares: shares of the splits, as in the options; empty if the records name their splits.
+    given_seed: seed of the splits; the draw's seed if empty.
+    frequent_over: a label is frequent if more than this many documents of train have it.
+    tell_secret: whether to disclose the secret of the random draws.
+
+    Data that only some kinds need is read on first use. Raises CorpusError if the corpus is missing.
     """
 
     def __init__(
@@ -81,7 +85,7 @@ class Export:
         self.split_shares, self.seed = split_shares, given_seed or self.draw.seed
         self.frequent_over, self.tell_secret = frequent_over, tell_secret
         self.design = DESIGNS[self.draw.design]
-        # Where the texts are from, and whether they may leave.
+        # Source of the texts, and whether they may be published.
         name = self.draw.corpus.name
         if file := self.draw.parameters.get("imported"):
             self.corpus = {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
@@ -89,27 +93,29 @@ class Export:
             told, fields = manifest_of(name), ("source", "licence", "text_may_leave")
             self.corpus = {"name": name} | {field: getattr(told, field) for field in fields}
         self.with_text: bool = self.corpus["text_may_leave"]
-        # In the names of unfinished files.
+        # Suffix for the names of unfinished files.
         unfinished = task.units.exported().exclude(stage__in=stages.FINISHED).exists()
         self.mark = ".unfinished" if unfinished else ""
-        # What annotators are called in a set, by their keys and by those of their users.
+        # Pseudonyms of annotators by their primary key, and by that of their users.
         people = list(Annotator.objects.values_list("pk", "user_id", "pseudonym"))
         self.pseudonyms = {pk: pseudonym for pk, _, pseudonym in people}
         self.users = {user: pseudonym for _, user, pseudonym in people}
-        # Unit -> why it is left out whatever people said of it: somebody could know its label.
+        # Unit -> reason why it is left out regardless of its answers: somebody could have known the label.
         self.known: dict[int, str] = {}
         for control in self.kind.quality_controls:
             self.known |= control.known(task, self.units())
 
     def units(self) -> Iterator[Units]:
-        """The units that are exported, in the order of the draw, without what people did."""
+        """Yield the exported units in the order of the draw, without judgments and transitions."""
         return units_of(self.task, CHUNK)
 
-    # --- which units are in the set
+    # --- Units in the set
 
     def left_out(self, units: Units, moved: Lists | None = None) -> pa.Array:
-        """Why each unit is not in the set; empty if it is. moved: the moves of what is judged; without them the reason
-        why something was discarded is not told.
+        """Return the reason why each unit is not in the set, or an empty string if it is.
+
+        units: the units.
+        moved: transitions of the judged units; without them, the reason for discarding a unit is unknown.
         """
         last = moved.last("event") if moved else pa.nulls(units.own.num_rows, pa.string())
         found = each(self._reason, pa.string(), units.own["asked"], units.judged["label"], units.judged["stage"], last)
@@ -122,7 +128,7 @@ class Export:
         return found
 
     def _reason(self, asked: str, label: str, stage: str, event: str | None) -> str:
-        """event: the last move."""
+        """Return the reason why a unit is not in the set. event: its last transition, or None."""
         if label:
             if not self.design.sets.includes({"label": label, "asked": asked}):
                 return OTHER_LABEL
@@ -134,16 +140,16 @@ class Export:
         return DISCARDED_BY[event] if event else NO_LABEL
 
     def in_set(self) -> Iterator[Units]:
-        """The units in the set."""
+        """Yield the units in the set."""
         for units in self.units():
             there = pc.equal(self.left_out(units), "")
             yield Units(units.own.filter(there), units.judged.filter(there))
 
-    # --- splits
+    # --- Splits
 
     @cached_property
     def shares(self) -> Mapping[str, Fraction]:
-        """SplitError if no set can be split in this way."""
+        """The shares of the splits. Raises SplitError if they are invalid."""
         return ratios(self.split_shares)
 
     @cached_property
@@ -155,12 +161,12 @@ class Export:
 
     @cached_property
     def splits(self) -> Mapping[str, str]:
-        """Id -> split, for the rows in the set."""
+        """The split of each row in the set, by id."""
         return {key: part_of(name) for key, name in self.added.items()} if self.sets else self.splitting.of
 
     @property
     def parts(self) -> list[str]:
-        """The splits that have rows, as the options, the records or the draw say."""
+        """The splits that have rows, from the options, the records or the draw."""
         if self.sets:
             return list(dict.fromkeys(part_of(name) for sets in self.sets.values() for name in sets))
         if not self.split_shares:
@@ -173,12 +179,12 @@ class Export:
 
     @cached_property
     def sets(self) -> Mapping[str, Mapping[str, list[str]]]:
-        """Language -> set -> ids, of balanced sets; empty of others."""
+        """The balanced sets: ids by language and set; empty if the design is not balanced."""
         return self.balancing.sets if self.design.names_answers else {}
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:
-        """Train and dev -> the ids of the joint sets of all languages of a balanced draw; empty of other draws."""
+        """The joint sets of all languages in a balanced draw: ids by set; empty for other draws."""
         found: dict[str, list[str]] = {}
         for draw in self.task.draws.order_by("language", "pk"):
             for part, ids in draw.parameters.get(JOINT, {}).items():
@@ -188,25 +194,27 @@ class Export:
 
     @cached_property
     def added(self) -> dict[str, str]:
-        """Id -> the smallest of the draw's sets that has it."""
+        """The smallest set that contains each id."""
         named = [(key, name) for sets in self.sets.values() for name, ids in sets.items() for key in ids]
         return dict(reversed(named))
 
     @cached_property
     def label_sets(self) -> dict[str, list[frozenset[str]]]:
-        """Split -> the labels of each of its documents, in the order of the draw, where a document has several."""
+        """The labels of each document by split, in the order of the draw, for documents with several labels."""
         found: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
         for units in self.in_set():
             for key, label in zip(units.own["item__key"].to_pylist(), units.judged["label"].to_pylist(), strict=True):
                 found[self.splits[key]].append(frozenset(self.kind.form.facets(label)))
         return found
 
-    # --- chances, and what is made of all answers
+    # --- Probabilities, and statistics of all answers
 
     @cached_property
     def chances(self) -> tuple[dict[str, float | None], dict[str, float]]:
-        """The chance of being drawn: by the language that a draw is for, or empty; and by id, where the parts of a draw
-        have chances of their own.
+        """The probabilities of being drawn.
+
+        The first dict has them by the language of the draw, or "" for a draw of all languages. The second has them by
+        id, for draws whose parts have different probabilities.
         """
         draws = list(self.task.draws.all())
         by_id = {key: chance for draw in draws for key, chance in part_draws.chances(draw.parameters).items()}
@@ -214,12 +222,12 @@ class Export:
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:
-        """Stratum of the audit -> the share of its posts that was chosen."""
+        """The share of items chosen for the audit, by stratum."""
         return {stratum: chosen / posts for stratum, (posts, chosen) in audit_counts(self.task).items()}
 
     @cached_property
     def check_chances(self) -> dict[str, float]:
-        """The first queue -> the share of the units that one person decides there that was chosen for a check."""
+        """The share of single-annotator units chosen for a check, by first queue."""
         return {queue: chosen / units for queue, (units, chosen) in check_counts(self.task).items()}
 
     @cached_property
@@ -228,7 +236,7 @@ class Export:
 
     @cached_property
     def answers(self) -> answer_models.Fitted:
-        """The answers that count, with the model of them; none are on units whose label is known."""
+        """The valid answers with their fitted model. Units whose label was known are excluded."""
         return answer_models.fitted(self.task, without=self.known)
 
     @cached_property
@@ -245,20 +253,25 @@ class Export:
 
     @cached_property
     def suggested(self) -> Mapping[int, list[str]]:
-        """Unit -> the concepts that were suggested for it."""
+        """The suggested concepts of each unit."""
         return all_suggested(self.task)
 
     @cached_property
     def sides(self) -> Mapping[tuple[int, int], str]:
-        """Unit and annotator -> the system that stood first, where people compare two."""
+        """The system shown first, by unit and annotator, if two systems are compared."""
         rows = Side.objects.filter(unit__task=self.task).values_list("unit", "annotator", "first")
         return {(unit, annotator): first for unit, annotator, first in rows}
 
 
 @dataclass(frozen=True)
 class Source:
-    """What some rows are made of. own, judged: as in unit_rows.py. left_out: why each is not in the set; empty if
-    it is. decided: the judgments that the label is from, which are of another task where it was reused.
+    """The data for a batch of rows.
+
+    own, judged: see `unit_rows.Units`.
+    left_out: reason why each row is not in the set, or an empty string.
+    said: judgments of each row.
+    decided: judgments that decided the label; from another task if the label was reused.
+    moved: transitions of each row.
     """
 
     export: Export
@@ -280,12 +293,15 @@ class Source:
 
     @cached_property
     def stratum(self) -> pa.Array:
-        """How a post of a uniform task came to its label; None if people were asked in any case.
+        """The stratum of each post in a uniform set; None if people were asked in any case.
 
-        agreed: by the detectors' agreement, or from a post with the same text that was audited; audited: chosen by
-        chance to audit that, and read by people; contested: they agreed, but their language failed its audit, and
-        people read it, or had read a post with the same text in the audit; disputed: they did not agree; unconfirmed:
-        one reader named another queue's language, and the task was closed before a second person read it.
+        agreed: the detectors agreed, or a post with the same text was audited.
+        audited: randomly selected to audit the detectors, and labelled by people.
+        contested: the detectors agreed, but their language failed its audit, so people labelled it or a post with the
+            same text.
+        disputed: the detectors did not agree.
+        unconfirmed: one annotator named another queue's language, and the task was closed before a second annotator
+            confirmed it.
         """
         agreed_label, asks_all = self.own["agreed_label"], self.export.design.asks_all
         found = [
@@ -294,7 +310,7 @@ class Source:
         ]
         if not asks_all:
             failed = pc.is_in(agreed_label, pa.array(sorted(self.export.contested), pa.string()))
-            # If the task was extended since, the added posts wait for the next audit.
+            # Posts added by an extension after the audit wait for the next audit.
             read = pc.not_equal(self.judged["stage"], stages.AGREED)
             found += [(pc.equal(agreed_label, ""), "disputed"), (self.own["audited"], "audited")]
             found += [(pc.and_(failed, read), "contested")]
@@ -302,11 +318,14 @@ class Source:
 
     @cached_property
     def decisions(self) -> Mapping[str, pa.Array]:
-        """decided_by: who gave the label; where it was taken from another task, who gave it there. first_label: what
-        the one reader had said, where an adjudicator checked it; not where others would have decided in any case: an
-        audited post that the reader doubts, or one whose reader named another queue's language. check_chance: the
-        chance that what one reader decided had of being checked; 0 where it was decided in another task, 1 for what
-        others decided.
+        """The columns about who decided the label.
+
+        decided_by: source of the label; if it was reused, the source in the other task.
+        first_label: single annotator's label that an adjudicator checked; None if an adjudicator would have decided in
+            any case, because the annotator doubted an audited post or named another queue's language.
+        checked: whether there is a first_label.
+        check_chance: probability of a check for labels by a single annotator; 0 if the label was reused, 1 for all
+            others.
         """
         export, judged, text = self.export, self.judged, pa.string()
         settled, answers = (

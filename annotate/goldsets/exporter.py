@@ -1,8 +1,8 @@
-"""The exporter: it writes a task's gold set into a folder.
+"""The exporter, which writes a task's gold set to a folder.
 
-A gold set has its rows as JSONL and Parquet, the rows that were left out, files of published formats, manifest.json,
-and README.md as its card. They are written into a folder beside the wanted one, which takes its place when everything
-is there. Rows come column by column, for CHUNK units at a time; the same database gives the same rows.
+A gold set has its rows as JSONL and Parquet, the rows that were left out, files in published formats, manifest.json,
+and a dataset card in README.md. The files are written to a temporary folder, which replaces the target when it is
+complete. Rows are built column by column for CHUNK units at a time. The same database always gives the same rows.
 """
 
 import json
@@ -38,7 +38,7 @@ from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
 from corpora.core.masking import MASK
 
-# The only part of a set that is not split: all of it is for measuring.
+# The only split of a set that is not split, because all of it is for evaluation.
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
 Progress = Callable[[int], None]
@@ -55,12 +55,20 @@ def export(
     tell_secret: bool = False,
     progress: Progress = lambda written: None,
 ) -> dict[str, Any]:
-    """Write a task's gold set to a folder and return its manifest. A set exported there before is replaced.
+    """Write a task's gold set to a folder and return its manifest.
 
-    splits, seed: for sets that are split; by default as the records say, or else eight, one and one tenth, with the
-    draw's seed. frequent_over: for sets of documents with several labels, 50 by default. tell_secret: tell by which
-    secret the lots were drawn, and what they were drawn from, of a task that is never opened again. progress: called
-    now and then with the number of rows written so far. ExportError: the set cannot be written.
+    An earlier export in the folder is replaced.
+
+    task: the task.
+    out: the folder.
+    splits: shares of the splits; by default as in the records, or else SPLITS.
+    seed: seed of the splits; by default the draw's.
+    frequent_over: a label is frequent if more than this many documents of train have it; 50 by default.
+    tell_secret: whether to disclose the secret of the random draws and what they were drawn from; only for a task that
+        will not be reopened.
+    progress: function called from time to time with the number of rows written.
+
+    Raises ExportError if the set cannot be written.
     """
     _check(task, splits, seed, frequent_over)
     try:
@@ -79,7 +87,7 @@ def export(
 
 
 def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> None:
-    """ExportError for options that do not fit the task, and for a task that cannot be exported now."""
+    """Raise ExportError if the options do not fit the task, or if it cannot be exported now."""
     kind = task.kind
     if not kind.publication.splits and (splits or seed):
         raise ExportError(f"--splits and --seed are for sets of records; one of {kind.noun}s is all for measuring.")
@@ -92,7 +100,7 @@ def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> Non
         )
     if frequent_over is not None and not any("frequent_over" in each.inputs for each in kind.quality_controls):
         raise ExportError("--frequent-over is for sets of documents with several labels; leave it out.")
-    # No row could have both.
+    # A row cannot have two columns with the same name.
     if taken := {*kind.publication.columns, *LEFT_OUT}.difference([FIELDS]).intersection(kind.exported_fields):
         raise ExportError(
             f"A field of the records is called {min(taken)!r}, like a column of every export; give it another name in "
@@ -107,7 +115,7 @@ def _check(task: Task, splits: str, seed: str, frequent_over: int | None) -> Non
 
 @contextmanager
 def one_moment():
-    """Everything read inside comes from one moment, however long it takes, and no writer is held up."""
+    """Read from a consistent snapshot of the database, without blocking writers."""
     with connection.cursor() as cursor:
         if connection.in_atomic_block:
             yield
@@ -116,7 +124,7 @@ def one_moment():
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 yield
         else:
-            # atomic() would take the writers' lock.
+            # atomic() would take the write lock.
             cursor.execute("BEGIN DEFERRED")
             try:
                 yield
@@ -131,14 +139,14 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
     )
     names: dict[str, Any] = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl", "parquet": parquet}
     if not is_split:
-        # The digests tell erased posts from changed ones. Split sets are measured on files in which no row is erased.
+        # The digests distinguish erased rows from changed ones. Evaluation on split sets does not allow erased rows.
         names["digests"] = f"gold{mark}{DIGESTS}"
     added = {key: file for each in kind.quality_controls for key, file in each.files(export).items()}
     names |= {key: name for key, (name, _) in added.items()}
     counts = Counts(kind, with_text=export.with_text)
     _write_rows(export, folder, names, counts, progress)
     if not (folder / names["left_out"]).stat().st_size:
-        # Polars refuses to read a file without lines.
+        # Polars cannot read a file without lines.
         (folder / names["left_out"]).unlink()
         names["left_out"] = ""
     if export.tell_secret:
@@ -154,7 +162,7 @@ def _write(export: Export, folder: Path, progress: Progress) -> dict[str, Any]:
 
 
 def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: "Counts", progress: Progress) -> None:
-    """gold.jsonl with its digests, what is left out, and the Parquet files."""
+    """Write gold.jsonl with its digests, the rows that were left out, and the Parquet files."""
     is_split = export.kind.publication.splits
     columns = columns_of(export.task, with_text=export.with_text)
     paths = {part: folder / name for part, name in names["parquet"].items()}
@@ -184,7 +192,7 @@ def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: 
 
 
 def one_behind(make: Callable[[Some], Made], items: Iterable[Some]) -> Iterator[Made]:
-    """What is made of each item, in another thread while the next item is read."""
+    """Yield make(item) for each item, computed in another thread while the next item is read."""
     with ThreadPoolExecutor(1) as other:
         before = None
         for item in items:
@@ -197,10 +205,11 @@ def one_behind(make: Callable[[Some], Made], items: Iterable[Some]) -> Iterator[
 
 
 def _left_out(source: Source, lines: pa.StringArray) -> Iterator[str]:
-    """The lines of the rows that are not in the set.
+    """Yield the JSON lines of the rows that are not in the set.
 
-    What still waits has none while the task is open: annotators would learn what others say, and gold answers, since
-    they are not among it. The words of the adjudicator who discarded a unit may quote the record.
+    Unfinished units are omitted while the task is open. Otherwise annotators would see each other's answers, and could
+    infer which units are gold answers because those are missing. An adjudicator's reason may quote the record, so it is
+    omitted if the text may not be published.
     """
     finished = pc.is_in(source.judged["stage"], pa.array(sorted(stages.FINISHED)))
     told = pc.and_not(pc.or_(finished, not source.export.task.is_open), source.in_set)
@@ -214,27 +223,27 @@ def _left_out(source: Source, lines: pa.StringArray) -> Iterator[str]:
             yield f"{line[:-2]}, {json.dumps(why, ensure_ascii=False)[1:]}\n"
 
 
-# --- rows
+# --- Rows
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Some rows, in the order of the draw, and what they are made of."""
+    """A batch of rows in the order of the draw, with their source."""
 
     source: Source
     columns: pa.RecordBatch
 
     def of_set(self, column: str) -> pa.Array:
-        """The values of a column, of the rows in the set."""
+        """Return a column's values for the rows in the set."""
         return self.columns[column].filter(self.source.in_set)
 
 
 def rows(export: Export, columns: Mapping[str, Column]) -> Iterator[Rows]:
-    """A row for each drawn item and question.
+    """Yield a row for each drawn item and question, in batches.
 
-    A copy has the label, judgments and transitions of the unit with the same text, which `judged_as` names. Items with
-    known answers that were hidden among the work are not there, nor are their answers. If the text may not leave, a
-    row has neither the text nor what leads to it (author, url) or may quote it (comments).
+    A copy has the label, judgments and transitions of the unit with the same text, which `judged_as` names. Gold
+    answers in the queues are left out with their answers. If the text may not be published, a row has neither the text
+    nor columns that lead to it (author, url) or may quote it (comments).
     """
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     for units in units_of(export.task, CHUNK):
@@ -247,11 +256,11 @@ def rows(export: Export, columns: Mapping[str, Column]) -> Iterator[Rows]:
         yield Rows(source, pa.RecordBatch.from_arrays(values, schema=schema))
 
 
-# What the rows in a set can be counted by, besides their labels: under what they count, None for nowhere.
+# Name of a tally -> function that returns the values to count for the rows in the set. None is not counted.
 TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
     "reused": lambda rows: rows.of_set("reused_from"),
     "by_stratum": lambda rows: rows.of_set("stratum"),
-    # Who gave the labels of the stratum agreed: people, where the same text was audited.
+    # Who gave the labels in the stratum `agreed`: people, if the same text was audited.
     "agreed_by": lambda rows: rows.of_set("decided_by").filter(pc.equal(rows.of_set("stratum"), "agreed")),
     "by_language": lambda rows: rows.of_set("language"),
     "by_split": lambda rows: each("{}.{}".format, pa.string(), rows.of_set("language"), rows.of_set("split")),
@@ -261,13 +270,15 @@ TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
 
 
 def counted(values: pa.Array) -> Counter[Any]:
-    """Each value but None -> how often it is there."""
+    """Return how often each value occurs, except None."""
     return Counter({each["values"]: each["counts"] for each in values.drop_null().value_counts().to_pylist()})
 
 
 class Counts:
-    """Counts of the rows that pass through. A label is counted by its facets: if it names several things,
-    each counts. with_text: whether the rows have the text of a post, so that masks in it can be counted.
+    """Counts of the exported rows. A label with several facets counts under each of them.
+
+    kind: kind of question.
+    with_text: whether the rows have the text, so that masks in it can be counted.
     """
 
     def __init__(self, kind: Kind, *, with_text: bool):
@@ -281,7 +292,7 @@ class Counts:
         self.tallied: dict[str, Counter[str]] = {name: Counter() for name in kind.publication.tallies}
 
     def taken(self, rows: Rows) -> Rows:
-        """The same rows, which are counted now."""
+        """Count the rows and return them."""
         left_out = rows.source.left_out
         self.by_stage += counted(rows.columns["stage"])
         self.copies += len(rows.columns["judged_as"].drop_null())
@@ -306,17 +317,21 @@ class Counts:
         }
 
 
-# --- Parquet files, batch by batch, so that the rows of no file are all in memory at once
+# --- Parquet files, written in batches to limit memory
 
 
-BATCH = 2000  # rows of a row group
+BATCH = 2000  # rows per row group
 
 
 @contextmanager
 def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, pa.RecordBatch], None]]:
-    """Yields a function that writes rows into one of these files, by its key; a file without rows is not made, but
-    the first where none has any, so that a reader finds columns and no rows. However the rows come, the files are the
-    same.
+    """Yield a function that writes rows to one of the files by its key.
+
+    Files without rows are not created. If no file has rows, the first is created with columns only. The files do not
+    depend on how the rows are split into batches.
+
+    paths: file of each key.
+    schema: schema of all files.
     """
     waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
     writers: dict[str, pq.ParquetWriter] = {}
@@ -339,31 +354,33 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
             if rows.num_rows:
                 flush(part, rows)
         if not writers:
-            # Without a group of rows, since the datasets library cannot read an empty one.
+            # Write no row group, because the datasets library cannot read an empty one.
             files.enter_context(pq.ParquetWriter(next(iter(paths.values())), schema, compression="zstd"))
 
 
-# --- the rows of a written set, read again by published formats, so that nothing keeps all texts in memory
+# --- Rows of a written set, read back by published formats to limit memory
 
 
 @dataclass(frozen=True)
 class Written:
-    """jsonl: the file of all rows in their order. whole: the Parquet file of a set that is not split, which is not
-    there if the set has no rows.
+    """The files of a written set.
+
+    jsonl: file of all rows, in order.
+    whole: Parquet file of a set that is not split; missing if the set has no rows.
     """
 
     jsonl: Path
     whole: Path | None
 
     def each(self, columns: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Row by row those of the columns that it has."""
+        """Yield each row with those of the columns that it has."""
         with self.jsonl.open(encoding="utf-8", newline="\n") as lines:
             for line in lines:
                 row = json.loads(line)
                 yield {column: row[column] for column in columns if column in row}
 
     def columns(self, *names: str) -> Iterator[pa.RecordBatch]:
-        """Columns of a set that is not split, in batches."""
+        """Yield columns of a set that is not split, in batches."""
         if self.whole and self.whole.exists():
             with pq.ParquetFile(self.whole) as file:
                 yield from file.iter_batches(columns=list(names))
