@@ -1,4 +1,4 @@
-"""Documents with several concepts of a vocabulary: what their rows say, and the figures and the labels of a set."""
+"""Columns, statistics and tables of gold sets for documents with several concepts, and for comparisons of two systems."""
 
 import json
 from collections import Counter
@@ -23,15 +23,15 @@ from corpora.sources.eurlex import MOST_CONCEPTS
 from corpora.threads.messages import compared
 
 SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])
-# Who a set of concepts is from.
+# Sources of the concepts of a document.
 DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
 
-# --- rows
+# --- Rows
 
 
 def concepts(rows: Source) -> pa.Array:
-    """Where the declared ones stand, in their order: an act is published with them as it came."""
+    """Return the concepts of each row, in the declared order if they are as declared."""
     facets = rows.export.kind.form.facets
 
     def found(label: str, stage: str, declared: str) -> Sequence[str]:
@@ -43,7 +43,7 @@ def concepts(rows: Source) -> pa.Array:
 
 
 def support(rows: Source) -> pa.Array:
-    """Concepts with their votes, and how many were asked."""
+    """Return the concepts of each row with their votes and the number of valid answers."""
     return pa.array(_support(rows), pa.list_(SUPPORT))
 
 
@@ -63,14 +63,14 @@ def suggested(rows: Source) -> pa.Array:
 
 
 def sources(rows: Source) -> pa.Array:
-    """Who the concepts of exported rows are from."""
+    """Return the source of the concepts of each row."""
     settled = pa.array(rows.said.count(live(rows.said, Judgment.SETTLE)) > 0)
     by_people = pc.if_else(settled, ADJUDICATOR, PEOPLE)
     return pc.if_else(pc.equal(rows.judged["stage"], stages.AGREED), DECLARED, by_people)
 
 
 def votes(rows: Source) -> list[str]:
-    """For each concept that people gave of the rows in the set: how many chose it, such as 2 of 3."""
+    """Return how many annotators chose each concept, such as "2 of 3", for rows in the set that annotators labelled."""
     found = []
     columns = rows.in_set.to_pylist(), sources(rows).to_pylist(), concepts(rows).to_pylist(), _support(rows)
     for in_set, source, keys, support in zip(*columns, strict=True):
@@ -80,18 +80,21 @@ def votes(rows: Source) -> list[str]:
     return found
 
 
-# --- a set
+# --- A set
 
 
 def described(vocabulary: Vocabulary) -> dict[str, Any]:
-    """sha256: of all that it says, whatever the format of its files."""
+    """Return a vocabulary's name, version, number of concepts, and the SHA-256 of its content in any file format."""
     told = {name: getattr(vocabulary, name) for name in ("name", "version", "sha256")}
     return told | {"concepts": vocabulary.concepts.count()}
 
 
 def summary(export: Export) -> dict[str, Any]:
-    """Labels by bucket; documents and labels by split and in all; and how far each two splits that have documents
-    differ in the shares of their labels, by total variation, with what 95% of such splits by lot have.
+    """Return the label statistics of a set.
+
+    Labels are counted by bucket; documents and labels are counted by split and overall. For each pair of splits,
+    `apart` has the total variation distance between their label distributions, with the 95% range for random splits.
+    Splits without documents are omitted.
     """
     sets = {split: found for split, found in export.label_sets.items() if found}
     everything = [labels for found in sets.values() for labels in found]
@@ -109,8 +112,13 @@ def summary(export: Export) -> dict[str, Any]:
 
 
 def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
-    """labels: how many different ones; mean: labels a document; at_most: the share of documents that have at most
-    MOST_CONCEPTS; both None without documents."""
+    """Count the documents and labels.
+
+    documents: number of documents.
+    labels: number of different labels.
+    mean: mean number of labels per document; None without documents.
+    at_most: share of documents with at most MOST_CONCEPTS labels; None without documents.
+    """
     labels = label_shares.counts(documents)
     total = len(documents)
     return {
@@ -121,17 +129,17 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
     }
 
 
-# --- tables for the dataset card
+# --- Tables for the dataset card
 
 
-MOST_FREQUENT = 20  # labels that a card names
+MOST_FREQUENT = 20  # labels shown on a card
 ALL = "all"
 
 _DOCUMENTS = numbered("documents", "documents")
 
 
 def split_table(found: Mapping[str, Any]) -> Table:
-    """found: the section `concepts` of a manifest, here as below."""
+    """Return the table of labels by split. found: section `concepts` of the manifest, as in the functions below."""
     rows = [{"split": split, **told} for split, told in [*found["splits"].items(), (ALL, found[ALL])]]
     columns = (
         Column("split", "split"),
@@ -172,13 +180,20 @@ def apart_table(found: Mapping[str, Any]) -> Table:
 
 
 def vote_table(by_votes: Mapping[str, int]) -> Table:
-    """by_votes: how many chose a concept, such as 2 of 3 -> labels given."""
+    """Return the table of votes.
+
+    by_votes: number of labels by votes, such as "2 of 3".
+    """
     rows = [{"votes": votes, "labels": number} for votes, number in sorted(by_votes.items(), reverse=True)]
     return table("Votes", (Column("votes", "chosen by"), numbered("labels", "labels given")), rows)
 
 
 def label_table(by_label: Mapping[str, int], called: Callable[[str], str]) -> Table:
-    """The MOST_FREQUENT. by_label: label -> documents; called: its name."""
+    """Return the table of the MOST_FREQUENT labels.
+
+    by_label: number of documents by label.
+    called: function that returns the name of a label.
+    """
     first = sorted(by_label.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_FREQUENT]
     rows = [{"id": label, "label": called(label), "documents": number} for label, number in first]
     return table("The most frequent labels", (Column("id", "id"), Column("label", "label"), _DOCUMENTS), rows)
@@ -188,7 +203,7 @@ def _places(value: float | None, places: int) -> str:
     return NOT_MEASURED if value is None else f"{value:.{places}f}"
 
 
-# --- What a gold set says of two systems that people compared: the columns of its rows, and a section of its manifest.
+# --- Comparisons of two systems: columns of the rows, and a section of the manifest
 
 
 REPLIES = pa.struct([("system", pa.string()), ("replies", pa.list_(pa.string()))])
@@ -209,7 +224,7 @@ def replies(rows: Source) -> pa.Array:
 
 
 def preferred(rows: Source) -> pa.Array:
-    """Of answers that count, in the order of the systems, ties last."""
+    """Return the number of valid answers for each system, and for ties last."""
     answers = rows.said.marked(live(rows.said, Judgment.ANSWER))
     counted = (Counter(label for (label,) in said) for said in answers.each("label"))
     found = [[(label, said[label]) for label in rows.export.task.labels if said[label]] for said in counted]
@@ -217,8 +232,11 @@ def preferred(rows: Source) -> pa.Array:
 
 
 def section(export: Export) -> dict[str, Any]:
-    """The systems with their files, how many different messages and comparisons there are, how many rows are copies of
-    a comparison, and on how many comparisons nobody was asked, since both systems suggest the same.
+    """Return the section of the manifest about the compared systems.
+
+    messages: number of different messages.
+    copies: number of rows that are copies of a comparison.
+    equal: number of comparisons that nobody was asked about, because both systems suggest the same.
     """
     units, parameters = export.task.units.exported(), export.draw.parameters
     message, comparisons = export.kind.fields[0], units.filter(copy_of=None)

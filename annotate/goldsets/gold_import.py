@@ -1,7 +1,7 @@
-"""Published gold files read back as a gold set: `label<TAB>id`, no header, no text, one row a post.
+"""Import of published gold files as gold sets: `label<TAB>id`, without header or text, one post per row.
 
-Not all rows of such files are sound. Only `sift` decides which are refused; each of these is listed with its line in
-the set's rejects.jsonl.
+Not all rows of such files are valid. `sift` decides which are refused. Each refused row is listed with its line number
+in rejects.jsonl.
 """
 
 import json
@@ -33,12 +33,12 @@ from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 
 REJECTS = "rejects.jsonl"
-# The designs whose sets are published as such files and tell something by themselves.
+# The designs whose sets are published in this format and can be used without another set.
 IMPORTED = [name for name, design in DESIGNS.items() if design.sets.measures and not design.of_uniform]
 DIGESTS = "gold.digests.txt"
-# A file with more of these, if its design has no negative labels, is a precision file imported under a wrong design.
-MOST_NEGATIVE = 0.01  # of its rows
-# No sound row is this long: a label, and an id of MAX_ID characters of up to four bytes.
+# A file with a larger share, if its design has no negative labels, is a precision set imported with the wrong design.
+MOST_NEGATIVE = 0.01  # share of the rows
+# No valid row is longer: a label, and an id of MAX_ID characters with up to four bytes each.
 LONGEST = 1000  # bytes
 
 NOT_UTF8 = "not UTF-8"
@@ -54,7 +54,7 @@ NEGATIVE = "a label such as not-de, which only a precision set has"
 TWO_LABELS = "an id with two labels; none of its rows is taken"
 REPEATED = "an id repeated with the same label; its first row is taken"
 
-# BCP 47: language, script, region, variants; private use and extensions are not labels of posts.
+# BCP 47: language, script, region, variants. Labels have no private-use subtags and no extensions.
 _LANGUAGE = re.compile(
     r"(?P<language>[a-z]{2,3})(?:-(?P<script>[a-z]{4}))?(?:-(?P<region>[a-z]{2}|[0-9]{3}))?"
     r"(?P<variants>(?:-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*)",
@@ -65,21 +65,34 @@ _NEGATIVE = re.compile(r"not[-_](.+)", re.IGNORECASE)
 
 @dataclass
 class Sifted:
-    """The contents of a file. labels: id -> label, in the file's order; refused: line -> (why, what the row says)."""
+    """The rows of a file.
+
+    rows: number of rows.
+    labels: label of each id, in the order of the file.
+    refused: reason and text of each refused row, by line number.
+    rewritten: number of labels that were normalized, by label in the file and label in the set.
+    """
 
     rows: int = 0
     labels: dict[str, str] = field(default_factory=dict)
     refused: dict[int, tuple[str, str]] = field(default_factory=dict)
-    rewritten: Counter[tuple[str, str]] = field(default_factory=Counter)  # (as the file has it, as it is kept)
+    rewritten: Counter[tuple[str, str]] = field(default_factory=Counter)
 
 
 def import_gold(
     path: Path, out: Path, *, design: str, name: str, source: str = "", licence: str = "", max_rejects: float = 1.0
 ) -> dict:
-    """Write a published file as a gold set and return its manifest. An earlier import of that name is replaced.
+    """Write a published file as a gold set and return its manifest. An earlier import with the same name is replaced.
 
-    max_rejects: the share of its rows that may be refused, not counting repeats of a row. GoldSetError or
-    TooManyRejected if the file cannot be read, has no sound row or too many others, or if the folder is something else.
+    path: the file.
+    out: folder of the set.
+    design: design of the set, one of IMPORTED.
+    name: name of the set.
+    source, licence: stated in the manifest and on the card.
+    max_rejects: maximum share of refused rows, not counting repeated rows.
+
+    Raises GoldSetError if the file cannot be read or has no valid row, or if the folder holds something else;
+    TooManyRejected if too many rows are refused.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise GoldSetError(
@@ -96,7 +109,7 @@ def import_gold(
     except CorpusError as error:
         raise GoldSetError(str(error)) from error
     except (OSError, pa.ArrowException) as error:
-        if getattr(error, "errno", None) is not None:  # the system's own, e.g. no right to read
+        if getattr(error, "errno", None) is not None:  # a system error, such as missing permissions
             raise GoldSetError(f"{path} cannot be read: {error.strerror}.") from error
         raise GoldSetError(f"{path} is cut off or damaged; nothing of it was imported. Fetch it again.") from error
     _check(path, sifted, max_rejects)
@@ -109,8 +122,8 @@ def import_gold(
 
 
 def _check(path: Path, sifted: Sifted, most: float) -> None:
-    """GoldSetError for a file without a sound row, or of another design; TooManyRejected for one that has lost too
-    many.
+    """Raise GoldSetError for a file without valid rows or with another design, and TooManyRejected for too many refused
+    rows.
     """
     reasons = Counter(reason for reason, _ in sifted.refused.values())
     if reasons[NEGATIVE] > MOST_NEGATIVE * sifted.rows:
@@ -141,11 +154,15 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
     )
 
 
-# --- which rows are sound
+# --- Validation of rows
 
 
 def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
-    """The labels of a file's sound rows, and why the others are not."""
+    """Return the labels of the valid rows of a file, and the reasons for refusing the others.
+
+    lines: line numbers and lines.
+    design: design of the set.
+    """
     sifted = Sifted()
     sound: list[tuple[int, str, str, str]] = []
     labels: dict[str, set[str]] = {}
@@ -173,9 +190,9 @@ def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
 
 
 def _fault(line: bytes, text: str, written: str, key: str, label: str, design: Design) -> str:
-    """The first rule that a row breaks by itself; "" if it is sound."""
+    """Return the first rule that a row breaks on its own, or an empty string if it breaks none."""
     rules = (
-        # What is not UTF-8 was read with another character in its place.
+        # Invalid UTF-8 was decoded with replacement characters.
         (NOT_UTF8, text.encode() != line.rstrip(b"\r\n")),
         (COLUMNS, text.count("\t") != 1),
         (EMPTY_LABEL, not written),
@@ -191,7 +208,9 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
 
 
 def canonical(written: str) -> str:
-    """A label as it is kept: ar_LATN is ar-Latn, not_no is not-no; "" if it is not a label."""
+    """Return the normalized label: ar-Latn for ar_LATN, not-no for not_no. Returns an empty string if it is not a
+    label.
+    """
     if found := _NEGATIVE.fullmatch(written):
         language = canonical(found[1])
         return negative(language) if language and not is_negative(language) else ""
@@ -203,13 +222,13 @@ def canonical(written: str) -> str:
 
 
 def asked(label: str, design: Design) -> str | None:
-    """The X of "Is this X?", if the label tells it: X and not-X do, und and not-und (in some language) do not."""
+    """Return the X of "Is this X?" if the label implies it: X and not-X do; und and not-und (in some language) do not."""
     language = label.removeprefix(NOT)
     return language if design.asks_each and language != UND else None
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The lines that are not blank, with their numbers; if a line is too long to be a row, only its beginning."""
+    """Yield the lines that are not blank with their numbers. A line too long for a row is truncated."""
     with text_of(path) as (file, _):
         for number in count(1):
             line = file.readline(LONGEST)
@@ -222,7 +241,7 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 line = file.readline(LONGEST)
 
 
-# --- the folder
+# --- The folder
 
 
 def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str]) -> dict:
@@ -265,7 +284,7 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
 
 
 def unlisted(by_label: dict[str, int]) -> dict[str, int]:
-    """The labels that are not known here, nor und, nor the negative of such a label, with their posts."""
+    """Return the labels that are neither known languages, nor und, nor their negatives, with their number of posts."""
     return {
         label: posts
         for label, posts in by_label.items()

@@ -1,8 +1,8 @@
-"""Published formats of exported sets. A kind of question names the formats of its sets (`Publication.formats`).
+"""Published formats of exported sets.
 
-A module registers its formats when it is imported. To add one, write a module in this folder, or one in a package whose
-entry point in the group `assay.formats` names it. Nothing else needs to know it, unless predictions are made for its
-files: then a second module measures them.
+A kind of question names the formats of its sets (`Publication.formats`). A module registers its formats on import. To
+add a format, write a module in this folder, or a package with an entry point in the group `assay.formats`. No other
+code changes, unless predictions for its files can be evaluated: then a second module does that.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,14 +18,20 @@ from annotate.kinds.layouts import Layout
 
 @dataclass(frozen=True)
 class Format:
-    """name: as kinds name it. title: as manifests and reports name it.
-    write(folder, written, export): writes the files from the rows in the set, and returns what the manifest says of
-    them: the title as `format`, the files with their rows as `files`, and whatever else readers need. written: the
-    rows (table.py). export: the task with its kind (export.py).
-    layouts: the contents of its lines or files by name, which a kind made of a file must fit, beside those of
-    kinds/layouts.py.
-    measured_by: the module whose `grade(predictions, sets, against)` makes the report on predictions for its files;
-    empty if there are none. of_several: whether predictions may be for several sets at once.
+    """A published format.
+
+    name: name used by kinds.
+    title: name used in manifests and reports.
+    write: function `write(folder, written, export)` that writes the files and returns their entry in the manifest; see
+        below.
+    layouts: layouts of lines or files by name, in addition to those in `kinds/layouts.py`; kinds defined in a file must
+        fit one.
+    measured_by: module with a function `grade(predictions, sets, against)` that reports on predictions; empty if there
+        are none.
+    of_several: whether predictions may be for several sets at once.
+
+    `write` gets the rows (`exporter.Written`) and the export (`export.Export`). Its result has the title as `format`,
+    the number of rows by file as `files`, and any other values that readers need.
     """
 
     name: str
@@ -40,7 +46,7 @@ FORMATS: dict[str, Format] = {}
 
 
 def register(format: Format) -> None:
-    """Make a format known by its name. ValueError if another one has that name already."""
+    """Register a format by name. Raises ValueError if the name is taken."""
     if FORMATS.setdefault(format.name, format) is not format:
         raise ValueError(f"There is already a format named {format.name!r}; give this one another name.")
     if format.layouts:
@@ -48,7 +54,7 @@ def register(format: Format) -> None:
 
 
 def load() -> None:
-    """Import the modules of all formats, which register them."""
+    """Import the modules of all formats, which register themselves."""
     for module in iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
     for entry in entry_points(group="assay.formats"):
@@ -56,5 +62,5 @@ def load() -> None:
 
 
 def measured(title: str) -> Format | None:
-    """The format with a title, if predictions for its files can be measured."""
+    """Return the format with a title, or None if its predictions cannot be evaluated."""
     return next((each for each in FORMATS.values() if each.title == title and each.measured_by), None)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from annotate.goldsets.export import Export
     from annotate.goldsets.exporter import Written
 
-# --- The file that was published in 2015: label<TAB>id, sorted, no header; its name says how the posts were drawn.
+# --- Twitter 2015: label<TAB>id, sorted, without a header. The file name states how the posts were drawn.
 
 TWITTER = "Twitter 2015"
 PAIRS_AT_ONCE = 10_000
@@ -36,7 +36,10 @@ _NO_PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa
 
 
 def write_twitter(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the file of a set, and return what it is. A set whose chances differ has none: the file has no chances."""
+    """Write the file of a set and return its entry in the manifest.
+
+    A set with unequal probabilities has no such file, because the format has no column for them.
+    """
     if not export.design.sets.stem:
         return {"format": TWITTER, "files": {}}
     name = pairs_file(export.design, mark=export.mark)
@@ -48,10 +51,11 @@ def pairs_file(design: Design, *, mark: str = "") -> str:
 
 
 def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
-    """Write (label, id) of each row, in the order of the published files: by label, then by id, numeric ids as numbers.
-    Returns how many there are.
+    """Write the label and id of each row and return the number of rows.
+
+    Rows are sorted as in the published files: by label, then by id, with numeric ids in numeric order.
     """
-    # Millions of pairs are sorted at once, and as Arrow has them they are small. Its strings are in Python's order.
+    # Millions of pairs are sorted at once; Arrow keeps them small and sorts strings as Python does.
     tables = [_NO_PAIRS]
     for some in pairs:
         length = pa.array([len(key) if key.isdigit() else 0 for key in some["id"].to_pylist()], pa.int32())
@@ -67,32 +71,34 @@ def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
 register(Format("twitter2015", TWITTER, write_twitter))
 
 
-# --- The files of XGLUE (Liang et al. 2020; Data_Format.txt of its repository), written from rows and read back.
+# --- XGLUE (Liang et al. 2020; Data_Format.txt in its repository): writer and reader
 #
-# A kind of question that publishes them names one of FORMS.
+# A kind of question that publishes these files names one of FORMS.
 #
-# Tabs separate cells, newlines separate rows, and nothing is quoted, so any character that a reader could take for
-# either becomes a space inside a cell. The label is the last cell; test files have none, and their labels are in a file
-# beside.
+# Tabs separate cells, newlines separate rows, and nothing is quoted. Any character that a reader could take for a
+# separator is replaced by a space. The label is the last cell, except in test files, whose labels are in a separate
+# file.
 
 XGLUE = "XGLUE"
-# The characters at which str.splitlines() and line readers break, besides the tab.
+# The tab, and the characters at which str.splitlines() and line readers break.
 _LINE_BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _BOM = "\ufeff"
-# The longest cell that Python's csv module takes, with which the published readers read.
+# The longest cell that Python's csv module reads, which the published readers use.
 LONGEST_CELL = 131_072
 
 
 class XglueError(Exception):
-    """Files cannot be written, or are not of this format; one sentence says why."""
+    """The files cannot be written, or have another format. The message is one sentence with the reason."""
 
 
 @dataclass(frozen=True)
 class Form:
-    """One of XGLUE's tasks. inputs: the fields of a line; target: the field in a file of its own, line by line.
+    """A task of XGLUE.
 
-    only: the label that a row must have to be included; together: the field whose equal values stand next to each
-    other.
+    inputs: fields of a line.
+    target: field that is written to a separate file, line by line.
+    only: label of the rows to include; empty for all.
+    together: field whose equal values are placed on consecutive lines.
     """
 
     inputs: Sequence[str]
@@ -101,7 +107,7 @@ class Form:
     together: str = ""
 
 
-# Name in the files -> its form. A question is one to generate if people confirmed that its passage answers it.
+# Name in the files -> form. A question can be generated if people confirmed that its passage answers it.
 LAYOUTS = PUBLISHED["xglue"]
 FORMS = {
     "qadsm": Form(LAYOUTS["qadsm"].fields),
@@ -109,7 +115,7 @@ FORMS = {
     "wpr": Form(LAYOUTS["wpr"].fields, together="query"),
     "qg": Form(("passage",), target="question", only=LAYOUTS["qam"].code),
 }
-# From a kind that publishes the first, the second is derived.
+# Published form -> forms derived from it.
 DERIVED = {"qam": ("qg",)}
 
 
@@ -118,18 +124,22 @@ def forms_of(published: str) -> tuple[str, ...]:
 
 
 def cell(value: str) -> str:
-    """A value as the files have it."""
+    """Return a value as it is written in a cell."""
     return _LINE_BREAKS.sub(" ", value)
 
 
 def xglue_file(name: str, language: str, split: str, *, part: str = "", mark: str = "", labels: bool = False) -> str:
-    """xglue.qadsm.en.train, xglue.qg.en.src.train, xglue.wpr.de.test.labels; mark: that of unfinished files."""
+    """Return a file name such as xglue.qadsm.en.train, xglue.qg.en.src.train or xglue.wpr.de.test.labels.
+
+    mark: suffix of unfinished files.
+    """
     return f"xglue.{name}.{language}{mark}{part}.{split}{'.labels' if labels else ''}"
 
 
 def write_xglue(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the files of a set, and return their names and contents. refused: a sentence that says why there
-    are none.
+    """Write the files of a set and return their entry in the manifest.
+
+    If there are no files, `refused` is a sentence with the reason.
     """
     name = export.kind.publication.formats["xglue"]
     told = {"format": XGLUE, "tasks": list(forms_of(name)), "files": {}, "refused": ""}
@@ -149,10 +159,15 @@ def write_xglue(folder: Path, written: "Written", export: "Export") -> dict:
 def write_xglue_files(
     folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = ""
 ) -> dict[str, int]:
-    """File -> its rows, for one of FORMS and what is derived from it. Splits without rows have no file.
+    """Write the files of a form and of the forms derived from it. Splits without rows have no file.
 
-    rows: with language, split, label and each field. A cell that is too long for the readers raises XglueError
-    before anything is written.
+    folder: the folder.
+    published: one of FORMS.
+    rows: rows with language, split, label and each field.
+    mark: suffix of unfinished files.
+
+    Returns the number of rows by file. Raises XglueError, before anything is written, if a cell is too long for the
+    readers.
     """
     files: dict[str, list[list[str]]] = {}
     listed = list(rows)
@@ -169,7 +184,7 @@ def write_xglue_files(
                     f"take {LONGEST_CELL:,} at most."
                 )
     for file, lines in files.items():
-        # A reader takes the first character for an encoding mark if it looks like one, so the cell's own comes second.
+        # Readers drop an initial U+FEFF as a byte order mark, so a cell that starts with one gets another in front.
         start = _BOM if lines[0][0].startswith(_BOM) else ""
         with (folder / file).open("w", encoding="utf-8", newline="\n") as out:
             out.write(start)
@@ -178,9 +193,7 @@ def write_xglue_files(
 
 
 def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """The rows that the form includes, in their order; rows that belong together stand where the first of
-    them stands.
-    """
+    """Return the rows to include, in order. Rows that belong together follow the first of them."""
     kept = [row for row in rows if not form.only or row["label"] == form.only]
     if not form.together:
         return kept
@@ -193,7 +206,10 @@ def _in_stretches(form: Form, rows: list[Mapping[str, str]]) -> list[Mapping[str
 def _xglue_cells(
     name: str, rows: Iterable[Mapping[str, str]], codes: Mapping[str, str], mark: str
 ) -> Iterator[tuple[str, list[str]]]:
-    """codes: language -> its code in the files' names."""
+    """Yield the file and the cells of each line.
+
+    codes: code of each language in the file names.
+    """
     form = FORMS[name]
     for row in rows:
         where = codes[row["language"]], row["split"]
@@ -209,9 +225,9 @@ def _xglue_cells(
 
 
 def read_xglue(path: Path, columns: int) -> list[list[str]]:
-    """The rows of a file, as the published readers read it: tab, no quoting, utf-8-sig.
+    """Read a file as the published readers do: separated by tabs, without quoting, in utf-8-sig.
 
-    XglueError if it is not UTF-8, or a row has another number of cells.
+    Raises XglueError if it is not UTF-8, or if a row does not have `columns` cells.
     """
     rows = []
     try:
@@ -233,26 +249,30 @@ def read_xglue(path: Path, columns: int) -> list[list[str]]:
 register(Format("xglue", XGLUE, write_xglue, measured_by="annotate.evaluation.xglue_tasks", of_several=True))
 
 
-# --- The files of MLDoc (Schwenk and Li 2018; github.com/facebookresearch/MLDoc): lists of ids, and documents.
+# --- MLDoc (Schwenk and Li 2018; github.com/facebookresearch/MLDoc): lists of ids, and documents
 #
-#     mldoc-indices/<language>.<set>      an id a line; set: train.1000 and so on, dev, test
-#     mldoc-documents/<language>.<set>    LABEL<TAB>text, a document a line, in the order of the list
-#     MLDoc/mldoc.<set>.<code>            the same for LASER: train1000, dev, test, and the code of the language
-#     mldoc-sampling/<language>           all documents of a language, once each, as the input of sampling_rcv2.py
+#     mldoc-indices/<language>.<set>      an id per line; set: train.1000 and so on, dev, test
+#     mldoc-documents/<language>.<set>    LABEL<TAB>text, a document per line, in the order of the list
+#     MLDoc/mldoc.<set>.<code>            the same for LASER: train1000, dev, test, and the language code
+#     mldoc-sampling/<language>           every document of a language once, as input for sampling_rcv2.py
 #
-# Languages are written out in the lists, as in the published ones; `joint` are sets of all languages. A text has its
-# fields with a space between, and no tab or line end. Two of the readers know MLDoc's four classes by letter alone.
+# Language names are spelled out in the lists, as in the published ones; `joint` has the sets of all languages. A text
+# is its fields joined by spaces, without tabs and line breaks. LASER and sampling_rcv2.py know the four classes of
+# MLDoc by letter only.
 
 MLDOC = "MLDoc"
 INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"
-# The classes as LASER and sampling_rcv2.py know them. LASER's `sed s/C/0/` would make 0CAT of CCAT.
+# The classes in LASER and sampling_rcv2.py. LASER's `sed s/C/0/` would turn CCAT into 0CAT.
 LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
 _BREAKS = re.compile(r"\s+")
 
 
 def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the files of a set, and return their names and rows. letters: class -> its letter in LASER's files; empty
-    where they have the classes' own codes. refused: why there are no documents, if so."""
+    """Write the files of a set and return their entry in the manifest.
+
+    letters: letter of each class in LASER's files; empty if these have the full labels.
+    refused: reason why there are no documents; empty if there are.
+    """
     columns = ("id", "label", *(export.kind.fields if export.with_text else ()))
     by_id = {row["id"]: row for row in written.each(columns)}
     letters = letters_of(export.task.labels)
@@ -269,7 +289,7 @@ def write_mldoc(folder: Path, written: "Written", export: "Export") -> dict:
 
 
 def letters_of(classes: Iterable[str]) -> dict[str, str]:
-    """Class -> its letter, where all are of MLDoc's; others have none, and no reader of letters knows them."""
+    """Return the letter of each class, or nothing if some class is not one of MLDoc's."""
     found = set(classes)
     return {label: letter for label, letter in LETTERS.items() if label in found} if found <= LETTERS.keys() else {}
 
@@ -277,16 +297,16 @@ def letters_of(classes: Iterable[str]) -> dict[str, str]:
 def _mldoc_files(
     by_id: Mapping[str, Mapping[str, str]], letters: Mapping[str, str], export: "Export"
 ) -> Iterator[tuple[str, list[str]]]:
-    """Each file with its lines."""
+    """Yield each file with its lines."""
     mark, fields = export.mark, export.kind.fields
 
     def lines(rows: list[Mapping[str, str]], letters: Mapping[str, str]) -> list[str]:
-        """Label, or its letter if it has one, tab and text of each."""
+        """Return the label (or its letter), a tab and the text of each row."""
         return [f"{letters.get(row['label'], row['label'])}\t{text_of(row, fields)}" for row in rows]
 
     for language, sets in [*export.sets.items(), (JOINT, export.joint)]:
         spelled, code = (JOINT, JOINT) if language == JOINT else named(language, export.sets)
-        # What people or erasure took out of the set is in none of its lists.
+        # The lists omit documents that annotators or erasure removed from the set.
         there = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
         for name, ids in there.items():
             yield f"{INDICES}/{spelled}{mark}.{name}", ids
@@ -300,8 +320,13 @@ def _mldoc_files(
 
 
 def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
-    """How the lists and LASER's files of a set of these languages call one of them: chinese and zh, or, beside another
-    Chinese, simplified-chinese and zh-CN."""
+    """Return a language's name in the lists and its code in LASER's files.
+
+    For example chinese and zh, or simplified-chinese and zh-CN if the set has another variety of Chinese.
+
+    language: the language.
+    languages: all languages of the set.
+    """
     code = published_code(language, languages)
     published = {known: name for name, known in OTHERWISE.items()}
     return (published.get(language) if code != language else None) or spelled_out(language), code
@@ -314,22 +339,26 @@ def text_of(row: Mapping[str, str], fields: Iterable[str]) -> str:
 register(Format("mldoc", MLDOC, write_mldoc, measured_by="annotate.evaluation.language_pairs"))
 
 
-# --- The files of EURLEX57K (Chalkidis et al. 2019; github.com/iliaschalkidis/lmtc-eurlex57k).
+# --- EURLEX57K (Chalkidis et al. 2019; github.com/iliaschalkidis/lmtc-eurlex57k)
 #
 #     EURLEX57K/<split>/<celex_id>.json   an act; split: train, dev, test
-#     EURLEX57K/EURLEX57K.json            the descriptors of all concepts of the vocabulary, by id
-#     EURLEX57K/SHA256SUMS                the digest of each act, as sha256sum writes and checks it
+#     EURLEX57K/EURLEX57K.json            the descriptors of all concepts in the vocabulary, by id
+#     EURLEX57K/SHA256SUMS                the digest of each act, in the format of sha256sum
 #
-# JSON is written in ASCII, since the published reader opens it in whatever encoding the machine has.
+# The JSON is ASCII, because the published reader opens it in the default encoding of the machine.
 
 EURLEX = "EURLEX57K"
 DESCRIPTORS = f"{EURLEX}/EURLEX57K.json"
-MOST_BYTES = 255  # in the name of a file
+MOST_BYTES = 255  # of a file name
 
 
 def write_eurlex(folder: Path, written: "Written", export: "Export") -> dict:
-    """Write the files of a set, and return their names and what is in them: concepts and acts. splits: split -> its
-    documents; buckets: bucket -> its labels, by the documents of train. refused: why there are no acts, if so.
+    """Write the files of a set and return their entry in the manifest.
+
+    files: number of concepts or acts by file.
+    splits: number of documents by split.
+    buckets: labels by bucket, from the number of train documents with the label.
+    refused: reason why there are no acts; empty if there are.
     """
     (folder / EURLEX).mkdir()
     files = {DESCRIPTORS: concept_suggestions.write_descriptors(folder / DESCRIPTORS, export.task.vocabulary)}
@@ -353,7 +382,7 @@ def _no_acts(export: "Export") -> str:
     if not export.with_text:
         return "The files of EURLEX57K hold the texts of the acts, which the licence keeps here; there are descriptors."
     for key in export.splits:
-        # The name of a file, which must not lead out of its folder, and in any system means one file.
+        # The id becomes a file name. It must not lead out of the folder, and must be valid on any system.
         if not key.isprintable() or set('/\\:*?"<>|').intersection(key) or key.startswith("."):
             return f"The files of EURLEX57K are named by ids, and {key!r} cannot be a file's name; no acts are written."
         if len(f"{key}.json".encode()) > MOST_BYTES:

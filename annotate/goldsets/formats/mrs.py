@@ -1,17 +1,17 @@
-"""The files of a set of message-reply pairs, as MRS has them (Zhang et al. 2021; github.com/microsoft/MRS).
+"""The files of a set of message-reply pairs in the format of MRS (Zhang et al. 2021; github.com/microsoft/MRS).
 
     {train,valid,test}/<language>/pairs.tsv
-                                            message, reply, language, certainty: four cells, no header, no quoting
-    gmr_valid/<language>/pairs.tsv          the lines of valid again, where the retrieval reader looks for them
+                                            message, reply, language, certainty; no header, no quoting
+    gmr_valid/<language>/pairs.tsv          copy of valid, where the retrieval reader looks for it
     rsp_set/<language>/response_lm_cluster.txt
                                             logarithm of the reply's share of the pairs, reply, rank
     rsp_map/<language>/response.mapping.txt reply, reply
     pairs.jsonl, pairs.{train,valid,test}.parquet
-                                            every pair with its texts as the corpus has them
-    left_out.jsonl                          every reply that is no pair of the set, with the reason
-    struck.tsv                              replies that were struck out of the response set, with the reason
+                                            all pairs, with their texts as in the corpus
+    left_out.jsonl                          replies that are not in a pair of the set, with the reason
+    struck.tsv                              replies that were removed from the response set, with the reason
 
-Their rows come from a corpus of pairs; no task is needed. Manifest and card stand beside them.
+The pairs come from a corpus; no task is needed. The folder also has a manifest and a dataset card.
 """
 
 import codecs
@@ -53,8 +53,11 @@ _TEXTS = [pa.field(name, pa.string()) for name in ("message", "reply")]
 
 @dataclass(frozen=True)
 class Struck:
-    """Replies that a manager strikes out of the response set: (language, or empty for all; reply) -> reason; and the
-    line of the file that says so."""
+    """Replies that a manager removes from the response set.
+
+    reasons: reason by language (empty for all languages) and reply.
+    lines: line number in the file, by the same keys.
+    """
 
     reasons: Mapping[tuple[str, str], str] = field(default_factory=dict)
     lines: Mapping[tuple[str, str], int] = field(default_factory=dict)
@@ -65,8 +68,13 @@ class Struck:
 
 @dataclass(frozen=True)
 class Responses:
-    """What the response set takes: replies seen in `least` pairs at least, of all pairs or of train's, the `most` most
-    frequent of each language, without those struck."""
+    """Options of the response set.
+
+    least: minimum number of pairs with a reply.
+    most: maximum number of replies per language; the most frequent are taken.
+    of: split whose pairs are counted, or all.
+    struck: replies to remove.
+    """
 
     least: int = 20
     most: int = 50_000
@@ -75,8 +83,10 @@ class Responses:
 
 
 def read_struck(path: Path) -> Struck:
-    """The replies in a file of lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`. ExportError for another
-    line, and where there is none."""
+    """Read the replies to remove from lines `reply<TAB>reason` or `language<TAB>reply<TAB>reason`.
+
+    Raises ExportError if a line has another form, or if the file has no replies.
+    """
     try:
         lines = path.read_bytes().removeprefix(codecs.BOM_UTF8).decode().split("\n")
     except OSError as error:
@@ -111,7 +121,7 @@ def read_struck(path: Path) -> Struck:
 
 @dataclass(frozen=True)
 class Pairs:
-    """The pairs of a corpus that an export is of, and how they are split."""
+    """The pairs of a corpus to export, and how to split them."""
 
     corpus_name: str
     corpus: Manifest
@@ -120,10 +130,10 @@ class Pairs:
 
 
 def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
-    """Write the pairs of a corpus that are kept, and return the manifest. A set exported there before is replaced.
+    """Write the pairs that a corpus keeps and return the manifest. An earlier export in the folder is replaced.
 
-    ExportError where the folder holds something else, CorpusError where the corpus has no such pairs; then nothing is
-    written.
+    Raises ExportError if the folder holds something else, and CorpusError if the corpus has no such pairs. Then nothing
+    is written.
     """
     pairs = Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
     with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
@@ -133,7 +143,7 @@ def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) 
 
 
 def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
-    """Write the files of a set, and return its manifest. written: nothing, since the rows come from the corpus."""
+    """Write the files of a set and return its manifest. `written` is None, because the rows come from the corpus."""
     corpus, plan, responses = pairs.corpus, pairs.plan, pairs.responses
     languages, small, struck = _write_files(folder, pairs)
     met = {(row["asked"], row["reply"]) for row in struck}
@@ -149,7 +159,7 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
         "splits": dict(zip(SPLITS, plan.shares, strict=True)),
         **{"apart": plan.apart, "least_pairs": plan.least_pairs},
         "threads": told_of(pairs.corpus_name, corpus),
-        # By which scores pairs were dropped.
+        # The scores by which pairs were dropped.
         "filter": {
             "digest": filter_digest(corpus),
             "scorers": [{name: getattr(each, name) for name in SCORER} for each in corpus.scores],
@@ -160,14 +170,14 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
         "response_set": {
             **{name: getattr(responses, name) for name in ("least", "most", "of")},
             "struck": len(struck),
-            # The lines that struck out nothing, since no such reply would have been there.
+            # Lines that removed no reply, because the response set would not have had it anyway.
             "unseen": [{"line": line, "reply": asked[1]} for asked, line in in_order if asked not in met],
         },
         "sections": pair_sections(pairs.corpus_name),
         "versions": VERSIONS,
         "files": {},
     }
-    # The digests of all files so far, as sha256sum writes and checks them.
+    # The digests of all files so far, in the format of sha256sum.
     there = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in there]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
@@ -175,7 +185,10 @@ def write(folder: Path, written: None, pairs: Pairs) -> dict[str, Any]:
 
 
 def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int, list[dict[str, Any]]]:
-    """Returns the counts by language, how many replies are in languages that are too small, and the struck replies."""
+    """Write the files.
+
+    Returns the counts by language, the number of replies in languages that are too small, and the removed replies.
+    """
     with_text, staged = pairs.corpus.text_may_leave, folder / "kept.parquet"
     with pair_set(pairs.corpus_name, pairs.corpus, pairs.plan, staged) as store:
         _write_pairs(store, folder, with_text)
@@ -204,7 +217,7 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
     return languages, small, struck
 
 
-# --- files
+# --- Files
 
 
 def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
@@ -230,7 +243,7 @@ def _write_pairs(store: Store, folder: Path, with_text: bool) -> None:
 
 
 def _row(row: dict[str, Any], with_text: bool) -> dict[str, Any]:
-    """A row of JSONL and Parquet; scores by the name of the scorer, None where there is none."""
+    """Return a row of the JSONL and Parquet files. The score is None where a scorer has none."""
     pairs = sorted(zip(row["scorers"] or (), row["scores"] or (), strict=True))
     scores = [{"scorer": scorer, "score": None if score < 0 else score} for scorer, score in pairs]
     columns = [*_IDS, *(_TEXTS if with_text else ())]
@@ -243,7 +256,7 @@ def _opened(path: Path, mode: str = "w") -> Any:
 
 
 def _responses(store: Store, wanted: Responses) -> tuple[dict[str, list[tuple[str, int]]], list[dict[str, Any]]]:
-    """Language -> replies with their pairs, the most frequent first; and those that were struck out of them."""
+    """Return the replies of each language with their numbers of pairs, most frequent first, and the removed replies."""
     seen: dict[str, list[tuple[str, int]]] = {}
     struck = []
     for batch in store.query("replies_counted", wanted.of, wanted.least):
@@ -269,7 +282,7 @@ def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], si
 
 
 def _write_left_out(store: Store, folder: Path) -> int:
-    """Every reply that is no pair of the set; returns how many are of languages that are too small."""
+    """Write the replies that are not in a pair of the set. Returns the number of those in languages that are too small."""
     small = 0
     with _opened(folder / "left_out.jsonl") as file:
         for batch in store.query("left_out_before"):
