@@ -1,4 +1,4 @@
-"""Gold sets on disk, as export_gold and import_gold write them, read to be evaluated against."""
+"""Reader for gold sets written by export_gold and import_gold, as used in evaluation."""
 
 import json
 import sys
@@ -15,7 +15,7 @@ from annotate.goldsets.set_folder import RESTORE, GoldSetError, check_others, di
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM
 
 UNCONFIRMED = "unconfirmed"
-# How a post of a uniform set came to its label -> whether the detectors agreed on one; None where either may be.
+# Stratum of a post in a uniform set -> whether the detectors agreed; None if either is possible.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
 # The designs of sets of posts.
 OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
@@ -23,11 +23,17 @@ OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
 
 @dataclass(frozen=True, slots=True)
 class GoldRow:
-    """A post and its true label. asked: the X of "Is this X?"; "" if there is none, as for stratum and agreed.
+    """A post and its true label. Columns without a value are empty strings.
 
-    decided_by: detectors, one, several or adjudicator. checked: an adjudicator gave the label, by lot with the chance
-    check_chance, after one reader had said first_label. Sets that were imported, or written before there were checks,
-    have none of these.
+    asked: the X of "Is this X?".
+    stratum: stratum in a uniform set.
+    agreed: label on which the detectors agree.
+    decided_by: detectors, one, several or adjudicator.
+    checked: whether an adjudicator gave the label because the unit was randomly selected for a check.
+    first_label: single annotator's label before the check.
+    check_chance: probability of the check.
+
+    Imported sets have none of the last four.
     """
 
     id: str
@@ -46,30 +52,35 @@ class GoldSet:
     folder: Path
     name: str
     design: str
-    population: str  # that of the design: what the set is a sample of
+    population: str  # population of the design, which the set is a sample of
     finished: bool
-    of: str  # the uniform task whose posts these are, which nobody had read; "" in sets of other designs
-    predictors: dict[str, str]  # language -> the predictor its posts were drawn by; empty in uniform and imported sets
-    frames: dict[str, dict[str, Any]]  # language -> its draw's parameters and frame digest; likewise
-    voted: frozenset[str]  # the detectors whose agreement is a label here, and their majority
-    corpus: str  # "" if the set was imported
-    frame_size: int | None  # posts that a uniform set was drawn from, if it is known
-    unresolved: dict[str, int]  # label on which the detectors agree -> audited posts that nobody could label
-    unresolved_ids: dict[str, str]  # id -> that label, of those of these posts that the set names
-    # Language -> answers to decoys, of which Yes; posts found to be in it, and not to be: empty where none were asked.
+    of: str  # for a set drawn from unread posts of a uniform task: that task; otherwise ""
+    predictors: dict[str, str]  # predictor used in the draw, by language; empty in uniform and imported sets
+    # Parameters and frame digest of the draw, by language; empty unless the population is authors.
+    frames: dict[str, dict[str, Any]]
+    voted: frozenset[str]  # detectors whose agreement gives a label, and their majority
+    corpus: str  # "" for an imported set
+    frame_size: int | None  # number of posts that a uniform set was drawn from, if known
+    unresolved: dict[str, int]  # audited posts without a label, by the label on which the detectors agree
+    unresolved_ids: dict[str, str]  # that label by id, for those of these posts that the set lists
+    # Language -> number of answers to decoys, number of these that are Yes, posts labelled Yes, posts labelled No.
+    # Empty without decoys.
     decoys: dict[str, tuple[int, int, int, int]]
     jsonl: Path  # gold.jsonl or gold.unfinished.jsonl
-    digest: str  # SHA-256 of that file as it was written
+    digest: str  # SHA-256 of that file when it was written
     rows: list[GoldRow]
-    erased: Counter[str]  # label -> rows that are gone since
-    slips: Estimate | None = None  # how often adjudicators slip; None if that is not known
+    erased: Counter[str]  # rows erased since, by label
+    slips: Estimate | None = None  # error rate of adjudicators; None if unknown
 
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
-    """The gold set in a folder. Rows erased since it was written are counted, if that is allowed.
+    """Read the gold set in a folder.
 
-    GoldSetError if it is not one, or is not as it was written: a file that is changed or missing, counts that do not
-    fit, and, unless they are allowed, erased rows.
+    folder: the folder.
+    allow_erased: whether rows may have been erased since the set was written; they are counted by label.
+
+    Raises GoldSetError if the folder is not a gold set or was modified: a file is changed or missing, the counts do not
+    match the rows, or rows were erased and this is not allowed.
     """
     place = folder / "manifest.json"
     try:
@@ -102,8 +113,11 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
 
 
 def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], Counter[str]]:
-    """The rows, and label -> rows that are gone since the set was written: those that the manifest counts but the file
-    does not have. GoldSetError if more was done to its files."""
+    """Return the rows, and the number of erased rows by label: rows counted in the manifest that the file does not
+    have.
+
+    Raises GoldSetError for any other modification.
+    """
     place, files = jsonl.parent / "manifest.json", manifest["files"]
     changed, missing = differing(jsonl.parent, files)
     is_as_written = not changed and not missing
@@ -120,7 +134,7 @@ def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple
 
 
 def _drawn(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
-    """The fields of a GoldSet on how its posts were drawn, and whose agreement is a label."""
+    """Return the fields of a GoldSet about the draw and the detectors."""
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
         raise GoldSetError(f"{place} has the design {name!r}, which is not one of {', '.join(OF_POSTS)}.")
@@ -179,11 +193,11 @@ def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, 
     return found
 
 
-# --- rows and lists
+# --- Rows and lists
 
 
 def objects_in(jsonl: Path) -> Iterator[tuple[str, Any]]:
-    """What stands on each line, and where that is."""
+    """Yield the location and the content of each line."""
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
             if line.isspace():
@@ -231,8 +245,10 @@ def _row(place: str, raw: Any) -> GoldRow:
 
 
 def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
-    """The audited posts without a label, with the label on which the detectors agree, from the file of what was left
-    out; none where there is no such file."""
+    """Yield the audited posts without a label, with the label on which the detectors agree.
+
+    They come from the file of left-out rows. Yields nothing if there is no such file.
+    """
     path = jsonl.with_name(jsonl.name.replace("gold", "left_out", 1))
     if not path.exists():
         return
@@ -242,9 +258,9 @@ def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
 
 
 def read_ids(path: Path) -> set[str]:
-    """A list of ids, for example of vanished posts: one on each line, without blank lines; a # is part of an id.
+    """Read a list of ids, such as vanished posts: one per line. Blank lines are skipped, and a # is part of the id.
 
-    GoldSetError if it cannot be read as such a list.
+    Raises GoldSetError if it cannot be read as such a list.
     """
     try:
         content = path.read_bytes()

@@ -1,6 +1,6 @@
-"""Which split each row of an exported set is in, and which splits are far from their share.
+"""The split of each row in an exported set, and the splits that are far from their share.
 
-core/draws/splits.py draws the splits; this module decides over which rows: those that are in the set.
+`core/draws/splits.py` draws the splits. This module selects the rows: those in the set.
 """
 
 import json
@@ -24,14 +24,16 @@ from annotate.models import Task
 from annotate.reports.numbers import percent
 from corpora.core.languages import UND
 
-# The names that readers of cards know.
+# The names of splits on dataset cards.
 KNOWN_AS = {"dev": "validation"}
 
 
 @dataclass(frozen=True)
 class Splitting:
-    """of: id -> split, for the rows in the set. off: language -> a sentence that says which of its splits are far from
-    their share, and why.
+    """The splits of a set.
+
+    of: split of each row in the set, by id.
+    off: sentence by language that names the splits far from their share, with the reason.
     """
 
     of: Mapping[str, str]
@@ -39,8 +41,14 @@ class Splitting:
 
 
 def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str, Fraction], seed: str) -> Splitting:
-    """Splits by lot. units: those in the set. apart: the fields of which equal values are in one split. SplitError if
-    rows have no split to go to.
+    """Draw the splits at random.
+
+    units: units in the set.
+    apart: fields whose equal values must be in the same split.
+    shares: share of each split.
+    seed: seed of the draw.
+
+    Raises SplitError if there is no split for some rows.
     """
     rows = [Row(key, language, [fields[field] for field in apart]) for key, language, fields in _records(units)]
     chosen = split(rows, shares, seed=seed)
@@ -49,7 +57,7 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
 
 
 def split_by_field(units: Iterable[Units], field: str) -> Splitting:
-    """As the records themselves say. SplitError for the first row in the set that names no split."""
+    """Read the splits from a field of the records. Raises SplitError at the first row without a valid split."""
     found = {key: fields[field] for key, _, fields in _records(units)}
     for key, said in found.items():
         if said not in SPLITS:
@@ -62,14 +70,14 @@ def split_by_field(units: Iterable[Units], field: str) -> Splitting:
 
 
 def _records(some: Iterable[Units]) -> Iterator[tuple[str, str, dict[str, str]]]:
-    """Id, language and fields of each record."""
+    """Yield the id, language and fields of each record."""
     for units in some:
         keys, languages, fields = (units.own[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
         yield from zip(keys, languages, map(json.loads, fields), strict=True)
 
 
 def _off(language: str, found: list[Miss]) -> str:
-    """In English, train has 40% of the records and not 80%, …: 600 of 1,000 …"""
+    """Return a sentence such as "In English, train has 40% of the records and not 80%: ..." with the reason."""
     told = ", ".join(
         f"{miss.split} has {percent(miss.got)} {'' if place else 'of the records '}and not {percent(miss.wanted)}"
         for place, miss in enumerate(found)
@@ -85,14 +93,18 @@ def _off(language: str, found: list[Miss]) -> str:
     return f"{where}, {told}: {words}."
 
 
-# --- The balanced sets of a task: as the draw chose them, or of the documents that people have labelled.
+# --- The balanced sets of a task, either as drawn or built from the documents that annotators have labelled
 
 
 class Balancing(NamedTuple):
-    """sets: language -> set -> ids, empty of tasks that have none; short: language -> what is short of the sizes.
-    chances: (language, class) -> the chance of being drawn of a document that was declared, or predicted, to be of the
-    class; empty where nobody knows it. taken_out: language -> how many documents were drawn and are in no set, since
-    people found none of the classes in them, or could not settle which. by_people: whether people decide the classes.
+    """The balanced sets of a task.
+
+    sets: ids by language and set; empty for other designs.
+    short: sets smaller than requested, by language.
+    chances: probability of being drawn by language and class (declared or predicted); empty if unknown.
+    taken_out: number of drawn documents by language that are in no set, because annotators chose none of the classes or
+        could not agree.
+    by_people: whether annotators decide the classes.
     """
 
     sets: dict[str, dict[str, list[str]]]
@@ -103,7 +115,11 @@ class Balancing(NamedTuple):
 
 
 def balancing_of(task: Task, without: Collection[int]) -> Balancing:
-    """without: units whose label was known to somebody; they are in no set that is made now."""
+    """Return the balanced sets of a task.
+
+    task: the task.
+    without: units to exclude, because somebody could have known their label.
+    """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
     if any(NEEDED in parameters for parameters in drawn.values()):
         return _labelled(task, drawn, without)
@@ -121,8 +137,10 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
 
 
 def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter[str]]:
-    """The ids of the documents that have one of the classes for a label, and how many still wait for people, by
-    language; a copy has label and stage of its original."""
+    """Return the ids of documents labelled with one of the classes, and the number of unfinished documents by language.
+
+    A copy has the label and stage of its original.
+    """
     units = task.units.exported().exclude(pk__in=without).order_by()
     classes, kept, waiting = set(task.labels) - task.kind.answers.keys(), set[str](), Counter[str]()
     of_unit, of_original = ("label", "stage"), ("copy_of__label", "copy_of__stage")
@@ -135,8 +153,10 @@ def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter
 
 
 def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
-    """The sets take the documents in the order of the lots by which they were drawn. While people are at work, all may
-    be short."""
+    """Build the sets from labelled documents, in the order of their draw.
+
+    While the task is in progress, all sets may be too small.
+    """
     parameters = next(iter(drawn.values()))
     classes, (test, dev, train) = parameters["classes"], parameters[SIZES]
     sizes = Sizes(test, dev, tuple(train))

@@ -1,7 +1,8 @@
-"""A folder of results that takes its place as a whole: written beside it, synced, renamed.
+"""Atomic replacement of a results folder, and the integrity checks of a gold set's files.
 
-An existing folder is replaced only if it is an earlier one of the same kind and name and holds nothing else. What a
-command that was killed has left beside it is put away by the next one that writes there.
+A new folder is written next to the target, synced and renamed. An existing folder is replaced only if it is an earlier
+result of the same kind and name and has no other files. The next command that writes there cleans up after one that was
+killed.
 """
 
 import fcntl
@@ -26,25 +27,27 @@ from corpora.core.language_codes import learn
 from corpora.storage.layout import digest_of, sync
 from corpora.system import VERSION, release
 
-# --- manifest.json of a gold set: it is written with a digest of its contents, and read back only if the digest still
-# fits.
+# --- manifest.json of a gold set, which has a digest of its own content. It is read only if the digest matches.
 
 
 FORMAT = 2
 VERSIONS = {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")}
-# A file with the digests of others in and below its folder, as sha256sum writes and checks it: of thousands of files
-# the manifest has this one digest.
+# A file with the digests of other files in and below its folder, in the format of sha256sum. The manifest then needs
+# only the digest of this file instead of thousands.
 SUMS = "SHA256SUMS"
 RESTORE = "Restore it, or export or import the set again."
 _KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string", list: "a list", dict: "an object"}
 
 
 class GoldSetError(Exception):
-    """The gold set, or a list that goes with it, cannot be used; one sentence says why and what to do."""
+    """The gold set, or a list for it, cannot be used. The message is one sentence with the reason and what to do."""
 
 
 def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], str]) -> None:
-    """Write README.md and manifest.json beside a set's files. card: made once the manifest has their digests."""
+    """Write README.md and manifest.json next to a set's files.
+
+    card: function that renders the card; called when the manifest has the digests of the files.
+    """
     there = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     listed = set(summed(folder, there))
     manifest["files"] = {name: digest_of(folder / name) for name in there if name not in listed}
@@ -54,15 +57,14 @@ def write_with_card(folder: Path, manifest: dict[str, Any], card: Callable[[], s
 
 
 def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
-    """Write manifest.json, and add a digest of all its other contents to the manifest."""
+    """Write manifest.json and add a digest of its content to the manifest."""
     manifest["digest"] = manifest_digest(manifest)
     text = json.dumps(manifest, ensure_ascii=False, indent=2) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
 
 
 def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """The files that a set has beside these names, by the lists of digests among them: name -> SHA-256; of a list that
-    is missing or cannot be read none."""
+    """Return the SHA-256 of each file in the lists of digests among these names. Unreadable lists are skipped."""
     found: dict[str, str] = {}
     for path in (PurePosixPath(name) for name in names):
         if path.name == SUMS:
@@ -73,15 +75,15 @@ def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
 
 
 def manifest_digest(manifest: dict[str, Any]) -> str:
-    """SHA-256 of a manifest without its digest, as JSON in ASCII with sorted keys and no spaces."""
+    """Return the SHA-256 of a manifest without its digest, as ASCII JSON with sorted keys and no spaces."""
     rest = {key: value for key, value in manifest.items() if key != "digest"}
     return hashlib.sha256(json.dumps(rest, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 
 def manifest_of(folder: Path) -> dict[str, Any]:
-    """manifest.json of a folder, as it was written. GoldSetError if it is not a manifest, or was changed.
+    """Read the manifest of a folder and register the languages that its task added in this process.
 
-    From then on, the languages that its task had added have names in this process.
+    Raises GoldSetError if it is not a valid manifest or was modified.
     """
     if not folder.is_dir():
         raise GoldSetError(f"There is no folder {folder}; name one that export_gold or import_gold has written.")
@@ -115,37 +117,41 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
-    """A value of an object in a file, checked to be of a kind. Otherwise GoldSetError with the place."""
+    """Return a value from an object in a file. Raises GoldSetError with the location if it has another type."""
     if not isinstance(holder, dict):
         raise GoldSetError(f"{place}: there is no object that could have the key {key!r}. {RESTORE}")
     if key not in holder:
         raise GoldSetError(f"{place} has no key {key!r}. {RESTORE}")
     value = holder[key]
     is_right = isinstance(value, kind) and not (kind is int and isinstance(value, bool))
-    # Half of a surrogate pair can stand in JSON, but no report can be written with it.
+    # JSON can hold half of a surrogate pair, but such a string cannot be written to a report.
     is_text = kind is str and is_right and not value.isascii()
     if not is_right or (is_text and any("\ud800" <= letter <= "\udfff" for letter in value)):
         raise GoldSetError(f"{place}: {key!r} is not {_KINDS[kind]}. {RESTORE}")
     return value
 
 
-# Kind of folder -> the section of its manifest.json that says whose it is.
+# Kind of folder -> section of manifest.json with the name of its owner.
 SECTIONS = {"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"}
 
 
 class ExportError(Exception):
-    """The folder cannot be written; the sentence says why. It is as it was."""
+    """The folder cannot be written and is unchanged. The message is a sentence with the reason."""
 
 
-# In the folder beside: what is written, and what it takes the place of.
+# Names in the temporary folder: the new folder, and the one that it replaces.
 NEW, OLD = "new", "old"
 
 
 @contextmanager
 def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
-    """A new folder to write into, which becomes `out` if the block ends well; otherwise nothing is left of it.
+    """Yield a new folder that replaces `out` if the block succeeds. It is deleted otherwise.
 
-    ExportError if `out` holds something other than an earlier one of that kind and name, or cannot be written.
+    out: the target.
+    kind: one of SECTIONS.
+    name: name of the owner in the manifest.
+
+    Raises ExportError if `out` has other content than an earlier result of this kind and name, or cannot be written.
     """
     prefix = f".{out.name}.assay-"
     try:
@@ -156,7 +162,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
         with ExitStack() as stack:
             ours = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
             stack.callback(shutil.rmtree, ours, ignore_errors=True)
-            # Where there are no locks, what is left is not put away either.
+            # Without locks, leftover folders are not removed either.
             with suppress(OSError):
                 stack.enter_context(_locked(ours))
             partial = ours / NEW
@@ -182,9 +188,9 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
 
 
 def _sweep(out: Path, prefix: str) -> None:
-    """Remove what a command that was killed has left; what it had put aside without anything in its place goes back."""
+    """Remove the folders that killed commands left, and restore a target that they had moved away."""
     for left in out.parent.glob(f"{glob.escape(prefix)}*"):
-        # Not while another command is at work there, or has just ended.
+        # Skip the folder if another command is using it, or has just finished.
         with suppress(OSError), _locked(left):
             if (left / OLD).exists() and not out.exists():
                 os.replace(left / OLD, out)
@@ -193,7 +199,7 @@ def _sweep(out: Path, prefix: str) -> None:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """OSError if somebody else has it, or the file system knows no locks."""
+    """Lock a folder. Raises OSError if another process has the lock, or if the file system has no locks."""
     handle = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -215,7 +221,7 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
         whose, files = None, set()
     if whose != name:
         raise ExportError(f"{out} holds something other than an {kind} of {name}; choose another folder.")
-    # The folder is replaced as a whole, and anything that people have put beside its files would be lost.
+    # The folder is replaced as a whole, so other files in it would be lost.
     known = {PurePosixPath(file) for file in files}
     known |= {parent for file in known for parent in file.parents}
     there = {PurePosixPath(path.relative_to(out).as_posix()) for path in out.rglob("*")}
@@ -226,37 +232,44 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
         )
 
 
-# --- What was done to the files of a gold set since it was written.
+# --- Modifications to the files of a gold set since it was written
 #
-# Rows that are merely gone are told apart from rows that were changed. A post that has vanished from its source, or
-# that somebody wants erased, may be taken out of the files by hand, and the rest of the set stays good; a changed
-# label makes it worthless. gold.digests.txt, which holds no ids and no text, tells the two apart.
+# Erased rows are distinguished from changed rows. If a post has vanished from its source, or somebody asks for its
+# erasure, it may be removed from the files by hand, and the rest of the set stays valid. A changed label makes the set
+# worthless. gold.digests.txt, which has no ids and no text, distinguishes the two cases.
 
 
-DIGESTS = ".digests.txt"  # of gold.jsonl or gold.unfinished.jsonl, in place of .jsonl
-NAMED = 5  # lines that an error names
+DIGESTS = ".digests.txt"  # replaces .jsonl in gold.jsonl or gold.unfinished.jsonl
+NAMED = 5  # lines listed in an error
 
 
 def line_digest(line: bytes | str) -> str:
-    """What gold.digests.txt has for a line of gold.jsonl: 16 hex digits of the line's SHA-256, without its newline."""
+    """Return the entry in gold.digests.txt for a line of gold.jsonl.
+
+    It is the first 16 hex digits of the line's SHA-256, without its newline.
+    """
     return digests_of([line.encode() if isinstance(line, str) else line]).hex()
 
 
 def digests_of(lines: Iterable[bytes]) -> bytes:
-    """The same of many lines, 8 bytes of each: a set may have millions, and only these are in memory."""
+    """Return the concatenated digests of lines, 8 bytes each.
+
+    Only these are kept in memory, since a set may have millions of rows.
+    """
     return b"".join(hashlib.sha256(line.removesuffix(b"\n")).digest()[:8] for line in lines)
 
 
 def write_digests(digests: bytes, out: Path) -> None:
-    """Write the digests of the lines of a gold.jsonl, sorted, so that they tell nothing of a line to people who do not
-    have it.
+    """Write the digests of the lines of gold.jsonl.
+
+    They are sorted, so that they reveal nothing about a line to a person without the file.
     """
     told = np.sort(np.frombuffer(digests, ">u8")).tobytes().hex("\n", 8)
     out.write_text(f"{told}\n" if told else "", encoding="ascii", newline="\n")
 
 
 def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
-    """The names of the files that are not as they were written, and of those that are missing."""
+    """Return the names of the files that are changed and of those that are missing."""
     changed, missing = [], []
     for name, digest in {**files, **summed(folder, files)}.items():
         if not name.isprintable() or Path(name).is_absolute() or {"", ".", ".."} & set(name.split("/")):
@@ -270,7 +283,10 @@ def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]
 
 
 def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: list[str], allow_erased: bool) -> int:
-    """How many rows are gone from gold.jsonl since it was written. GoldSetError where more was done to it."""
+    """Return the number of rows erased from gold.jsonl.
+
+    Raises GoldSetError if it was changed otherwise, or if erasure is not allowed.
+    """
     digests = jsonl.with_suffix(DIGESTS).name
     for name in (jsonl.name, digests):
         if name in missing:
@@ -302,11 +318,11 @@ def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: l
 
 
 def _compared(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
-    """The lines that match none of the expected digests, and how many digests match no line."""
+    """Return the numbers of the lines without an expected digest, and how many expected digests have no line."""
     altered = []
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            # An editor may leave the line of an erased row empty.
+            # An editor may leave an empty line for an erased row.
             if line.isspace():
                 continue
             digest = line_digest(line)
@@ -328,9 +344,16 @@ def _numbered(lines: list[int]) -> str:
 def check_others(
     jsonl: Path, changed: list[str], missing: list[str], pairs: Counter[tuple[str, str]], gone: int
 ) -> None:
-    """GoldSetError if another file is not as it was written. pairs: (label, id) of the rows that are there.
+    """Check the other files of a set with erased rows.
 
-    A person who erases rows must erase them in the other files too, or remove the files that cannot be edited.
+    The same rows must be erased from them, or the file must be deleted.
+
+    jsonl: the file of rows.
+    changed, missing: names of changed and missing files.
+    pairs: (label, id) of the rows that are present.
+    gone: number of erased rows.
+
+    Raises GoldSetError if a file is neither unmodified nor consistent with the rows.
     """
     folder = jsonl.parent
     for name in changed:
@@ -344,7 +367,7 @@ def check_others(
 
 
 def pairs_of(path: Path) -> Counter[tuple[str, str]] | None:
-    """(label, id) of each row of the published file or of the Parquet one; None if it is neither."""
+    """Return the (label, id) pairs of a .tsv or Parquet file, or None if it is neither."""
     try:
         if path.suffix == ".tsv":
             lines = path.read_text(encoding="utf-8").split("\n")

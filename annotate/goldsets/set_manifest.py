@@ -1,7 +1,6 @@
-"""The manifest of an exported set: the task, the draws, the counts, and what else it says, section by section.
+"""The manifest of an exported set.
 
-A kind of question names the sections of its sets (`Publication.sections`). No section tells anything that identifies a
-person.
+A kind of question names the sections of its sets (`Publication.sections`). No section identifies a person.
 """
 
 from collections import Counter
@@ -23,9 +22,9 @@ from annotate.quality.guideline_versions import qualified
 from corpora.core.language_codes import tables_of
 from corpora.draws import part_draws
 
-# What the report of quality/preference_statistics.py has of one person, and of all has nothing to say.
+# Keys in the report of quality/preference_statistics.py that are meaningful for single annotators only.
 OF_ONE = ("annotator", "pseudonym", "p")
-# What is published of the report of quality/agreement_statistics.py: nothing about single people.
+# Keys of the report of quality/agreement_statistics.py that are published. None is about single annotators.
 AGREEMENT = (
     "units",
     "units_of_two",
@@ -40,34 +39,41 @@ AGREEMENT = (
     "few_others",
     "by_label",
 )
-# Documents that a balanced draw never takes: of none of the classes, of several, equal to another, or equal to one of
+# Documents that a balanced draw excludes: those of no class, of several classes, equal to another, or equal to one of
 # another class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
-# Format -> what its module returned of its files.
+# Format -> the entry that its `write` returned.
 Published = Mapping[str, Any]
 
 
-# The fields of a draw that say how it came about, and the parameters with the ids of its rows.
+# The fields of a draw that describe it, and its parameters that hold the ids of rows.
 DRAW = ("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance")
 OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
 
 def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Published) -> dict[str, Any]:
-    """The sections are those that the kind names, in its order, and after them those of controls from outside.
+    """Return the manifest of a set, without digests of files.
 
-    Of the task it says what decided how the labels came about. kind_sha256: of the kind's file; None if the kind is a
-    module. together: the field by whose value records were drawn together. added_languages: those of its labels and
-    records that are not on the list here; readers learn their names from this.
+    The kind's sections come first, in its order, then those of other quality controls. The section on the task has the
+    settings that affect the labels:
+
+    kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
+    together: field whose equal values were drawn together.
+    added_languages: languages of labels and records that are not built in, so that readers of the set know their names.
+
+    export: the export.
+    counts: counts of the rows.
+    published: entry of each published format.
     """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}
     names = dict.fromkeys((*kind.publication.sections, *controls))
-    # None of a control that the kind has not.
+    # Controls that the kind does not have get no section.
     sections = {name: control.section(task) for name, control in controls.items()}
     sections |= {name: SECTIONS[name](export, published) for name in names if name in SECTIONS and name not in controls}
     draws = []
     for draw in task.draws.order_by("language", "pk"):
-        # Without the ids, which the rows have.
+        # The rows have the ids, so they are omitted here.
         parameters = {name: value for name, value in draw.parameters.items() if name not in OF_ROWS}
         draws.append({field: getattr(draw, field) for field in DRAW} | {"parameters": parameters})
     return {
@@ -100,7 +106,7 @@ def _splits(export: Export, published: Published) -> dict:
 
 
 def _sets(export: Export, published: Published) -> dict:
-    """Of each language what was drawn: set -> documents; what was left out of the frame; and what is short."""
+    """Describe the balanced draw of each language: set sizes, excluded documents, and sets that are too small."""
     draws = export.task.draws.order_by("language", "pk")
     return {
         "seed": export.draw.seed,
@@ -115,16 +121,16 @@ def _sets(export: Export, published: Published) -> dict:
             }
             for draw in draws
         },
-        # Where people decide the classes: how far each is.
+        # Progress of each language if annotators decide the classes.
         "standing": standing(export.task) if export.balancing.by_people else [],
     }
 
 
 def _people(export: Export, published: Published) -> dict:
-    """How many people labelled, how many answers count, and how many people were let in, tested and paused."""
+    """Count annotators, valid answers, qualified annotators, tests and pauses."""
     task = export.task
     answered = Judgment.objects.answers().filter(unit__in=task.units.exported().order_by())
-    # Answers that a manager voided are left out: this tells of the answers that count.
+    # Valid answers only, without those that a manager voided.
     live = answered.live()
     each = live.values("unit").annotate(answers=Count("pk"))
     held = qualified(task).values("annotator").distinct()
@@ -145,13 +151,13 @@ def _people(export: Export, published: Published) -> dict:
 
 
 def _gold_answers(export: Export, published: Published) -> dict[str, int]:
-    """Purpose -> how many records with a known label served it."""
+    """Count the gold answers by purpose."""
     purposes = Counter(export.task.gold_answers.values_list("purpose", flat=True))
     return {purpose: purposes[purpose] for purpose in (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)}
 
 
 def _honeypots(export: Export, published: Published) -> dict:
-    """How often people were right when the answer was known, without people whose answers were voided."""
+    """Measure the accuracy of answers to hidden gold answers, without voided answers."""
     rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
     asked = sum(number for *_, number in counts)
@@ -160,8 +166,8 @@ def _honeypots(export: Export, published: Published) -> dict:
 
 
 def _agreement(export: Export, published: Published) -> dict | None:
-    """How far people agree, by language; None if nothing was answered by two people."""
-    # Where nobody has answered there is no model to fit.
+    """Describe the agreement between annotators by language; None if no unit has answers from two annotators."""
+    # Without answers, no model can be fitted.
     said = Judgment.objects.live().answers().filter(unit__task=export.task)
     if not (said.exists() and export.answers.said):
         return None
@@ -183,7 +189,7 @@ def _agreement(export: Export, published: Published) -> dict | None:
 
 
 def _preferences(export: Export, published: Published) -> dict | None:
-    """Which system people prefer, with nothing about single people; None if nobody has answered."""
+    """Describe which system annotators prefer, with nothing about single annotators; None without answers."""
     found = preference_statistics.report(export.task, without=export.known)
     if not found["all"]["judgments"]:
         return None
@@ -203,6 +209,6 @@ SECTIONS: Mapping[str, Callable[[Export, Published], Any]] = {
     "honeypots": _honeypots,
     "agreement": _agreement,
     "preferences": _preferences,
-    # The files that predictions are made for and measured on; None if the kind has none.
+    # The files that predictions are made for and evaluated on; None if the kind has none.
     "published": lambda export, published: next(iter(published.values()), None),
 }

@@ -1,6 +1,4 @@
-"""Tables and sentences on threads: how many of their messages became pairs, and the languages that the files name; and
-the card of an exported set of pairs.
-"""
+"""Tables and sentences about threads and message-reply pairs, and the dataset card of an exported set of pairs."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -17,12 +15,15 @@ from corpora.draws.part_draws import SIDES
 from corpora.threads.messages import NO_PAIR, REASONS
 from corpora.threads.pair_sets import SPLITS
 
-# A step on the way: what it is, and how many messages, replies or pairs.
+# A step of the derivation: a description, and a number of messages, replies or pairs.
 Step = tuple[str, int]
 
 
 def steps_of(threads: Mapping[str, Any]) -> list[Step]:
-    """From messages to the pairs of a corpus. threads: as import_threads.told_of has it."""
+    """Return the steps from messages to the pairs of a corpus.
+
+    threads: result of `corpora.threads.thread_import.told_of`.
+    """
     replies, left_out = threads["replies"], threads["left_out"]
     unpaired = [(f"{REASONS[reason]}, and so is no pair", left_out[reason]) for reason in NO_PAIR if reason in left_out]
     pairs = replies - sum(number for _, number in unpaired)
@@ -38,10 +39,13 @@ def steps_of(threads: Mapping[str, Any]) -> list[Step]:
 
 
 def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
-    """From the pairs of a corpus to those of an exported set. manifest: as goldsets/formats/mrs.py has it."""
+    """Return the steps from the pairs of a corpus to those of an exported set.
+
+    manifest: manifest of the set, see `goldsets/formats/mrs.py`.
+    """
     found = manifest["filter"]
     above = [(f"{each['name']} has a score above {each['threshold']:g}", each["dropped"]) for each in found["scorers"]]
-    # Several may drop one pair, so what each drops is part of the step and no step of its own.
+    # Several scorers may drop the same pair, so their counts are shown as parts of one step.
     each_alone = [(f"of these: {step}", number) for step, number in above]
     dropped = above if len(above) < 2 else [("a scorer has a score above its threshold", found["dropped"]), *each_alone]
     small = manifest["small_languages"]
@@ -55,7 +59,10 @@ def steps_table(found: Iterable[Step]) -> Table:
 
 
 def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """rows: import_threads.Disagreement as a mapping each."""
+    """Return the table of declared and detected languages.
+
+    rows: `corpora.threads.thread_import.Disagreement` as mappings.
+    """
     heads = (
         *LANGUAGE,
         *numbers({"pairs": "pairs", "agreed": "found in it"}),
@@ -66,7 +73,7 @@ def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """A sentence on each language that the files name and that is no code, or that most of its pairs are not in."""
+    """Return a sentence for each declared language that has no code, or that most of its pairs are not in."""
     said = []
     for row in rows:
         named, pairs = row["language"], many(row["pairs"], "pair")
@@ -80,14 +87,14 @@ def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return said
 
 
-# --- an exported set
+# --- An exported set
 
 
 def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
-    """The card of a set of message-reply pairs (formats/mrs.py), as its template has it."""
+    """Return the template context for the card of a set of message-reply pairs."""
     corpus, languages, declared = manifest["corpus"], manifest["languages"], manifest["threads"]["declared"]
     total = sum(row[split] for row in languages for split in SPLITS)
-    # A split that a card names but that has no rows cannot be loaded.
+    # A split without rows cannot be loaded, so the card omits it.
     there = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
     rows = json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])
     steps = [*steps_of(manifest["threads"]), *filter_steps(manifest)]
@@ -107,8 +114,9 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
 
 
 def pair_sections(corpus_name: str) -> dict[str, Any]:
-    """What the manifest of message-reply pairs says besides: what people found of the filter, in each task that was
-    drawn from both of its sides and in which they read.
+    """Return the manifest's section on the filter audit.
+
+    It has the results of each task with units drawn from both sides of the filter, if any of them are labelled.
     """
     tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
     reports = {task.name: filter_precision.report(task) for task in tasks}

@@ -1,5 +1,6 @@
-"""The units of an export with what people said and did, as Arrow has them: a query for each table and some thousand
-units at a time. Columns are called by their paths from the row of the table. At the end, rows become lines of JSON.
+"""Exported units with their judgments and transitions as Arrow tables, and their conversion to JSON lines.
+
+Each table is read with one query for some thousand units. Columns are named by their lookup path from the table.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -21,42 +22,64 @@ Marks = NDArray[np.bool_]
 
 
 class Lists(NamedTuple):
-    """What each row has several of: `held` from ends[row] to ends[row + 1]. ends: (rows + 1,)."""
+    """A list of values for each row: values ends[row] to ends[row + 1] of `held`.
+
+    ends: (rows + 1,).
+    held: values of all rows.
+    """
 
     ends: Places
     held: pa.RecordBatch
 
     def as_array(self, values: pa.Array) -> pa.ListArray:
-        """A list for each row. values: one for each that is held."""
+        """Return a list for each row.
+
+        values: (held,).
+        """
         return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), values)
 
     def marked(self, marked: Marks) -> "Lists":
-        """What is marked of each row's. marked: (held,)."""
+        """Keep only the marked values.
+
+        marked: (held,).
+        """
         return Lists(np.concatenate(([0], np.cumsum(self.count(marked)))), self.held.filter(pa.array(marked)))
 
     def count(self, marked: Marks) -> Places:
-        """How many of each row's are marked. marked: (held,)."""
+        """Return the number of marked values in each row.
+
+        marked: (held,).
+        """
         before = np.concatenate(([0], np.cumsum(marked)))
         return before[self.ends[1:]] - before[self.ends[:-1]]
 
     def first(self, column: str, marked: Marks) -> pa.Array:
-        """The value of the first that is marked, for each row; None if it has none."""
+        """Return a column of the first marked value in each row, or None.
+
+        column: name of the column.
+        marked: (held,).
+        """
         places = np.append(np.flatnonzero(marked), len(marked))
         found = places[np.searchsorted(places, self.ends[:-1])]
         return self.held[column].take(pa.array(found, mask=found >= self.ends[1:]))
 
     def last(self, column: str) -> pa.Array:
-        """The value of the last, for each row; None if it has none."""
+        """Return a column of the last value in each row, or None if the row has no values."""
         return self.held[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
 
     def each(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
-        """What each row has, as Python has it."""
+        """Yield the values of each row as Python tuples."""
         held = list(zip(*(self.held[column].to_pylist() for column in columns), strict=True))
         return (held[start:end] for start, end in zip(self.ends[:-1], self.ends[1:], strict=True))
 
 
 def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
-    """What each key has. held: in the order of the column `by`, which has the key of what has it."""
+    """Return the values of each key.
+
+    keys: the keys, one per row.
+    held: the values, sorted by the column `by`.
+    by: column with the key that each value belongs to.
+    """
     of = held[by].to_numpy()
     start = np.searchsorted(of, keys)
     sizes = np.searchsorted(of, keys, side="right") - start
@@ -65,8 +88,14 @@ def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
 
 
 def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
-    """What `make` returns for the values of each row. Most rows are alike, and it is called once for those."""
-    alike = np.zeros(len(columns[0]), np.int64)  # of five columns and some thousand rows it has the combinations
+    """Apply a function to each row. It is called once per combination of values, since most rows are alike.
+
+    make: the function.
+    type: type of the result.
+    columns: its arguments.
+    """
+    # Number of each row's combination of values, with no more than five columns and some thousand rows.
+    alike = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
         alike = alike * len(encoded.dictionary) + encoded.indices.to_numpy()
@@ -76,44 +105,49 @@ def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.
 
 
 def or_none(texts: pa.Array) -> pa.Array:
-    """None where a text is empty."""
+    """Replace empty strings by None."""
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
 def where(condition: pa.Array) -> Marks:
-    """A condition as NumPy has it; false where it is unknown."""
+    """Convert a condition to NumPy, with False for null."""
     return pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
 
 
 def cases(type: pa.DataType, *found: tuple[pa.Array, Any], otherwise: Any) -> pa.Array:
-    """In each row the value beside the first condition that holds: one for all rows, or a column."""
+    """Return the value of the first condition that holds in each row. A value is a scalar or a column.
+
+    type: type of the scalars.
+    found: conditions with their values.
+    otherwise: value if no condition holds.
+    """
     conditions, values = zip(*found, strict=True)
     columns = (value if isinstance(value, pa.Array) else pa.scalar(value, type) for value in (*values, otherwise))
     return pc.case_when(pc.make_struct(*conditions), *columns)
 
 
 def live(said: Lists, *kinds: str) -> Marks:
-    """Which of the judgments are of these kinds, and neither taken back nor voided."""
+    """Mark the judgments of these kinds that were neither withdrawn nor voided."""
     return where(pc.and_(pc.is_in(said.held["kind"], pa.array(kinds)), pc.is_null(said.held["voided_at"])))
 
 
-# --- what is read
+# --- Columns to read
 
 _KEY, _TEXT, _COUNT, _MARK = pa.int64(), pa.string(), pa.int32(), pa.bool_()
-# Of the unit that people judge.
+# Columns of the unit that is judged.
 JUDGED = {
     **dict.fromkeys(("pk", "reused_from"), _KEY),
     **dict.fromkeys(("stage", "label", "agreed_label", "candidates", "visited", "reused_from__task__name"), _TEXT),
     **{"round": _COUNT, "recheck": _MARK, "item__key": _TEXT},
 }
-# Of each unit that has a row; a copy has the rest from the unit with the same text.
+# Columns of every unit with a row. A copy has the others from the unit with the same text.
 OWN = {
     **JUDGED,
     **{"asked": _TEXT, "predicted": _TEXT, "audited": _MARK, "copy_of": _KEY},
     **{f"item__{name}": _TEXT for name in ("language", "text", "fields", "declared", "author", "url", "votes")},
     **{"item__posted_at": TIME, "item__letters": _COUNT},
 }
-# Of the judgments and the transitions of a unit.
+# Columns of the judgments and transitions of a unit.
 TABLES: dict[type[Model], dict[str, pa.DataType]] = {
     Judgment: {
         **dict.fromkeys(("unit", "pk", "annotator", "lease", "voided_by"), _KEY),
@@ -127,13 +161,15 @@ TABLES: dict[type[Model], dict[str, pa.DataType]] = {
         **{"round": _COUNT, "at": TIME},
     },
 }
-AT_ONCE = 10_000  # rows of a table
+AT_ONCE = 10_000  # rows read at once
 
 
 @dataclass(frozen=True)
 class Units:
-    """Some units, in the order of the draw. own: each one's own columns; judged: those of the unit whose label and
-    judgments it has, which is itself unless it is a copy.
+    """A batch of units in the order of the draw.
+
+    own: columns of the unit itself.
+    judged: columns of the unit that is judged: the same, or the original if it is a copy.
     """
 
     own: pa.RecordBatch
@@ -141,7 +177,7 @@ class Units:
 
 
 def units_of(task: Task, size: int) -> Iterator[Units]:
-    """The units that are exported, `size` at a time, in the order of the draw."""
+    """Yield the exported units in the order of the draw, `size` at a time."""
     fields = OWN | {path: type for each in task.kind.quality_controls for path, type in each.unit_columns.items()}
     for own in fetched(task.units.exported().order_by("position"), fields, size):
         judged, copy_of = own.select(list(JUDGED)), own["copy_of"]
@@ -155,27 +191,32 @@ def units_of(task: Task, size: int) -> Iterator[Units]:
 
 
 def rows_of(table: type[Model], units: pa.Array) -> Lists:
-    """The rows of one of the TABLES that belong to each unit, in order. units: their keys."""
+    """Return the rows of a table in TABLES for each unit, in order.
+
+    table: Judgment or Transition.
+    units: primary keys.
+    """
     keys = units.to_numpy()
     some = table._default_manager.filter(unit__in=listed(np.unique(keys).tolist())).order_by("unit_id", "pk")
     return lists_of(keys, all_fetched(some, TABLES[table], AT_ONCE), "unit")
 
 
-# --- lines of JSON, column by column: the bytes that json.dumps writes for each row
+# --- JSON lines, built column by column: the same bytes as json.dumps
 
 
-# What json.dumps writes otherwise than as it stands.
+# Characters that json.dumps escapes.
 _ESCAPED = r'["\\\x00-\x1f]'
 
 
 def as_lines(rows: pa.RecordBatch) -> pa.StringArray:
-    """An object of JSON for each row, and the end of its line."""
+    """Return each row as a JSON object with a newline."""
     return _objects(rows.columns, rows.schema, end="\n")
 
 
 def content(lines: pa.StringArray) -> pa.Buffer:
-    """The bytes of lines, one behind the other; none of them is None."""
-    [ends, text] = pa.concat_arrays([lines]).buffers()[1:]  # of some rows of an array all would else be there
+    """Return the concatenated bytes of lines without null values."""
+    # Without a copy, a slice would have the buffers of the whole array.
+    [ends, text] = pa.concat_arrays([lines]).buffers()[1:]
     return text.slice(0, np.frombuffer(ends, np.int32)[len(lines)])
 
 
@@ -192,7 +233,7 @@ def _lists(lists: pa.ListArray) -> pa.StringArray:
 
 
 def _times(times: pa.Array) -> pa.StringArray:
-    # Beside the zone Arrow would look up how far it is from UTC, each time.
+    # Drop the time zone, because Arrow would look up the offset for each value.
     told = pc.binary_replace_slice(times.cast(pa.timestamp("us")).cast(pa.string()), 10, 11, "T")
     return pc.binary_join_element_wise('"', told, 'Z"', "")
 
@@ -205,14 +246,14 @@ def _texts(texts: pa.Array) -> pa.StringArray:
 
 def _numbers(numbers: pa.Array) -> pa.StringArray:
     size = np.abs(numbers.to_numpy())
-    # Elsewhere Python and Arrow write the same digits.
+    # For all other numbers, Python and Arrow write the same digits.
     marked = pa.array((size < 1e-4) | (size >= 1e10) | (size == np.floor(size)))
     told = numbers.cast(pa.string())
     return pc.replace_with_mask(told, marked, pa.array(map(repr, numbers.filter(marked).to_pylist()), pa.string()))
 
 
 def _each(write: Callable[[pa.Array], pa.StringArray]) -> Callable[[pa.Array], pa.StringArray]:
-    """Each value is written once, however often it is there."""
+    """Encode each distinct value once."""
 
     def written(values: pa.Array) -> pa.StringArray:
         encoded = values.dictionary_encode()

@@ -1,4 +1,4 @@
-"""The lots of an exported set, drawn again from the folder alone."""
+"""Verification of an exported set's random draws from its folder."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -30,19 +30,23 @@ Rows = list[dict[str, Any]]
 
 
 def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
-    """Draw the lots of a set again, and compare what became of drawn units with what was fixed.
+    """Repeat the random draws of a set, and compare the outcomes of drawn units with the recorded digests.
 
-    folder: of a set whose secret is disclosed.
+    folder: folder of a set whose secret is disclosed.
     published: digests that were published earlier.
 
     Returns {"folder", "task", "secret_fits", "digests", "unknown", "lots": [{"lot", "draws", "checked", "differ",
     "first"}, ...], "differ"}.
-    secret_fits: whether the secret has the SHA-256 that the manifest states; if not, nothing is drawn by it.
-    digests: that of the secret, and the last of the outcomes, to be compared with what was published.
-    unknown: those of `published` that the set does not have.
-    draws: how often lots were drawn; checked: the decisions that these made; differ: of these, those that the lots did
-    not make; first: the first of them, None if there is none. The last `differ` is that of all, with the secret.
-    GoldSetError if the folder is no set, was changed since it was written, or does not have its secret.
+
+    secret_fits: whether the secret has the SHA-256 in the manifest; if not, no draw is repeated.
+    digests: digest of the secret and the last digest of the outcomes, to compare with published ones.
+    unknown: digests in `published` that the set does not have.
+    draws: number of draws.
+    checked: number of decisions made by the draws.
+    differ: number of these that differ from the repeated draws; in total, plus 1 if the secret does not fit.
+    first: first decision that differs, or None.
+
+    Raises GoldSetError if the folder is not a set, was modified, or does not have its secret.
     """
     try:
         return _verify(folder, published)
@@ -82,7 +86,7 @@ def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
 
 
 def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
-    """GoldSetError where a Parquet file, the published file or the counts do not have the rows of gold.jsonl."""
+    """Raise GoldSetError if the Parquet files, the published file or the counts do not match the rows of gold.jsonl."""
     mark = "" if manifest.get("finished") else ".unfinished"
     jsonl = folder / f"gold{mark}.jsonl"
     rows = list(_lines(jsonl))
@@ -102,7 +106,10 @@ def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
 
 
 def _told(found: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
-    """found: purpose, draws, and the decisions that they made."""
+    """Count the decisions by purpose.
+
+    found: purpose, number of draws, and the decisions made by them.
+    """
     draws, counts, differ, first = Counter[str](), Counter[str](), Counter[str](), {}
     for purpose, number, decisions in found:
         draws[purpose] += number
@@ -148,7 +155,7 @@ def _drawn_again(
 
 
 def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator[Checked]]]:
-    """Rows that contradict the lots, and rows that are not there. Nothing is yielded for those that fit."""
+    """Yield rows that contradict the draws, duplicate rows and missing rows."""
     drawn: dict[str, set[str]] = {}
     for line in lines:
         if line["lot"] in OF_UNITS:
@@ -166,7 +173,7 @@ def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator
 
 
 def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
-    """The units of a random draw that have no row: id -> the first such draw's purpose."""
+    """Return the ids of drawn units without a row, with the purpose of the first draw they are in."""
     there = {row["id"] for row in rows}
     missing: dict[str, str] = {}
     for line in lines:
@@ -178,7 +185,7 @@ def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
 
 
 def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> Iterator[Checked]:
-    """What became of each drawn unit, beside what was fixed when the task was closed."""
+    """Compare the outcome of each drawn unit with the digest recorded when the task was closed."""
     fixed, others = ([line for line in lines if (line["lot"] == OUTCOME) is kind] for kind in (True, False))
     if not fixed:
         if lines or told.get("outcomes"):
@@ -196,7 +203,7 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> 
         row = own.get((key, asked))
         if row is None and key not in reported:
             yield Checked(f"the row of {key}, which is missing", True)
-        # Of a unit whose answer somebody knew, a set has the id alone.
+        # For units with known answers, the set has only the id.
         elif row and "stage" in row:
             said = [
                 (*(each[name] for name in ("annotator", "kind", "label", "queue", "round")), bool(each["voided_at"]))
@@ -207,7 +214,7 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, told: dict[str, Any]) -> 
 
 
 def _follows(row: dict[str, Any]) -> bool:
-    """Whether a label is what the last adjudicator decided or, where there was none, what the only reader said."""
+    """Return whether the label matches the last adjudicator's decision, or else the single annotator's answer."""
     counted = [each for each in row["judgments"] if not each["voided_at"]]
     decided = [each for each in counted if each["kind"] in (Judgment.SETTLE, Judgment.DISCARD)]
     if decided:
@@ -216,9 +223,11 @@ def _follows(row: dict[str, Any]) -> bool:
 
 
 def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
-    """People who have judged more, as the rows say, than lots gave them in a language where there are gold answers;
-    those whose gold answers are not those of the others; and those who were passed over with one that nobody else had.
-    No more is told of those that fit.
+    """Verify the gold answers and the amount of work of each person.
+
+    Yields a failure if a person answered more units in a language with gold answers than were drawn for them, if their
+    frame of gold answers differs from that of others, or if a gold answer that they were passed over with was given to
+    nobody else.
     """
     frames: dict[str, set[str]] = {}
     work = Counter[tuple[str, str]]()
@@ -241,13 +250,13 @@ def _of_people(rows: Rows, given: list[Line]) -> Iterator[Checked]:
 
 
 def _gold_ids(line: Line) -> list[str]:
-    """The gold answers that a person was given."""
+    """Return the ids of the gold answers that a person got."""
     ids = (entry if isinstance(entry, str) else entry[-1] for entry in line["drawn"])
     return [each for each in ids if isinstance(each, str)]
 
 
 def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
-    """Whether suggestions were kept from those who answered, as the rows say."""
+    """Verify for each answer whether suggestions were hidden."""
     for row, key, said in _judgments(rows):
         if said.get("suggestions_shown") is not None:
             person = said["annotator"]
@@ -256,7 +265,7 @@ def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
 
 
 def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
-    """Which system stood first for those who answered, as the rows say."""
+    """Verify for each answer which system was shown first."""
     for row, key, said in _judgments(rows):
         if said.get("first"):
             person, systems = said["annotator"], row["systems"]
@@ -265,7 +274,10 @@ def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
 
 
 def _judgments(rows: Rows) -> Iterator[tuple[dict[str, Any], str, dict[str, Any]]]:
-    """Row, the id under which it was answered, and each judgment. What a copy has was said of another."""
+    """Yield the row, the id under which it was answered, and each judgment.
+
+    Copies are skipped, because their judgments belong to another row.
+    """
     for row in rows:
         if not row.get("judged_as"):
             yield from ((row, row["id"], said) for said in row.get("judgments") or ())
