@@ -1,4 +1,4 @@
-"""Columns, statistics and tables of gold sets for documents with several concepts, and for comparisons of two systems."""
+"""Columns, statistics and tables of gold sets for documents with several concepts and for compared systems."""
 
 import json
 from collections import Counter

@@ -222,7 +222,10 @@ def canonical(written: str) -> str:
 
 
 def asked(label: str, design: Design) -> str | None:
-    """Return the X of "Is this X?" if the label implies it: X and not-X do; und and not-und (in some language) do not."""
+    """Return the X of "Is this X?" if the label implies it.
+
+    The labels X and not-X do; und and not-und (in some language) do not.
+    """
     language = label.removeprefix(NOT)
     return language if design.asks_each and language != UND else None
 

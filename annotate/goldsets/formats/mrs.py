@@ -282,7 +282,7 @@ def _write_responses(folder: Path, seen: Mapping[str, list[tuple[str, int]]], si
 
 
 def _write_left_out(store: Store, folder: Path) -> int:
-    """Write the replies that are not in a pair of the set. Returns the number of those in languages that are too small."""
+    """Write the replies that are in no pair of the set. Returns the number of those in languages that are too small."""
     small = 0
     with _opened(folder / "left_out.jsonl") as file:
         for batch in store.query("left_out_before"):
