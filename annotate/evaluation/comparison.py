@@ -1,7 +1,8 @@
-"""Two predictors on the same posts: how far their accuracy, recall and precision are apart, each with its interval.
+"""Comparison of two predictors on the same posts: differences in accuracy, recall and precision, with intervals.
 
-Each of them is estimated as it is for one predictor, by stratum, chance and audit (metrics.py). A plain count of the
-posts that were read would be mostly of disputed ones, and there a detector that voted does worst by selection.
+Each predictor's share is estimated as for a single predictor, with strata, chances and the audit (metrics.py). A plain
+count over the posts that were read would consist mostly of disputed ones, on which a detector that voted does worst by
+selection.
 """
 
 from collections import Counter
@@ -30,18 +31,24 @@ from corpora.core.languages import UND
 def comparison(
     first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]], rates: tuple[float, float]
 ) -> dict[str, Any]:
-    """The part of a report about two predictors, and the classes of labels that are taken together in it. Sets that
-    one of the two drew say nothing here and are left out. rates: as in `join`."""
+    """Return the report's section on two predictors: the rows, and the labels that each shared class comprises.
+
+    Sets drawn by one of the two predictors from its own triggers are left out.
+
+    first, second: the two predictors.
+    left: gold sets with the rows that remain after filtering.
+    rates: error rates of unresolved audits, see `join`.
+    """
     read = [(gold, rows) for gold, rows in left if gold.population != TRIGGERS]
-    # The classes of both predictors, so that neither is blamed for what the other does not tell apart.
+    # Merge the classes of both predictors, so that neither is blamed for distinctions that the other does not make.
     sides = [join(subject, read, [first.mapping, second.mapping], rates) for subject in (first, second)]
     both, other = (side.uniform for side in sides)
-    if both and other:  # the uniform set with what each of the two says
+    if both and other:  # add the second predictor's label to each post
         others = {**other.posts, **other.missing}
         both = both.with_each(lambda key, cell: cell._replace(other=others[key].said))
     found = differences(both, (sides[0].recall, sides[1].recall))
     if both and not sides[0].recall and all(cell.read for cell in both.cells):
-        # Only where people have read all that was drawn has every post the same chance, so that plain counts do.
+        # Plain counts are valid only if people read all drawn posts, so that every post has the same weight.
         alone = [sum(n for cell, n in side.cells.items() if _alone(cell)) for side in (both, both.of_other)]
         p = mcnemar(*alone)
         note = f"of {both.cells.total():,} posts, A alone is right on {alone[0]:,} and B alone on {alone[1]:,}"
@@ -57,16 +64,17 @@ def comparison(
 # --- the differences
 
 
-# The difference, None where one of the two is not known; on how many posts it rests; its extremes (uniform.Measured).
+# (difference, None if unknown for one predictor; number of posts it rests on; its extremes, see `metrics.Measured`)
 Found = tuple[Difference | None, int, tuple[Difference, ...]]
 
 
 def differences(
     both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets] = ({}, {})
 ) -> dict[tuple[str, str], Row]:
-    """(accuracy, recall or precision; which posts, or the label) -> what the first reaches less what the second does.
+    """Return the differences between first and second predictor as (measure, posts or label) -> row.
 
-    sets: for each of the two, language -> id -> what it says of a post of a recall set.
+    both: the uniform set with the labels of both predictors, None if there is none.
+    sets: for each predictor, language -> post id -> label on the recall-oriented set.
     """
     cells = [cell for cell in both.cells if cell.read] if both else []
     labels = metrics.und_last({*sets[0], *(label for cell in cells for label in (cell.truth, cell.said, cell.other))})
@@ -83,7 +91,7 @@ def differences(
 def _row(
     measure: str, of: dict[str, str], apart: Difference | None, posts: int, extremes: tuple[Difference, ...]
 ) -> Row:
-    """A difference by label that rests on fewer than LEAST_COUNT posts has no interval, like a recall."""
+    """Return the row of one difference. By label, fewer than LEAST_COUNT posts give no interval, as for a recall."""
     if apart is None:
         return difference_row(measure, of, None, 0, "one of the two is not known", None)
     if posts < LEAST_COUNT and "label" in of:
@@ -98,7 +106,7 @@ def _row(
 
 
 def _alone(cell: Cell) -> bool:
-    """Whether the predictor is right and the other is not."""
+    """Return whether the first predictor is right and the second is not."""
     return cell.said == cell.truth != cell.other
 
 
@@ -109,11 +117,11 @@ def _accuracy(both: Uniform, *, with_und: bool) -> Found:
 
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Found:
-    """On the recall-oriented set, where the language has one: the two sets stand for other posts."""
+    """Measure recall on the language's recall-oriented set if it has one, otherwise on the uniform set."""
     first, second = (own.get(label, {}) for own in sets)
     if first:
-        # The difference is what the first alone has right, less what the second alone has: two shares of one plain
-        # sample that exclude each other.
+        # The difference is the share that only the first predictor has right minus the share that only the second has
+        # right. The two shares come from one simple sample and exclude each other.
         pairs = Counter((said == label, second[key] == label) for key, said in first.items())
         shares = [counted(pairs[alone], pairs.total()).estimate for alone in ((True, False), (False, True))]
         one, other = (each.value or 0.0 for each in shares)
@@ -141,14 +149,20 @@ def _precision(label: str, both: Uniform) -> Found:
 
 
 def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Found:
-    """apart: the posts of a domain without which the two shares would be one, so that they differ by no more than the
-    greater share of such posts. truths: as in `share`, which says of missing posts what is done here too."""
+    """Return the difference of two shares, estimated from the uniform set.
+
+    domain: whether a post counts.
+    right: whether a post of the domain is right.
+    apart: selects the posts of the domain on which the shares can differ. The difference is at most the greater share
+        of such posts.
+    truths: possible true labels of missing posts, see `share`.
+    """
 
     def of(uniform: Uniform) -> Found:
         sides = uniform, uniform.of_other
         first, second = (share(side, domain, right, truths=truths) for side in sides)
-        # Where no post that was read counts for one of the two otherwise than for the other, the two estimates differ
-        # by guesses at unread posts alone, which cannot show that one predictor is better.
+        # If no post that was read counts differently for the two predictors, the estimates differ only by guesses at
+        # unread posts, which cannot show that one predictor is better.
         is_seen = any(
             domain(one) != domain(other) or (domain(one) and right(one) != right(other))
             for one, other in ((cell, cell.of_other) for cell in uniform.cells if cell.read)
@@ -170,13 +184,14 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
 
 
 def correlation(both: Uniform, domain: Of, right: Of) -> float:
-    """The correlation of the shares of right posts in a domain, estimated for two predictors from one uniform set; from
-    -1 to 1, and 0 where one does not vary among the posts that were read.
+    """Estimate the correlation, from -1 to 1, of two predictors' shares of right posts in a domain.
 
-    The covariance is that of their residuals, hit - R domain, by drawing posts from the stream and by reading some of
-    them (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2), as in estimation.stratified. R is the share of
-    the posts that were read, each by its weight, so that the residuals have the mean 0. With the estimated share, in
-    which unread posts are guessed, two constants would seem to vary together.
+    Both shares come from the same uniform set. The covariance is that of the residuals, hit - R domain, over drawing
+    posts from the stream and over reading some of them (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2),
+    as in estimation.stratified. R is the weighted share among the posts that were read, so that the residuals have mean
+    zero. With the estimated share, which includes guesses at unread posts, two constants would appear correlated.
+
+    Returns 0 if either predictor's residuals do not vary among the posts that were read.
     """
     observed = []
     for side in (both, both.of_other):
@@ -188,7 +203,7 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
         sides = cell, cell.of_other
         return [domain(side) * (right(side) - value) for side, value in zip(sides, observed, strict=True)]
 
-    of_draw: list[tuple[float, ...]] = []  # (posts, residual of the one, of the other)
+    of_draw: list[tuple[float, ...]] = []  # (posts, residual of the first predictor, of the second)
     of_reading: dict[str, list[tuple[float, ...]]] = {}
     for cell, posts in both.cells.items():
         if not (weight := both.weights[cell]):
@@ -208,8 +223,12 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
 
 
 def _moments(rows: Sequence[tuple[float, ...]]) -> Floats:
-    """The sums of squares and of products of two values less their means, (3,); zeros where a value is constant but for
-    rounding. rows: how many posts have the values, and these."""
+    """Return the sums of squares and of products of two centred values, (3,).
+
+    All sums with a value that is constant up to rounding are 0.
+
+    rows: (number of posts, first value, second value).
+    """
     if not rows:
         return np.zeros(3)
     number, one, other = np.array(rows, float).T

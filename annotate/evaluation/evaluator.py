@@ -1,6 +1,6 @@
-"""Any system measured on any set whose units have one label each: one join, the measures of the form, the slices.
+"""Evaluation of a system on any gold set with one label per unit: overall measures, slices, comparison and errors.
 
-The report is one dict that JSON can hold. reports/evaluation_report.py writes it.
+The report is a dict that can be written as JSON; reports/evaluation_report.py renders it.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is
 from corpora.sources.readers import named_columns
 
 POST = "post"
-REFUSAL = "(refused)"  # what a report shows where a system gave no label
+REFUSAL = "(refused)"  # shown in a report where a system returned no label
 TEXTS = texts("units")
 
 
@@ -46,13 +46,17 @@ def evaluate_units(
     sequential: bool = False,
     **reading: Any,
 ) -> dict[str, Any]:
-    """The report.
+    """Return the evaluation report.
 
-    predictions, against: files, or the names of predictors of the corpus. split: measure its units alone. judge: the
-    options of the certificate, if the predictions are those of a machine judge for the whole corpus. sequential: see
-    read_units. reading: how the predictions are read, see `_read`.
+    predictions: path of a file, or name of a predictor of the corpus.
+    against: predictions of a second system, in the same form; "" for none.
+    unfinished: whether to accept an unfinished set.
+    split: split whose units are measured; "" for all.
+    judge: options of the certificate if the predictions come from a machine judge for the whole corpus, otherwise None.
+    sequential: see `read_units`.
+    reading: how the predictions are read, see `_read`.
 
-    GoldSetError, EvaluationError or CorpusError, a sentence, if they do not fit the set.
+    Raises GoldSetError, EvaluationError or CorpusError if the predictions do not fit the set.
     """
     units = read_units(folder, unfinished=unfinished, split=split, sequential=sequential)
     form = FORMS.get(units.form)
@@ -73,8 +77,10 @@ def evaluate_units(
 
 
 def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:
-    """Posts and predictions with the classes that the systems tell apart, in place of the labels: those that occur,
-    since a post may be in any language."""
+    """Replace labels by the classes that the systems distinguish, keeping only classes that occur.
+
+    A post may be in any language, so the set's own list of labels is not exhaustive.
+    """
     fold = folding([each.mapping for each in systems])
 
     def folded(labels: Iterable[str]) -> list[str]:
@@ -99,9 +105,12 @@ def _read(
     file_format: str | None = None,
     others: Collection[str] = (),
 ) -> Predictions:
-    """The predictions in a file, or of a predictor of the corpus, for the units. others: see read_table."""
+    """Read predictions for the units from a file or from a predictor of the corpus.
+
+    others: labels to count among items outside the set, see `read_table`.
+    """
     labels = list(units.labels)
-    if units.noun == POST:  # a system may name languages that no post of the set is in
+    if units.noun == POST:  # a system may return languages that no post of the set is in
         labels += [code for code in LANGUAGES if is_label(code) and code not in labels]
     if not is_file(spelled):
         return of_predictor(corpus or units.corpus, spelled, units.ids, labels, others)
@@ -158,7 +167,7 @@ def _warnings(units: Units) -> list[str]:
         )
     counts = units.manifest.get("counts") or {}
     left_out = {why.replace("_", " "): number for why, number in (counts.get("left_out") or {}).items() if number}
-    left_out.pop("unfinished", None)  # of these the warnings on unfinished sets speak
+    left_out.pop("unfinished", None)  # warnings on unfinished sets cover these
     if left_out:
         whys = ", ".join(f"{why} {number:,}" for why, number in left_out.items())
         drawn = counts.get(f"{units.noun}s", 0)
@@ -173,7 +182,7 @@ def _warnings(units: Units) -> list[str]:
 
 
 def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
-    """What each slice is called, and which units are in it."""
+    """Return the name of each slice and a mask of the units in it."""
     found = []
     for name, values in units.slices.items():
         listed = np.array(values)
@@ -189,7 +198,7 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
     slices = _slices(units)
     rows = [*first.compared(second, slices)]
     if all(each.scores is not None for each in systems):
-        # How far the two are apart in the losses of their scores.
+        # Compare the losses of the two systems' scores.
         pairs, number = first.pairs, units.size
         sides = (scored_units(pairs.gold, each.scores, pairs.weights, pairs.groups) for each in systems)
         rows[1:1] = [
@@ -209,8 +218,7 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
 
 
 def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
-    """The units where gold and prediction differ, with their language and the shares of people's answers; with their
-    texts where the licence lets these leave."""
+    """Return the units on which gold and prediction differ, with language, vote shares and publishable text."""
     wrong = [place for place, gold in enumerate(units.gold) if gold != said.labels[place]]
     found = []
     for place, read in zip(wrong, units.rows(wrong), strict=True):
@@ -222,20 +230,26 @@ def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
     return found
 
 
-# --- What a system's scores are worth, if it gives a probability to each label: calibration, ranking, thresholds.
+# --- probability scores: calibration, ranking and thresholds
 #
-# The measures are those of core/measures/scores.py and core/selective_prediction.py; here they become rows and
-# curves.
+# core/measures/scores.py computes the measures; this section builds rows and curves.
 
 
-WISHES = (0.9, 0.95, 0.99)  # precision for which a threshold is sought
-COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of the units that a system answers, at which accuracy is shown
-MOST_LABELS = 10  # whose thresholds are sought one by one
+WISHES = (0.9, 0.95, 0.99)  # precisions for which a threshold is reported
+COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of answered units for which accuracy is reported
+MOST_LABELS = 10  # with more labels, no thresholds per label
 OF_SCORES = texts("scores")
 
 
 def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str], seed: str) -> Any:
-    """Rows and curves on the scores of the units. table: (n, K); votes: the shares of people's answers."""
+    """Return rows and curves for a system's probability scores.
+
+    pairs: gold and predicted labels.
+    table: probability of each label for each unit, (n, K).
+    votes: share of people's answers per label, for each unit.
+    labels: the K labels, in the order of the table.
+    seed: seed for the calibration error's bootstrap.
+    """
     units = scored_units(pairs.gold, table, pairs.weights, pairs.groups)
     calibration = measures.expected_calibration_error(units, seed=seed)
     selective = risk_coverage(units)
@@ -249,7 +263,7 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
         rows += [of_figure(name, {"label": of}, each, number) for of, each in zip(labels, found.labels, strict=True)]
     rows += _with_people(pairs, table, votes, labels)
     rows += _thresholds(units, labels)
-    # The threshold and the accuracy at some shares of answered units: the first point that reaches each.
+    # Threshold and accuracy at the first point that reaches each coverage.
     for wanted in COVERAGES:
         if point := next((each for each in selective.points if each.coverage >= wanted - 1e-9), None):
             of, answered = {"coverage": f"{wanted:.0%}"}, round(point.coverage * number)
@@ -275,9 +289,9 @@ def of_figure(measure: str, of: Mapping[str, str], found: Figure, units: int, no
 def _with_people(
     pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str]
 ) -> Iterator[Row]:
-    """How far the scores are from the distribution of people's answers, where several people answered."""
+    """Yield the distances between scores and people's answers, on units that several people answered."""
     shares = np.array([[each.get(label, 0.0) for label in labels] for each in votes])
-    # One person's answer is no distribution; of several that all agree it is one.
+    # A single answer is not a distribution. Several identical answers are.
     several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3) if len(shares) else np.array([], dtype=int)
     if not len(several) or max(len(each) for each in votes) < 2:
         return

@@ -1,4 +1,4 @@
-"""Gold sets taken together and joined with what a predictor says.
+"""Gold sets joined with the labels of one predictor.
 
 subjects.py reads predictors and gold sets; measures.py computes the figures.
 """
@@ -23,24 +23,28 @@ from corpora.core.languages import UND
 from corpora.draws.language_draws import within_reach
 from corpora.predictions.prediction_rows import folding
 
-# For a predictor that voted, the agreed posts count through the audited ones alone. So many must have been read, or
-# all where there are fewer: of each label that the detectors agreed on, and in all.
+# For a predictor that voted, only audited posts represent the agreed ones. At least this many must have been read, or
+# all if there are fewer: for each label that the detectors agreed on, and in total.
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
 EQUAL_RATES = (1.0, 1.0)  # missing at random
-# Pool of labels that one reader gave -> the option by which a share of them is decided again.
+# Pool of single-annotator labels -> the option that has a share of them adjudicated.
 CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
 WORDS = texts("posts").words
 
 
 @dataclass
 class Joined:
-    """Gold sets of all designs with what one predictor says, and what is to be told of how they were joined.
+    """Gold sets of all designs joined with one predictor's labels, and the warnings that result.
 
-    labelled: the uniform set with all labels as they stand. uniform: the same as it may be counted, None if there
-    is none; is_naive: whether the detectors' agreement counts as the truth there, since too little was read. recall,
-    precision, reach, verified: see metrics.py; confirmed: the labels that people confirmed on verified posts.
-    undecided: classes whose precision the sets cannot tell. asked: coarse codes that people used, with the labels that
-    are right on those posts; no other post is touched by them.
+    fold: label -> class of the labels that all compared predictors distinguish.
+    said: post id -> predicted class.
+    asked: coarse code that people used -> classes that are right on those posts.
+    labelled: the uniform set as labelled; None if there is none.
+    uniform: the uniform set as it may be counted.
+    is_naive: whether the detectors' agreement counts as the truth in `uniform`, because people read too little.
+    recall, precision, reach, verified: see metrics.py.
+    confirmed: labels that people confirmed on verified posts.
+    undecided: class -> codes asked about whose negative answers do not settle the class; its precision is unknown.
     """
 
     fold: dict[str, str]
@@ -52,24 +56,25 @@ class Joined:
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
     reach: dict[str, set[str]] = field(default_factory=dict)
-    # Language -> the share of false Yes at most among the posts of its recall- or precision-oriented set.
+    # Language -> upper bound on the share of false Yes among the posts of its recall- or precision-oriented set.
     false_yes: dict[str, float] = field(default_factory=dict)
-    # Languages of such sets of which no decoy was answered, so that nobody knows how often readers said Yes by mistake.
+    # Languages of such sets without an answered decoy, so that the rate of mistaken Yes is unknown.
     unbounded: set[str] = field(default_factory=set)
     verified: dict[str, dict[str, str]] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
-    own: set[str] = field(default_factory=set)  # languages that have precision sets drawn by this very predictor
-    # Language -> the other predictors by which its precision sets were drawn; "" for one that they do not name.
+    own: set[str] = field(default_factory=set)  # languages with a precision set drawn by this predictor
+    # Language -> other predictors that drew its precision sets, "" if the set does not name one.
     strangers: dict[str, set[str]] = field(default_factory=dict)
     undecided: dict[str, set[str]] = field(default_factory=dict)
-    tells_read: bool = False  # whether the uniform set tells which of its posts people have read
+    tells_read: bool = False  # whether the uniform set marks the posts that people read
     warnings: list[str] = field(default_factory=list)
 
     def about(self, label: str = "") -> Uniform | None:
-        """The uniform set for a measure about one label, or about all: posts of which people verified that label count
-        as read. Of X's triggers on which the detectors agree otherwise, those that the audit had read stand for
-        themselves alone; of the others, which are a stratum of their own, those that were verified were taken by
-        chance."""
+        """Return the uniform set for a measure of one label, or of all labels, with verified posts counted as read.
+
+        A trigger of X on which the detectors agree on another label belongs to a stratum of its own, of which the
+        verified posts are a random sample. Such triggers that the audit read represent only themselves.
+        """
         uniform, verified = self.uniform, self.verified
         if label:
             verified = {label: found} if (found := verified.get(label)) else {}
@@ -91,7 +96,7 @@ class Joined:
         return replace(uniform, posts={key: of(key, cell) for key, cell in uniform.posts.items()}, missing=missing)
 
     def within(self, said: str, code: str) -> str:
-        """What the predictor says, where people used a code: the code, if that is a coarse one that has it."""
+        """Return the predicted label, or the code that people used if it is a coarse one that includes the label."""
         return code if said in self.asked.get(code, ()) else said
 
 
@@ -101,12 +106,18 @@ def join(
     mappings: Collection[Mapping[str, Any]],
     rates: tuple[float, float] = EQUAL_RATES,
 ) -> Joined:
-    """mappings: the coarse classes of every predictor that is compared. rates: how many times as often the detectors
-    are wrong in unresolved audits as in resolved ones; at least and at most. EvaluationError, CorpusError: see
-    labels()."""
+    """Join gold sets with a predictor's labels.
+
+    subject: the predictor.
+    left: gold sets with the rows that remain after filtering.
+    mappings: coarse classes of every predictor that is compared.
+    rates: least and greatest ratio of the detectors' error rate in unresolved audits to that in resolved ones.
+
+    Raises EvaluationError or CorpusError, see `Subject.labels`.
+    """
     every = [row for _, rows in left for row in rows]
     fold = folding(mappings)
-    # Not-sh and the rows of a published set tell by their label what was asked.
+    # The label not-sh, like a row of a published set, shows which language was asked about.
     asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
     ids = list(dict.fromkeys(row.id for row in every))
     unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
@@ -137,7 +148,7 @@ def join(
 
 
 def _bound(joined: Joined, gold: GoldSet, rows: list[GoldRow]) -> None:
-    """How many of the posts of a set that asks about one language at a time may be false Yes."""
+    """Bound the share of false Yes in a set that asks about one language at a time."""
     by_author = gold.population == AUTHORS
     labels = {row.label if by_author else _asked(row) for row in rows if row.label != UND}
     for language in sorted(label for label in labels if label and not is_negative(label)):
@@ -149,8 +160,10 @@ def _bound(joined: Joined, gold: GoldSet, rows: list[GoldRow]) -> None:
 
 
 def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
-    """Language of a recall-oriented set -> which posts of the uniform set its draw could have taken too; empty where
-    that can no longer be found out."""
+    """Return language of a recall-oriented set -> posts of the uniform set that its draw could have included.
+
+    Draws that can no longer be reproduced are left out.
+    """
     by_draw: dict[tuple[str, str], list[str]] = {}
     for language, frame in gold.frames.items():
         by_draw.setdefault((gold.predictors[language], json.dumps(frame, sort_keys=True)), []).append(language)
@@ -168,7 +181,7 @@ def _join_uniform(
     joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: Subject, rates: tuple[float, float]
 ) -> None:
     cells: dict[str, Cell] = {}
-    unconfirmed: dict[str, Cell] = {}  # posts whose label is not confirmed, as posts without a label
+    unconfirmed: dict[str, Cell] = {}  # posts with an unconfirmed label, treated as missing
     for row in rows:
         (unconfirmed if row.stratum == UNCONFIRMED else cells)[row.id] = _cell(joined, row)
     if gold.frame_size is not None and gold.frame_size < len(gold.rows):
@@ -202,12 +215,12 @@ def _join_uniform(
 
 
 def _cell(joined: Joined, row: GoldRow) -> Cell:
-    """What is known of a post of a uniform set; a label that is not confirmed is taken for the detectors' guess."""
+    """Return the cell of a post of a uniform set. An unconfirmed label is treated as the detectors' guess."""
     label, agreed, first = (joined.fold.get(each, each) for each in (row.label, row.agreed, row.first_label))
     said = joined.within(joined.said[row.id], row.label)
     if row.stratum == UNCONFIRMED:
         return Cell(row.agreed, label, False, label, said)
-    # The label is nobody's word where the detectors agree, even if a post with the same text was audited.
+    # Where the detectors agree, nobody gave the label, even if a post with the same text was audited.
     if row.stratum == "agreed":
         return Cell(row.agreed, agreed, False, label, said, chance=row.check_chance)
     word = ADJUDICATED if row.decided_by == "adjudicator" else ""
@@ -217,11 +230,11 @@ def _cell(joined: Joined, row: GoldRow) -> Cell:
 
 
 def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tuple[float, float]) -> dict[str, Cell]:
-    """The posts of the audit that nobody could label, by id; made up where the set counts more than it names."""
+    """Return the audited posts that nobody could label, by id. Ids are made up where the set has only their number."""
     found: dict[str, Cell] = {}
     unread = {cell.stratum for cell in cells.values() if not cell.read}
     for label, posts in gold.unresolved.items():
-        # Where all posts on which the detectors agree were read, there was no audit.
+        # If people read all posts on which the detectors agree, there was no audit.
         if label not in unread:
             continue
         agreed = joined.fold.get(label, label)
@@ -234,7 +247,10 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tu
 
 
 def _without_label(gold: GoldSet, counted: Collection[str], rates: tuple[float, float]) -> str:
-    """What a report says of unresolved audits. counted: the labels of those for which the intervals allow."""
+    """Return the warning about unresolved audits.
+
+    counted: labels of the unresolved posts that widen the intervals.
+    """
     posts = {label: number for label, number in sorted(gold.unresolved.items()) if number}
     words = [
         f"Of the posts chosen for the audit of the gold set {gold.name} "
@@ -263,8 +279,11 @@ def _named(labels: Collection[str]) -> str:
 
 
 def unchecked(name: str, uniform: Uniform) -> list[str]:
-    """What is reported of a gold set in which labels of one person stand for the truth and no check tells how often
-    these are wrong. name: that of the set."""
+    """Return warnings about single-annotator labels and adjudicators whose error rate no check measures.
+
+    name: name of the gold set.
+    uniform: the set, joined with a predictor.
+    """
     told = []
     checked = {cell.word for cell in uniform.cells if cell.first}
     pools = Counter[str]()
@@ -288,7 +307,10 @@ def unchecked(name: str, uniform: Uniform) -> list[str]:
 
 
 def too_little_read(uniform: Uniform) -> str:
-    """Which labels that the detectors agreed on were read too little for the rule above, in words; "" where none."""
+    """Return the labels with too few posts read, with their counts, as text; "" if there are none.
+
+    LEAST_READ and LEAST_READ_IN_ALL state how many posts are enough.
+    """
     agreed = {label: posts for label, posts in sorted(uniform.drawn.items()) if label}
     short = [
         f"{label} ({uniform.read[label]:,} of {posts:,})"
@@ -323,7 +345,7 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
     others: set[str] = set()
     for row in rows:
         said = joined.said[row.id]
-        # A published set does not tell the queue of a post; by the predictor's label it is this one.
+        # A published set does not name the language asked about; infer it from the predictor's label.
         of_label = [said] if said in queues else [each for each in sorted(queues) if said in joined.asked.get(each, ())]
         asked = _asked(row) or (of_label or [said])[0]
         if asked not in queues:
@@ -335,7 +357,7 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             continue
         by = gold.predictors.get(asked, "")
         if language in joined.own and not subject.drew(by):
-            # Posts that both predictors label so would be twice as many as in the predictor's own sample.
+            # Posts that both predictors label so would count twice as often as in the predictor's own sample.
             others.add(language)
             continue
         if not subject.drew(by):
@@ -365,6 +387,8 @@ def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: 
 
 
 def _asked(row: GoldRow) -> str:
-    """The language of the question; "" for und posts of a published set, which does not tell it: whichever of its
-    languages the predictor gives such a post, it is wrong."""
+    """Return the language that a question asked about.
+
+    A published set does not show it for und posts, so these return "". The predictor is wrong there in any case.
+    """
     return row.asked or (UND if row.label == negative(UND) else "" if row.label == UND else row.label)

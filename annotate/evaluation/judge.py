@@ -1,8 +1,8 @@
-"""The certificate of a machine judge that labelled a whole corpus, of which people read a sample.
+"""Certificate of a machine judge that labelled a whole corpus, of which people read a sample.
 
-It says how far the judge agrees with people beside how far people agree with each other, whether it may replace a
-person (the alternative annotator test), and the share of each label in the corpus in three ways: by people alone, by
-Rogan and Gladen's correction, and by prediction-powered inference.
+It reports the judge's agreement with people and people's agreement with each other, whether the judge may replace a
+person (the alternative annotator test), and each label's share of the corpus, estimated in three ways: from people
+alone, with the Rogan-Gladen correction, and by prediction-powered inference.
 """
 
 from collections import Counter
@@ -38,15 +38,19 @@ from annotate.reports.evaluation_report import texts
 from corpora.predictions.prediction_rows import EVERY_LABEL
 from corpora.storage.layout import corpus_dir, read_manifest
 
-HALF_WIDTH = 2.5  # points of the interval of a label's share in the corpus, for which further answers are counted
+HALF_WIDTH = 2.5  # wished half-width of the interval of a label's share, in points
 SHARED = "judge with people, where two answered"
 WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
 TEXTS = texts("judge")
 
 
 def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None = None) -> frozenset[str] | None:
-    """The ids of a corpus' items; None where it is not in this installation. languages: of items in these alone, if any
-    are named. most: of its first parts alone, which had so many items when the draw was made."""
+    """Return the ids of a corpus's items, None if the corpus is not in this installation.
+
+    name: name of the corpus.
+    languages: languages to include; all if empty.
+    most: number of items that the corpus had at the time of the draw. Later parts are skipped.
+    """
     manifest = read_manifest(name) if name else None
     if manifest is None:
         return None
@@ -54,7 +58,7 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None =
     for part in manifest.parts:
         if most is not None and len(found) >= most:
             break
-        columns = ["id", "language"] if languages else ["id"]  # posts declare none
+        columns = ["id", "language"] if languages else ["id"]  # posts declare no language
         for item in pq.read_table(corpus_dir(name) / "parts" / part.name, columns=columns).to_pylist():
             if not languages or item["language"] in languages:
                 found.append(item["id"])
@@ -62,14 +66,23 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None =
 
 
 def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
-    """The ids of the items from which the set was drawn; None where its corpus is not in this installation.
-    EvaluationError where another corpus is named."""
+    """Return the ids of the items from which the set was drawn, None if the corpus is not in this installation.
+
+    Raises EvaluationError if `corpus` names another corpus.
+    """
     drawn_from = corpus_drawn_from(units.name, units.corpus, corpus)
     return ids_of_corpus(drawn_from, {draw["language"] for draw in units.manifest["draws"]} - {""})
 
 
 def corpus_drawn_from(name: str, known: str, corpus: str) -> str:
-    """name: of the gold set; known: its corpus by the manifest; corpus: the one that was named, "" for none."""
+    """Return the corpus that a gold set was drawn from.
+
+    name: name of the gold set.
+    known: corpus in its manifest, "" if there is none.
+    corpus: corpus that the user named, "" if none.
+
+    Raises EvaluationError if the two differ.
+    """
     if corpus and known and corpus != known:
         raise EvaluationError(
             f"The gold set {name} was drawn from corpus {known}, not {corpus}; leave --corpus out, or correct it."
@@ -79,12 +92,16 @@ def corpus_drawn_from(name: str, known: str, corpus: str) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """The items of a corpus that people read, with the judge's labels, (n,).
+    """The items of a corpus that people read, with the judge's labels.
 
-    labels: those that people may give, (K,). ids, judge: of each item its id and the judge's label, REFUSED where it
-    gave none. answers: people's single answers (id, person, label), none where the set does not tell. sample: by which
-    shares are estimated. refused, size: number of items of the corpus that the judge refused, and of all. seed: of
-    resampling.
+    labels: labels that people may give, (K,).
+    ids: id of each item, (n,).
+    judge: the judge's label of each item, REFUSED where it gave none, (n,).
+    answers: individual answers as (id, person, label); empty if the set does not include them.
+    sample: sample from which shares are estimated.
+    refused: number of items of the corpus that the judge refused.
+    size: number of items of the corpus.
+    seed: seed for resampling.
     """
 
     labels: Sequence[str]
@@ -98,8 +115,13 @@ class Judged:
 
 
 def judged_units(units: Units, said: Predictions, frame: Collection[str] | None) -> Judged:
-    """said: the judge's labels of the units, and how often it gives each label to other items. frame: as `frame_of`
-    returns it. EvaluationError if the judge did not label every item of the corpus."""
+    """Return the units that people read with the judge's labels.
+
+    said: the judge's labels of the units, and the number of other items to which it gives each label.
+    frame: ids of the corpus's items, as returned by `frame_of`.
+
+    Raises EvaluationError if the judge did not label every item of the corpus.
+    """
     size = sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame)
     counted, labels = Counter(said.labels) + said.others, [*units.labels, REFUSED]
     is_sample = not (units.chances == 1).all()
@@ -118,10 +140,16 @@ def judged_units(units: Units, said: Predictions, frame: Collection[str] | None)
 
 
 def check_complete(name: str, machine: str, labelled: int, units: int, size: int, *, is_sample: bool) -> None:
-    """EvaluationError where a judge labelled the units of a set alone, or less or more than the corpus.
+    """Check that a judge labelled every item of the corpus, of which people read a sample.
 
-    name, machine: of the set and of the judge. labelled: number of items that the judge labelled. units: of the set.
-    size: number of items from which they were drawn; is_sample: whether people read only some of these.
+    name: name of the gold set.
+    machine: name of the judge.
+    labelled: number of items that the judge labelled.
+    units: number of units of the set.
+    size: number of items from which the units were drawn.
+    is_sample: whether people read only some of these items.
+
+    Raises EvaluationError if one of these conditions does not hold.
     """
     if labelled == units < size:
         raise EvaluationError(
@@ -143,9 +171,12 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
 def with_certificate(
     report: dict[str, Any], read: Judged, half_width: float = HALF_WIDTH, epsilon: float = EPSILON
 ) -> dict[str, Any]:
-    """The report on a judge's labels as on those of any system, with its certificate before the figures.
+    """Return the report with the judge's certificate before its figures.
 
-    half_width: the wished half-width of a share's interval, in points; epsilon: of the alternative annotator test.
+    report: the evaluation report on the judge's labels.
+    read: the items that people read.
+    half_width: wished half-width of a share's interval, in points.
+    epsilon: advantage that the alternative annotator test allows people.
     """
     known = set(read.labels)
     listed = [answer for answer in read.answers if answer[2] in known]
@@ -184,7 +215,7 @@ def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Itera
         (SHARED, found.judge_shared, found.units_shared),
         ("people with each other", found.people, found.units_shared),
     ):
-        # Its effective count would be of pairs of answers, not of units.
+        # Its effective size would count pairs of answers, not units.
         yield row("pairwise_agreement", {"answers": who}, estimate, number) | {"count": None}
     yield row("agreement_difference", {"answers": SHARED}, found.difference, None)
     for who, measure in (("judge and people", found.judge_alpha), ("people with each other", found.people_alpha)):
@@ -197,7 +228,7 @@ def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Itera
 
 
 def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tuple[list[Row], str]:
-    """The rows of the test, and its verdict in a sentence."""
+    """Return the rows of the test and a sentence with its verdict."""
     test = alternative_annotator_test(answers, judged, epsilon=epsilon)
     rows = []
     for person in test.annotators:
@@ -211,7 +242,7 @@ def _tested(answers: people.Answers, judged: people.Ints, epsilon: float) -> tup
 
 
 def _plain(measure: str, of: Mapping[str, str], value: float | None, units: int | None, note: str) -> Row:
-    """A figure without an interval."""
+    """Return a row without an interval."""
     return row(measure, of, None, units, note) | {"value": value}
 
 
@@ -239,7 +270,7 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
         found += zip([each] * 3, WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
     for each, way, share in found:
         value = None if share.value is None else Difference(share.value, share.low, share.high)
-        # Why a way gives the figures of people alone, or what to know about its interval.
+        # Explain why an estimate falls back on people alone, or qualify its interval.
         weak = f" ({each.correlation or 0.0:.2f}, and it takes {each.least_correlation:.2f} to help)"
         why = "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)
         yield row("corpus_share", {"label": each.label, "way": way}, value, number, why)
@@ -249,15 +280,17 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
         yield _plain("answers_needed", {"label": each.label, "needed": way}, share.more, number, note)
 
 
-# --- The uniform set of posts by which a machine judge of a whole corpus is certified.
+# --- posts: certifying a judge on a uniform set
 #
-# People read what the detectors dispute and audit what they agree on. An agreed label that nobody read is nobody's
-# answer, so it does not count; the posts that were read stand for the others of their stratum.
+# People read the posts that detectors dispute and audit those that detectors agree on. Agreed labels that nobody read
+# do not count as answers; the posts that were read represent the rest of their stratum.
 
 
 def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
-    """The ids of the posts from which the set was drawn, EVERY_LABEL where its corpus is not in this installation.
-    EvaluationError where no judge can be certified on these sets."""
+    """Return the ids of the posts from which the set was drawn, EVERY_LABEL if the corpus is not in this installation.
+
+    Raises EvaluationError if the sets cannot certify a judge.
+    """
     gold = sets[0]
     if len(sets) > 1 or gold.population != STREAM:
         raise EvaluationError(
@@ -274,8 +307,13 @@ def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
 
 
 def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
-    """subject: the judge, with its labels of the whole corpus. EvaluationError if it did not label every post, or if
-    people read too little of the set."""
+    """Return the posts that people read with the judge's labels.
+
+    gold: a uniform set.
+    subject: the judge, with its labels of the whole corpus.
+
+    Raises EvaluationError if the judge did not label every post, or if people read too little of the set.
+    """
     joined = join(subject, [(gold, gold.rows)], [subject.mapping])
     labelled = joined.labelled
     assert labelled is not None

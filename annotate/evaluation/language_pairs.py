@@ -1,7 +1,8 @@
-"""Balanced sets of documents: predictions in TRAIN-TEST.prediction, measured by the languages of training and the test.
+"""Evaluation of files named TRAIN-TEST.prediction on balanced sets of documents, by training and test language.
 
-de-en.prediction is of a classifier trained on German and tested on English, joint-en.prediction of one trained on all
-languages together (Schwenk and Li 2018, table 3). Line n is for line n of the language's test list.
+de-en.prediction contains the predictions of a classifier trained on German and tested on English; joint-en.prediction
+those of a classifier trained on all languages (Schwenk and Li 2018, table 3). Line n is the prediction for line n of
+the language's test list.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -39,15 +40,19 @@ from annotate.reports.numbers import estimate
 from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
 
-Pair = tuple[str, str]  # the language of training, or JOINT; the language of the test
-Right = Mapping[Pair, Floats]  # pair -> 1 for each test document whose class is predicted, 0 for each other
+Pair = tuple[str, str]  # training language or JOINT; test language
+Right = Mapping[Pair, Floats]  # pair -> 1 for each test document with the right class, 0 for others
 TEXTS = texts("pairs")
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The test set of a language. file: the list of its documents; truth: their classes, in its order; units: the
-    number of each, the same for translations of one document; None where the set does not say what they are."""
+    """The test set of a language.
+
+    file: path of the list of documents, within the set's folder.
+    truth: class of each document, in the order of the file.
+    units: unit number of each document, shared by translations of one document; None if the set does not identify them.
+    """
 
     file: str
     truth: list[str]
@@ -58,7 +63,14 @@ Tests = Mapping[str, Tested]  # language -> its test set
 
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
-    """The report. EvaluationError if the predictions do not fit the set."""
+    """Return the evaluation report.
+
+    predictions: folder of prediction files.
+    sets: the gold set, as a sequence of one.
+    against: folder of a second system's files, None for no comparison.
+
+    Raises EvaluationError if the predictions do not fit the set.
+    """
     [gold] = sets
     tests, classes = read_tests(gold), classes_of(gold)
     paths = [predictions, *([against] if against else [])]
@@ -84,7 +96,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
 
 
 def _doubts(gold: PublishedSet) -> list[str]:
-    """What is known against the set's labels, or against how its documents were found."""
+    """Return warnings about the set's labels or about how its documents were selected."""
     doubts, audit = [], gold.manifest.get("declared_audit")
     if audit and audit["error"]["value"] is not None:
         doubts.append(TEXTS.words["audited"].format(error=estimate(audit["error"]), name=gold.name))
@@ -115,8 +127,10 @@ def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
 
 
 def _drawn(right: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
-    """The test documents of these pairs by language and class, each with the share of the systems that are right on
-    it, so that all pairs weigh alike."""
+    """Return the test documents of these pairs by language and class.
+
+    The value of a document is the share of the systems that are right on it, so that all pairs have equal weight.
+    """
     found = []
     for language, tested in tests.items():
         own = [right[pair] for pair in pairs if pair[1] == language]
@@ -132,8 +146,10 @@ def _drawn(right: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
 
 
 def _groups(pairs: Collection[Pair]) -> Iterator[tuple[str, list[Pair], str]]:
-    """What is averaged, if there is any: all pairs of languages, and those of two different ones, which is to transfer.
-    What is trained on all languages together is neither. A measure, its pairs, and a note."""
+    """Yield the means to report as (measure, pairs, note): one over all pairs, one over pairs of different languages.
+
+    Systems trained on all languages together count in neither.
+    """
     of_one = [pair for pair in pairs if pair[0] != JOINT]
     of_two = [pair for pair in of_one if pair[0] != pair[1]]
     if of_one:
@@ -147,7 +163,7 @@ def _in_order(pairs: Collection[Pair]) -> list[Pair]:
 
 
 def _rows(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
-    """Accuracy by pair, means, and recall by pair and class."""
+    """Yield accuracy by pair, means, and recall by pair and class."""
     for train, test in _in_order(right):
         found = accuracy_by_class.mean(_drawn(right, [(train, test)], tests))
         yield row("accuracy", {"train": train, "test": test}, found, len(right[train, test]))
@@ -201,7 +217,10 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
 
 
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
-    """Language -> its test set. EvaluationError where there is none, GoldSetError where the rows lack a document."""
+    """Return language -> its test set.
+
+    Raises EvaluationError if the set has no test documents, GoldSetError if its rows lack one.
+    """
     languages = _languages(gold)
     names = {code: benchmarks.named(code, languages)[0] for code in languages}
     files = {code: f"{benchmarks.INDICES}/{name}{gold.mark}.{TEST}" for code, name in names.items()}
@@ -227,9 +246,11 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
 
 
 def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict[str, int]:
-    """Id -> the number of the unit of each test document, those with equal values of the fields of --apart being one.
-    None where the rows do not have these values, or where two documents of one language have the same: then they mark
-    something else than translations."""
+    """Return document id -> unit number. Documents with equal values in the --apart fields form one unit.
+
+    Returns an empty dict if rows lack these values, or if two documents of one language share them, since they then do
+    not mark translations.
+    """
     tested = [(key, language) for language, ids in ids_of.items() for key in ids]
     if not all(rows[key].get("apart") for key, _ in tested):
         return {}
@@ -240,23 +261,26 @@ def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict
 
 
 def _languages(gold: PublishedSet) -> list[str]:
-    """The languages for which the set was drawn; a set that is not balanced has one draw for all."""
+    """Return the languages for which the set was drawn; none if one draw covers all languages."""
     return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
 
 
 def classes_of(gold: PublishedSet) -> list[str]:
-    """Without what else people could answer."""
+    """Return the set's classes, without the other answers that people could give."""
     classes: list[str] = gold.manifest["draws"][0]["parameters"]["classes"]
     return classes
 
 
 def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
-    """Pair -> whether the class of each test document is predicted. EvaluationError if a file does not fit the set."""
+    """Return pair -> whether the class of each test document is predicted.
+
+    Raises EvaluationError if a file does not fit the set.
+    """
     if not folder.is_dir():
         raise EvaluationError(f"There is no folder {folder}; name one with files such as {_example(tests)}.")
     trained = _languages(gold)
-    # A code has one part of two or three small letters, its first, so no name can be read as two pairs. Codes of the
-    # published files, such as zh for zh-CN, are read too.
+    # Only the first part of a code has two or three lower-case letters, so no name can be read as two pairs. Codes of
+    # the published files, such as zh for zh-CN, are accepted as well.
     pairs = {
         f"{first}-{second}": (train, test)
         for train in (*trained, JOINT)
@@ -290,7 +314,7 @@ def _example(tests: dict[str, Tested]) -> str:
 
 
 def _misnamed(stem: str, trained: list[str], tests: dict[str, Tested]) -> str:
-    """Why a name is that of no pair of the set."""
+    """Explain why a file name does not match a pair of the set."""
     parts = stem.split("-")
     for place in range(1, len(parts)):
         train, test = "-".join(parts[:place]), "-".join(parts[place:])

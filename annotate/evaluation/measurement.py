@@ -1,6 +1,7 @@
-"""The one way to measure a system on gold sets: what the sets are decides who measures.
+"""Evaluation of a system on gold sets, dispatched by the kind of set.
 
-Every way takes a path or a predictor's name, and the folders of the sets; the report is one dict that JSON can hold.
+Each evaluator takes a path or a predictor's name and the folders of the sets, and returns a dict that can be written as
+JSON.
 """
 
 import json
@@ -38,12 +39,12 @@ POSTS, UNITS, RANKED, PUBLISHED = (
     "files of a published format",
 )
 LOOKS = texts("looks").words
-# The least and the most that a measure can be which is no share; others reach from 0 up.
+# Range of each measure that is not a share; any other measure starts at 0 and has no upper limit.
 BOUNDS = {
     **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
     **dict.fromkeys(("roc_auc", "average_precision", "macro_roc_auc", "macro_average_precision"), (0.0, 1.0)),
 }
-# Options -> what they are for; an option that is not here is for all.
+# Option -> kinds of set that it applies to; other options apply to all kinds.
 MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)),
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
@@ -51,8 +52,8 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     "split": (RANKED, UNITS),
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
-OF_JUDGE = ("half_width", "epsilon")  # options of its certificate
-# Options that are not for a judge's certificate, and why.
+OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
+# Options that a judge's certificate does not accept -> reason.
 NOT_FOR_JUDGE = {"split": ", which needs all units of the draw", "missing_rate": ""}
 
 
@@ -65,12 +66,16 @@ def evaluate(
     sequential: bool = False,
     **options: Any,
 ) -> dict[str, Any]:
-    """The report on predictions: a file, a folder of published files, or the name of a predictor of the corpus, such as
-    mine@2. against: others to compare with, likewise. judge: in place of predictions, likewise, a machine judge that
-    labelled the whole corpus, whose certificate is wanted. sequential: whether the intervals are to hold at every look.
-    options: those of MEANT_FOR, and unfinished.
+    """Return the report on predictions.
 
-    EvaluationError, GoldSetError or CorpusError, a sentence, for what cannot or must not be measured.
+    predictions: path of a file, folder of published files, or name of a predictor of the corpus such as mine@2.
+    gold: folders of the gold sets.
+    against: predictions of a second system, in the same form; "" for none.
+    judge: used in place of `predictions`: labels of the whole corpus by a machine judge that is to be certified.
+    sequential: whether the intervals must hold at every look at the data.
+    options: the options in MEANT_FOR, and `unfinished`.
+
+    Raises EvaluationError, GoldSetError or CorpusError if the predictions cannot be measured on the sets.
     """
     options = {name: each for name, each in options.items() if each is not False and each not in (None, "", (), [])}
     measured = predictions or judge
@@ -99,8 +104,10 @@ def evaluate(
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """A row with the interval for every look, within what the measure, or a difference of two, can be. Where posts are
-    missing, its bounds hold at every look too, and the interval is within them."""
+    """Return a row with the interval that holds at every look, clipped to the range of the measure or difference.
+
+    If posts are missing, the bounds for them also hold at every look, and the interval is within these bounds.
+    """
     found, is_apart = at_every_look(row), "better" in row
     least, most = BOUNDS.get(row["measure"], (0.0, 1.0 if MEASURES[row["measure"]].is_share else inf))
     if is_apart:
@@ -123,7 +130,7 @@ def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **options: Any) -> dict[str, Any]:
-    """The report of sets of another kind than posts, and predictions for them."""
+    """Return the report for sets other than sets of posts."""
     sets = [] if what == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
     format = measured(sets[0].format) if sets else None
     if len(gold) > 1 and not (format and format.of_several):
@@ -140,8 +147,11 @@ def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **o
 
 
 def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
-    """The name and SHA-256 of each file of predictions; none of an imported predictor. name: what the report calls the
-    system."""
+    """Yield the name and SHA-256 of each prediction file; nothing for an imported predictor.
+
+    name: the system's name in the report.
+    spelled: path or predictor's name.
+    """
     path = Path(spelled)
     if is_file(spelled):
         files = sorted(each for each in path.rglob("*") if each.is_file()) if path.is_dir() else [path]
@@ -152,8 +162,10 @@ def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
 def _check(
     what: str, folder: Path, predictions: str, judge: str, against: str, sequential: bool, options: Mapping[str, Any]
 ) -> None:
-    """EvaluationError where the predictions and what else was asked for do not go together, or an option is not for
-    what is measured on the set."""
+    """Check that the options are consistent with each other and with the kind of set.
+
+    Raises EvaluationError if they are not.
+    """
     measured = predictions or judge
     are_files = [is_file(each) for each in (measured, against) if each]
     spelled = {name: f"--{name.replace('_', '-')}" for name in options}
@@ -191,7 +203,7 @@ def _check(
 
 
 def kind_of(folder: Path, predictions: str) -> str:
-    """What a set and predictions for it are, one of the four."""
+    """Return the kind of a set and predictions for it: POSTS, UNITS, RANKED or PUBLISHED."""
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
         return PUBLISHED
@@ -206,7 +218,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     if form and form.several:
         return RANKED
     published = (manifest.get("published") or {}).get("format", "")
-    # Labels for the units of such a set may also stand in one file, as for any other set.
+    # Labels for the units of such a set may also be in a single file, as for any other set.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
     return PUBLISHED if as_published and measured(published) else UNITS
 
@@ -215,10 +227,14 @@ def kind_of(folder: Path, predictions: str) -> str:
 
 
 def write_report(report: dict[str, Any], out: Path) -> None:
-    """report.json, report.md, report.html and report.tex into a folder, and errors.jsonl where units are listed; an
-    earlier evaluation of the predictor is replaced.
+    """Write report.json, report.md, report.html and report.tex, and errors.jsonl if the report lists units.
 
-    EvaluationError if the folder holds something else or cannot be written; it is then as it was.
+    An earlier evaluation of the same predictor is replaced.
+
+    report: the evaluation report.
+    out: folder to write.
+
+    Raises EvaluationError, leaving the folder unchanged, if it contains something else or cannot be written.
     """
     figures = {key: value for key, value in report.items() if key != "errors"}
     written = {

@@ -1,6 +1,6 @@
-"""The measures of a predictor on joined gold sets, as the rows of a report.
+"""Measures of a predictor on joined gold sets, as rows of a report.
 
-subjects.py reads predictors and gold sets, joined_sets.py joins them; metrics.py estimates the numbers.
+subjects.py reads predictors and gold sets, joined_sets.py joins them, and metrics.py estimates the figures.
 """
 
 from collections import defaultdict
@@ -39,7 +39,7 @@ from corpora.core.languages import UND
 
 WITH_UND, WITHOUT_UND = "with und", "without und"
 POSTS = {WITH_UND: True, WITHOUT_UND: False}
-WELL_MEASURED = 30  # posts that a language has at least for the second of the means
+WELL_MEASURED = 30  # least number of posts of each language in the second mean
 SIGNIFICANT = 0.05
 UNKNOWN_FALSE_YES = "false Yes is unknown, as no decoy was answered"
 
@@ -58,12 +58,15 @@ def _row(measure: str, of: Mapping[str, str], found: Measured, *notes: str) -> R
 
 
 def bounded(bounds: Collection[float], *, signed: bool = False) -> str:
-    """What a row notes of missing posts. signed: of a difference."""
+    """Return the note on missing posts in a row.
+
+    signed: whether the row is a difference.
+    """
     low, high = (f"{each:+.1%}" if signed else percent(each) for each in bounds)
     return f"{low} to {high}, whatever the posts without a label are"
 
 
-# What narrows an interval, by the source of its width.
+# Source of an interval's width -> what narrows it.
 NARROWS = {
     DRAW: "a larger draw: extend the task",
     UNREAD: "more audited posts: assay audit TASK --add N",
@@ -75,7 +78,7 @@ NARROWS = {
 
 
 def accuracy(joined: Joined) -> Iterator[Row]:
-    """Accuracy and naive accuracy; and what the width of accuracy comes from, with und."""
+    """Yield accuracy, naive accuracy, and the sources of the width of accuracy's interval (with und)."""
     assert joined.labelled is not None
     uniform, sources = joined.about(), dict[str, float]()
     assert uniform is not None
@@ -84,7 +87,7 @@ def accuracy(joined: Joined) -> Iterator[Row]:
         if with_und:
             sources = made.get("width_sources", {})
         yield made
-        # With the detectors' labels taken for the truth, as they stand in the set.
+        # The labels of the set as they are, with the detectors' labels taken as the truth.
         cells = {cell: n for cell, n in joined.labelled.cells.items() if with_und or cell.truth != UND}
         right, number = sum(n for cell, n in cells.items() if cell.said == cell.truth), sum(cells.values())
         yield row("naive_accuracy", {"posts": posts}, proportion(right, number), number, "" if number else "no post")
@@ -102,7 +105,7 @@ def recall(joined: Joined) -> Iterator[Row]:
     twice, together = _classes(found, joined)
     once = {label: each for label, each in found.items() if label not in twice}
     well = {label for label, each in once.items() if each.posts >= WELL_MEASURED}
-    # Und is a row like the others; without it there is no mean with und.
+    # Without a figure for und, there is no mean with und.
     for labels, over in (("all labels", once.keys()), (f"{WELL_MEASURED}+ posts", well)):
         part = {label: each for label, each in once.items() if label in over}
         yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part}, joined)
@@ -124,7 +127,7 @@ def recall(joined: Joined) -> Iterator[Row]:
 
 
 def _frames(label: str, joined: Joined) -> metrics.TwoFrames | None:
-    """Both kinds of sets together; None where one has no posts of the language, or the reach is not known."""
+    """Return recall from both kinds of sets, None if one has no posts of the language or the reach is unknown."""
     found, uniform = joined.recall.get(label), joined.about(label)
     if not (found and uniform and label in joined.reach):
         return None
@@ -139,8 +142,11 @@ def _false_yes(label: str, joined: Joined) -> str:
 
 
 def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., Measured]) -> Iterator[Row]:
-    """A figure if such a share of the posts of its recall- or precision-oriented set were false Yes; none where decoys
-    bound that. measured: the figure with at most such a share."""
+    """Yield a figure under assumed rates of false Yes; nothing if decoys bound the rate.
+
+    measure, label: what the figure is.
+    measured: returns the figure for a given `false_yes`.
+    """
     if label in joined.unbounded:
         least = joined.false_yes.get(label, 0.0)
         for share in ASSUMED:
@@ -148,8 +154,12 @@ def _assumed(measure: str, label: str, joined: Joined, measured: Callable[..., M
 
 
 def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measured]], joined: Joined) -> Iterator[Row]:
-    """Means over what was measured, where that is one language at least; und is a class of the mean with und alone.
-    labels: what they are over, in words; figures: with and without und, by label."""
+    """Yield means over the labels that were measured, if these include a language.
+
+    measure: name of the measure.
+    labels: description of the labels, as shown in the report.
+    figures: with or without und -> label -> figure. Only the mean with und includes the class und.
+    """
     for posts, of_labels in figures.items():
         known = {label: each.estimate for label, each in of_labels.items() if each.estimate.value is not None}
         if posts == WITHOUT_UND:
@@ -160,17 +170,18 @@ def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measure
             yield row(f"mean_{measure}", {"posts": posts, "labels": labels}, found, None, over)
 
 
-# Measure -> what estimates it from weighted posts, and in how many labels' figures an error counts.
+# Measure -> its estimator on weighted posts, and the number of labels whose figures an error affects.
 WEIGHTED = {"recall": (classes.recalls, 1), "precision": (classes.precisions, 1), "f1": (classes.f1s, 2)}
 
 
 def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_und: bool) -> Difference:
-    """The plain mean of the figures of labels.
+    """Return the plain mean of the labels' figures.
 
-    Labels rest on different posts, so that their distances from their own ends are squared and added up (MOVER); where
-    an error counts in several figures, its distances add up first. The interval holds both this one and that of the
-    weighted posts. Of the rare posts that stand for many, a draw mostly holds too few, and sometimes too many: the one
-    fails there, or the other."""
+    Figures of labels rest on different posts, so the distances to the ends of their intervals are squared and added
+    (MOVER). If an error affects several figures, its distances add up first. The interval covers both this one and the
+    interval from the weighted posts: a draw usually contains too few of the rare posts with large weights, and
+    sometimes too many, and one of the two intervals fails in either case.
+    """
     weighted, labels_of_error = WEIGHTED[measure]
     value = fsum(each.value or 0.0 for each in known.values()) / len(known)
     times = sqrt(labels_of_error) / len(known)
@@ -179,8 +190,8 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
     found = Difference(value, max(0.0, value - down), min(1.0, value + up))
     if joined.uniform is None or known.keys() & {*joined.recall, *joined.precision}:
         return found
-    # The mean of the posts that were read, each by its weight. Where the heavy ones happen to hold no error, the
-    # jackknife's interval is too narrow.
+    # The mean over the weighted posts that were read. If no post with a large weight is an error, the jackknife's
+    # interval is too narrow.
     uniform = joined.uniform
     cells = {cell: n for cell, n in uniform.cells.items() if cell.read and (with_und or cell.truth != UND)}
     there = metrics.und_last({*known, *(label for cell in cells for label in (cell.truth, cell.said))})
@@ -189,16 +200,18 @@ def _mean(measure: str, known: Mapping[str, Estimate], joined: Joined, *, with_u
     weights = np.repeat([uniform.weights[cell] for cell in cells], [*cells.values()])
     pairs = classes.Paired(gold, said, len(there), weights)
     other = pairs.estimate(classes.macro(weighted, np.isin(there, [*known])))
-    if other.value in (0.0, 1.0):  # nothing varies, so a jackknife knows nothing
+    if other.value in (0.0, 1.0):  # without variation, the jackknife gives no interval
         return found
     return Difference(found.value, min(found.low, other.low), max(found.high, other.high))
 
 
 def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
-    """F1 by label and its means, with und as a class, from the rows of recall and of precision. In the means F1 is 0
-    where a predictor says a label that no post has, or never says one that posts have (Opitz and Burst 2019, Macro F1
-    and Macro F1). What is said of other labels' posts and what is not said of its own are different posts, so both
-    distances from the ends are squared and added up (MOVER)."""
+    """Yield F1 by label and its means, with und as a class, from the rows of recall and precision.
+
+    In the means, F1 is 0 for a label that is predicted but never true, or true but never predicted (Opitz and Burst
+    2019, Macro F1 and Macro F1). Wrongly predicted and missed posts of a label are different posts, so the distances of
+    precision and recall to the ends of their intervals are squared and added (MOVER).
+    """
     found: dict[str, dict[str, Estimate]] = {}
     posts: dict[str, float] = {}
     for each in rows:
@@ -238,8 +251,10 @@ NAIVE = {"recall": "naive_recall", "precision": "naive_precision"}
 
 
 def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
-    """The rows of a uniform set whose truth is the detectors' agreement: under names of their own, and without what
-    would be quoted, such as means. Recall on a recall-oriented set alone stays as it is."""
+    """Yield the rows of a uniform set that takes the detectors' agreement as the truth, renamed and without means.
+
+    Recall on a recall-oriented set alone is unchanged.
+    """
     for each in rows:
         label = each["of"].get("label")
         if label in joined.recall and label not in joined.reach:
@@ -251,8 +266,10 @@ def naive(rows: Iterable[Row], joined: Joined) -> Iterator[Row]:
 
 
 def _classes(labels: Collection[str], joined: Joined) -> tuple[set[str], dict[str, str]]:
-    """The coarse codes that stand beside their own labels, which means leave out; and what the row of each label that
-    takes others together notes of them."""
+    """Return the coarse codes to leave out of means, because their labels have rows too, and label -> note.
+
+    The note lists the finer labels that a label includes.
+    """
     twice = {label for label in labels if not joined.asked.get(label, frozenset()).isdisjoint(labels)}
     notes = dict.fromkeys(labels, "")
     for label in labels:
@@ -275,7 +292,7 @@ def precision(joined: Joined) -> Iterator[Row]:
         label: {posts: of(with_und=und, false_yes=joined.false_yes.get(label, 0.0)) for posts, und in POSTS.items()}
         for label, of in measured.items()
     }
-    # Otherwise the mean would include every code that a predictor ever says by mistake.
+    # Otherwise the mean would include every label that the predictor ever gives by mistake.
     truths = {cell.truth for cell in joined.labelled.cells} if joined.labelled else set()
     there = {UND, *joined.precision, *joined.confirmed, *truths}
     twice, together = _classes(found, joined)
@@ -295,7 +312,7 @@ def precision(joined: Joined) -> Iterator[Row]:
             "" if label in there else "no post in it was found; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
         )
-        # If a predictor calls a post undefined, it is right only on undefined posts.
+        # A post predicted as und is right only if it is und.
         if label != UND:
             yield _row("precision_without_und", {"label": label}, each[WITHOUT_UND])
     for label, of in measured.items():
@@ -311,7 +328,7 @@ def recall_check(joined: Joined) -> list[Row]:
     pairs = {}
     for label, found in sorted(joined.recall.items()):
         both = _frames(label, joined)
-        # Without the posts of the recall set, since the test needs independent samples.
+        # Leave out the posts of the recall set, since the test needs independent samples.
         uniform = joined.about(label)
         assert uniform is not None
         on_uniform = both.inside if both else metrics.recall(label, uniform, {}, apart=found)
@@ -329,7 +346,7 @@ def recall_check(joined: Joined) -> list[Row]:
 def balanced(joined: Joined) -> Iterator[Row]:
     weights = metrics.natural_weights(joined.uniform) if joined.uniform else None
     for label in sorted(joined.recall):
-        # For one row; a coarse code that people used has all the posts of its labels.
+        # For this row, a coarse code that people used includes all posts of its labels.
         sets: dict[str, dict[str, str]] = {}
         for language, found in joined.recall.items():
             told = {key: joined.within(said, label) for key, said in found.items()}
@@ -340,9 +357,11 @@ def balanced(joined: Joined) -> Iterator[Row]:
 
 
 def confused(joined: Joined, left: Left) -> dict[str, Any]:
-    """The parts of the report on gold and predicted labels: the confusion matrix of the uniform set, weighted by
-    stratum, or without one of the recall sets; and the posts that people read and where the predictor says otherwise,
-    each once, with their texts where the licence lets these leave."""
+    """Return the report's parts on gold and predicted labels: the confusion matrix and the errors.
+
+    The matrix is from the uniform set, weighted by stratum, or from the recall sets if there is no uniform set. The
+    errors are the posts read by people on which the predictor disagrees, each listed once, with publishable texts.
+    """
     posts = joined.labelled.posts if joined.labelled else {}
     read = {key: (cell.truth, cell.said) for key, cell in posts.items() if cell.read}
     weights: defaultdict[tuple[str, str], float] = defaultdict(float)

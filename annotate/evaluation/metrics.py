@@ -1,7 +1,7 @@
-"""Accuracy, recall and precision of a predictor, from gold sets already joined with what it says.
+"""Accuracy, recall and precision of a predictor on gold sets that are joined with its labels.
 
-Labels that count as one class have been taken together (subjects.py). proportions.py estimates proportions; the callers
-decide which sets may be used for what.
+subjects.py has already merged labels that count as one class. proportions.py estimates proportions; callers choose the
+sets for each measure.
 """
 
 from collections import Counter
@@ -31,12 +31,12 @@ from annotate.core.estimation.proportions import (
 from annotate.evaluation.uniform import ANOTHER, Cell, Of, Uniform, turns
 from corpora.core.languages import UND
 
-# Language -> id -> what the predictor says of a post that is in it.
+# Language -> post id -> predicted label, for posts that are in the language.
 RecallSets = Mapping[str, Mapping[str, str]]
-# Language -> the posts of the uniform set that its recall-oriented draw could have taken too.
+# Language -> posts of the uniform set that its recall-oriented draw could have included.
 Reach = Mapping[str, Collection[str]]
 NOWHERE: Reach = {}
-# Language -> id -> the label, X, not-X or und, of a post of its queue that the predictor labels X.
+# Language X -> post id -> label (X, not-X or und), for posts of its queue that the predictor labels X.
 PrecisionSets = Mapping[str, Mapping[str, str]]
 
 
@@ -45,11 +45,11 @@ PrecisionSets = Mapping[str, Mapping[str, str]]
 
 @dataclass(frozen=True)
 class Measured:
-    """An estimate and how many posts, read by people, it rests on.
+    """An estimate and the posts behind it.
 
-    extremes: where posts are missing, the estimates if they are like those that were read, if they are what lowers the
-    share most, and if they are what raises it most (Manski 2003, Partial Identification of Probability Distributions,
-    section 1.2).
+    posts: number of posts read by people that the estimate rests on.
+    extremes: if posts are missing, three estimates: missing posts resemble those that were read, lower the share most,
+        or raise it most (Manski 2003, Partial Identification of Probability Distributions, section 1.2).
     """
 
     estimate: Estimate
@@ -58,12 +58,12 @@ class Measured:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """Between which the interval is, whatever the missing posts are; None where none is missing."""
+        """Return the range of the interval over all possible labels of missing posts, None if none is missing."""
         return bounds_of(self.extremes) if self.extremes else None
 
 
 def together(*parts: Measured) -> Measured:
-    """Join estimates from disjoint posts of the same language."""
+    """Combine estimates from disjoint posts of the same language."""
     known = [part for part in parts if part.posts]
     if len(known) == 1:
         return known[0]
@@ -74,11 +74,11 @@ def counted(hits: int, of: int) -> Measured:
     return Measured(proportion(hits, of), of)
 
 
-# The one turn of a guess that cannot turn, since without any turns every guess may.
+# A turn that affects no post. An empty tuple of turns would mean that every guess may be wrong.
 NEVER = Turn(0, 0, 0, 0, 0)
 Interval = TypeVar("Interval", Estimate, Difference)
-FAR = 0.01  # bounds that are further apart are reported
-MISSED: Way = (0, 1)  # the way in which a miss turns out to be a hit
+FAR = 0.01  # only bounds further apart than this are reported
+MISSED: Way = (0, 1)  # a miss that is really a hit
 
 
 def share(
@@ -90,13 +90,22 @@ def share(
     *,
     normal: bool = False,
 ) -> Measured:
-    """The share of right labels in a domain of a uniform set, by stratum; see `strata_of`. normal: see `stratified`.
-    What one reader alone decided is wrong as often as the checks say (uniform.py). Missing posts are taken to be like
-    those of their stratum that were read, or wrong as often as `rates` says; the bounds take them for anything.
+    """Estimate the share of right labels in a domain of a uniform set, by stratum.
+
+    Single-annotator labels are wrong as often as the checks show (uniform.py). Missing posts are assumed to resemble
+    the posts of their stratum that were read, or to be wrong as often as `rates` states; the bounds allow any labels
+    for them.
+
+    uniform: the uniform set.
+    domain: whether a post counts.
+    right: whether a post of the domain is right.
+    apart: ids of posts to leave out.
+    truths: labels to consider as the truth of unread posts, see `strata_of`.
+    normal: see `stratified`.
     """
 
     def measured(each: Uniform) -> Measured:
-        """Without regard to missing posts."""
+        """Estimate the share, ignoring missing posts."""
         cells = each.cells - Counter(each.posts[key] for key in apart if key in each.posts) if apart else each.cells
         strata = strata_of(each, cells, domain, right, truths)
         estimate = with_slips(
@@ -122,34 +131,38 @@ def share(
 
 
 def bounds_of(extremes: Collection[Interval]) -> tuple[float, float]:
-    """The ends between which all of these intervals lie."""
+    """Return the range that contains all these intervals."""
     return min(each.low for each in extremes), max(each.high for each in extremes)
 
 
 def within(bounds: tuple[float, float], found: Interval) -> Interval:
-    """The same with an interval that lies within the bounds, which hold whatever the missing posts are."""
+    """Clip an estimate's interval to bounds that hold for any labels of the missing posts."""
     low, high = bounds
     return replace(found, low=min(high, max(low, found.low)), high=max(low, min(high, found.high)))
 
 
 def worth(domain: Of, right: Of) -> Callable[[Cell], int]:
-    """What a post does to a share: 1 raises it, -1 lowers it."""
+    """Return a function that gives a post's effect on the share: 1 raises it, -1 lowers it, 0 leaves it."""
     return lambda cell: (1 if right(cell) else -1) if domain(cell) else 0
 
 
 def strata_of(
     uniform: Uniform, cells: Mapping[Cell, float], domain: Of, right: Of, truths: Collection[str] = ()
 ) -> list[Stratum]:
-    """The strata of a uniform set, with the posts of each in a domain and the right ones. cells: those that count here.
+    """Return the strata of a uniform set, with their counts of posts in the domain and of right posts.
 
-    For posts that people have not read, the label that the detectors agreed on is a guess at the truth. truths: the
-    labels that such a post may have in truth, as far as they make a difference, besides what was said of it.
+    For posts that nobody read, the label that the detectors agreed on is a guess at the truth.
+
+    cells: cells that count, with their numbers of posts.
+    domain, right: see `share`.
+    truths: further labels that an unread post may truly have, as far as they affect the share. Labels given by the
+        predictors are always considered.
     """
-    # By stratum: posts in the domain and right ones, read and as guessed; and how they may turn, as fields of a Turn.
+    # By stratum: [posts in the domain, right posts], as read and as guessed; and the fields of each possible Turn.
     read, guessed = (dict[str, list[float]]({name: [0, 0] for name in uniform.drawn}) for _ in range(2))
     turning: dict[str, dict[Way, list[Any]]] = {name: {} for name in uniform.drawn}
 
-    @cache  # asked many times of each, since cells differ in their strata too
+    @cache  # called repeatedly with the same labels, since cells also differ in stratum
     def counted_as(truth: str, said: str, other: str) -> tuple[int, int]:
         cell = Cell("", "", True, truth, said, other)
         inside = domain(cell)
@@ -167,7 +180,7 @@ def strata_of(
             turn[0] += posts
             if cell.read:
                 turn[1:3] = turn[1] + posts, turn[2] + posts * (true == could)
-            # Of the few posts where the predictor says otherwise than the detectors hardly any may have been read.
+            # Hardly any of the few posts on which the predictor disagrees with the detectors may have been read.
             if could == as_said and could[1]:
                 turn[3] = uniform.lone_right
     found = []
@@ -179,16 +192,21 @@ def strata_of(
 
 
 class Lone(NamedTuple):
-    """Posts that nobody has read and that the predictor alone labels so, not the detectors, which agree there. bounds:
-    the share if all of them are wrong, and if all are right."""
+    """Unread posts to which the predictor alone gives a label, while the detectors agree on another.
+
+    posts: number of posts.
+    bounds: the predictor's share of right labels if all these posts are wrong, and if all are right.
+    """
 
     posts: int
     bounds: tuple[float, float]
 
 
 def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
-    """Posts that nobody has read, and that the predictor labels so while the detectors agree on something else; None
-    if there is none, if nothing is known of the label, or if the bounds are no further apart than FAR."""
+    """Return the unread posts that the predictor labels `label` while the detectors agree on another label.
+
+    Returns None if there are none, if the share cannot be estimated, or if its bounds differ by at most FAR.
+    """
     is_said, is_right = (lambda cell: cell.said == label), (lambda cell: cell.truth == label)
     if_wrong: list[Stratum] = []
     if_right: list[Stratum] = []
@@ -229,15 +247,25 @@ def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
 
 
 def recall_in(found: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
-    """Recall on a recall set's posts in one language. false_yes: of these, the share that may be in another one."""
+    """Estimate recall on the posts of a recall set that are in one language.
+
+    found: post id -> predicted label.
+    label: the language.
+    false_yes: greatest share of these posts that may be in another language.
+    """
     plain = counted(sum(said == label for said in found.values()), len(found))
     return Measured(in_recall(plain.estimate, false_yes), plain.posts)
 
 
 class TwoFrames(NamedTuple):
-    """part: of a language's posts, that within the reach of a recall-oriented draw. inside: recall there on the uniform
-    set, without posts of the recall-oriented one; outside: elsewhere. p: of the test whether both sets have the same
-    recall within the reach. estimate: of all posts of the language."""
+    """Recall from a uniform set and a recall-oriented set of one language.
+
+    part: share of the language's posts that the recall-oriented draw can reach.
+    inside: recall among these on the uniform set, without posts of the recall-oriented set.
+    outside: recall among the other posts.
+    p: p-value of the test that both sets have the same recall within reach.
+    estimate: recall on all posts of the language.
+    """
 
     part: Measured
     inside: Measured
@@ -250,7 +278,7 @@ class TwoFrames(NamedTuple):
         return self.p < DIFFER
 
 
-DIFFER = 0.01  # the sets differ where the test has a smaller p
+DIFFER = 0.01  # the sets differ if p is smaller
 
 
 def two_frames(
@@ -271,7 +299,11 @@ def two_frames(
 
 
 def _of_two_frames(part: Estimate, inside: Estimate, outside: Estimate) -> Estimate:
-    """Where nothing is known of the posts outside, their recall is anything, and the value takes that inside for it."""
+    """Combine recall inside and outside the reach.
+
+    If nothing is known about the posts outside, the value assumes the recall inside for them, and the interval any
+    recall.
+    """
     if part.value is None or inside.value is None:
         return inside if part.value is None else UNKNOWN
     is_known = outside.value is not None
@@ -299,15 +331,22 @@ def recall(
     false_yes: float = 0.0,
     apart: Collection[str] = (),
 ) -> Measured:
-    """Recall on both kinds of sets, as far as they are given. false_yes: as in `recall_in`. apart: ids of posts of the
-    uniform set that do not count.
+    """Estimate recall from the uniform set, the recall-oriented sets, or both.
 
-    Where both have posts in the language, and it is known which posts of the uniform set the recall-oriented draw
-    could have taken: with a, the part of the language's posts that is within its reach, a times the recall there, by
-    both sets, and 1 - a times the recall elsewhere, by the uniform set alone (Hartley 1962, Multiple frame surveys,
-    Proceedings of the Social Statistics Section, American Statistical Association, with one frame within the other).
-    Where that is not known, the recall-oriented set stands alone, and tells of its authors' posts. UNKNOWN where the
-    two sets differ within that reach.
+    If both have posts in the language and the reach of the recall-oriented draw is known, recall is a times the recall
+    within reach, from both sets, plus 1 - a times the recall elsewhere, from the uniform set alone; a is the share of
+    the language's posts within reach (Hartley 1962, Multiple frame surveys, Proceedings of the Social Statistics
+    Section, American Statistical Association, with one frame inside the other). If the reach is unknown, only the
+    recall-oriented set counts, and the figure describes the posts of its authors.
+
+    label: the language.
+    uniform: the uniform set, None if there is none.
+    sets: recall-oriented sets.
+    reach: posts within reach of their draws.
+    false_yes: see `recall_in`.
+    apart: ids of posts of the uniform set to leave out.
+
+    Returns UNKNOWN as the estimate if the two sets differ within reach.
     """
     found = sets.get(label, {})
     if uniform and not found:
@@ -326,8 +365,13 @@ def recall(
 def precision(
     label: str, uniform: Uniform | None, sets: PrecisionSets, *, with_und: bool, false_yes: float = 0.0
 ) -> Measured:
-    """Precision on both kinds of sets. Without und, posts that people called undefined are left out; with it, they
-    are wrong. false_yes: of the posts found to be right on a precision set, the share that may be wrong.
+    """Estimate precision from the uniform set, the precision-oriented sets, or both.
+
+    label: the language.
+    uniform: the uniform set, None if there is none.
+    sets: precision-oriented sets.
+    with_und: whether posts that people labelled und count, as wrong; otherwise they are left out.
+    false_yes: greatest share of the right posts of a precision set that may be wrong.
     """
     shown = sets.get(label, {})
     kept = [truth for truth in shown.values() if with_und or truth != UND]
@@ -353,14 +397,19 @@ def und_last(labels: Iterable[str]) -> list[str]:
     return sorted(labels, key=lambda label: (label == UND, label))
 
 
-# --- precision on languages in equal parts
+# --- precision on recall sets with equal or given weights of languages
 
 
 def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float] | None = None) -> Measured:
-    """Precision on recall sets, as if all their languages were equally common, or as common as `weights` say.
+    """Estimate precision on recall sets as if languages were equally common, or as common as the weights state.
 
-    Undefined posts, and posts of languages without a recall set, do not count. UNKNOWN if the language's own weight is
-    0.
+    Undefined posts and posts of languages without a recall set do not count.
+
+    label: the language.
+    sets: recall-oriented sets.
+    weights: weight of each language, None for equal weights.
+
+    Returns UNKNOWN as the estimate if the language's own weight is 0.
     """
     own = sets[label]
     own_weight = weights.get(label, 0.0) if weights is not None else 1.0
@@ -381,7 +430,7 @@ def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float
 
 
 def natural_weights(uniform: Uniform) -> dict[str, float]:
-    """Label -> how many posts of the draw have it, estimated by stratum."""
+    """Return label -> estimated number of posts of the draw with this label."""
     weights: dict[str, float] = {}
     for cell, posts in uniform.cells.items():
         weights[cell.truth] = weights.get(cell.truth, 0.0) + posts * uniform.weights[cell]

@@ -1,7 +1,8 @@
-"""A predictor measured on gold sets of posts: the report, as one dict that JSON can hold.
+"""Evaluation of a predictor on gold sets of posts.
 
-This module decides which sets a measure takes, what is refused, and what the report says besides figures; the measures
-are in measures.py. reports/evaluation_report.py writes the report.
+This module chooses the sets for each measure, refuses what the sets cannot measure, and writes the report's
+explanations. The report is a dict that can be written as JSON. measures.py computes the figures, and
+reports/evaluation_report.py renders the report.
 """
 
 from collections import Counter
@@ -26,9 +27,9 @@ from annotate.kinds.language_labels import label_name
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import many
 
-# What can be measured, in the order of reports.
+# Measures, in the order of reports.
 MEASURES = tuple(dict.fromkeys(measure for design in DESIGNS.values() for measure in design.sets.measures))
-# Measure -> the designs whose sets tell it; the one that samples all posts comes last.
+# Measure -> designs whose sets measure it; the design that samples all posts comes last.
 _BY_POPULATION = sorted(DESIGNS.values(), key=lambda design: design.population == STREAM)
 SOURCES = {measure: [each for each in _BY_POPULATION if measure in each.sets.measures] for measure in MEASURES}
 
@@ -47,8 +48,20 @@ def evaluate_posts(
     judge: Mapping[str, float] | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
-    """The report on a file, or a predictor of the corpus. judge: options of its certificate, if it labelled the whole
-    corpus. reading: how predictions are read, see subjects.subject_of."""
+    """Return the report on a file or on a predictor of the corpus.
+
+    predictions: path of a file, or name of a predictor.
+    folders: folders of the gold sets.
+    against: predictions of a second predictor, "" for none.
+    allow_erased: whether to accept sets with erased posts.
+    unfinished: whether to accept unfinished sets.
+    vanished: ids of posts that are gone from their source, or a file of them.
+    measure: measures to report; all if empty.
+    balanced_precision: whether to report balanced precision.
+    missing_rate: range of relative error rates of unresolved audits, as LOW:HIGH.
+    judge: options of the certificate if the predictor is a machine judge, otherwise None.
+    reading: how predictions are read, see `subjects.subject_of`.
+    """
     sets = read_sets(folders, allow_erased=allow_erased, unfinished=unfinished)
     others = frame_of_posts(sets, reading.get("corpus", "")) if judge is not None else ()
     subjects = [subject_of(sets, predictions, others=others, **reading)]
@@ -77,9 +90,19 @@ def evaluate(
     balanced: bool = False,
     rates: tuple[float, float] = EQUAL_RATES,
 ) -> dict[str, Any]:
-    """The report. measures: those that it must have, and no others; empty for all that the sets allow. balanced: also
-    precision on the recall sets, under a name that says what it is. rates: as in `join`. EvaluationError for what must
-    not be computed from these sets; CorpusError if the corpus lacks what it takes."""
+    """Return the report on one predictor.
+
+    subject: the predictor.
+    sets: the gold sets.
+    against: a second predictor, None for no comparison.
+    vanished: ids of posts to leave out.
+    measures: measures to report; all that the sets allow if empty.
+    balanced: whether to report precision on the recall sets as well, named balanced precision.
+    rates: see `join`.
+
+    Raises EvaluationError if the sets must not be used for a measure, CorpusError if the corpus lacks the necessary
+    data.
+    """
     wanted = _wanted(sets, measures, balanced, against)
     left = [(gold, [row for row in gold.rows if row.id not in vanished]) for gold in sets]
     joined = join(subject, left, [subject.mapping], rates)
@@ -112,7 +135,7 @@ def evaluate(
 def _compared(
     subject: Subject, against: Subject, left: Left, wanted: Collection[str], rates: tuple[float, float]
 ) -> dict[str, Any]:
-    """The comparison of two predictors, with the figures of the other one."""
+    """Return the comparison of two predictors, with the figures of the second."""
     compared = comparison(subject, against, left, rates)
     theirs = _figures(against, join(against, left, [against.mapping], rates), left, wanted, balanced=False)
     others = of_compared((row for _, added, _ in theirs for row in added), compared["rows"])
@@ -130,7 +153,7 @@ def _compared(
 def _figures(
     subject: Subject, joined: Joined, left: Left, wanted: Collection[str], *, balanced: bool
 ) -> list[tuple[str, list[Row], Sequence[str]]]:
-    """(section, its rows, its words) of all sections that have figures; a section may have words alone."""
+    """Return (slug, rows, explanations) of each section with figures. Some sections consist of explanations only."""
     found: list[tuple[str, list[Row], Sequence[str]]] = []
     if "accuracy" in wanted:
         found.append(("accuracy", list(parts.accuracy(joined)), (WORDS["naive"],)))
@@ -156,7 +179,7 @@ def _figures(
     every = [row for _, rows, _ in found for row in rows]
     measures = {row["measure"] for row in every}
     if "width_share" in measures:
-        # A set whose task is not here has no further work.
+        # If a set's task is not in this installation, no further work can be planned.
         tasks = [gold.name for gold, _ in left if gold.population == STREAM and gold.corpus]
         found.append(("width", [], (WORDS["width"], *(WORDS["further_work"].format(task=task) for task in tasks[:1]))))
     if any("false_yes" in row["of"] for row in every):
@@ -175,7 +198,7 @@ WIDE = 0.2
 
 
 def _measured_on(measure: str, joined: Joined) -> str:
-    """The kinds of sets that have posts for a measure."""
+    """Return a sentence that names the kinds of sets with posts for a measure."""
     found = []
     for design in SOURCES[measure]:
         if design.population == STREAM:
@@ -189,8 +212,11 @@ def _measured_on(measure: str, joined: Joined) -> str:
 
 
 def _hiding(rows: Iterable[Row], joined: Joined) -> str:
-    """Where more audits would narrow recall most: at most three of the labels on which the detectors agree, where each
-    post that was read stands for many others. Empty where all was read, or every interval is narrow."""
+    """Return a sentence on where more audits would narrow recall most.
+
+    It names at most three labels on which the detectors agree and where each post that was read represents many others.
+    Returns "" if all posts were read, or if every interval is narrow.
+    """
     of_label = [row for row in rows if row["measure"] == "recall" and list(row["of"]) == ["label"]]
     known = [row for row in of_label if row["value"] is not None]
     wide = [row for row in known if row["low"] is None or row["high"] - row["low"] >= WIDE]
@@ -209,9 +235,13 @@ def _hiding(rows: Iterable[Row], joined: Joined) -> str:
 
 
 def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[list[Row], list[str]]:
-    """Rows and a sentence on posts that no measure counts, vanished ones and erased ones. vanished: ids of posts that
-    are gone from their source. A post may have the label `de` in one set and `not-en` in another; the sentence counts
-    it once."""
+    """Return rows and a sentence on vanished and erased posts, which no measure counts.
+
+    A post may be labelled `de` in one set and `not-en` in another. The sentence counts it once.
+
+    sets: the gold sets.
+    vanished: ids of posts that are gone from their source.
+    """
     gone = {(row.id, row.label) for gold in sets for row in gold.rows if row.id in vanished}
     erased = sum((gold.erased for gold in sets), Counter[str]())
     by_label = {"vanished": Counter(label for _, label in gone), "erased": erased}
@@ -225,7 +255,10 @@ def _left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[lis
 
 
 def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, Any]:
-    """What the report says of the predictor and the sets. missing: sentences on posts that are left out."""
+    """Return the report's description of the predictor and the sets.
+
+    missing: sentences on posts that are left out.
+    """
     voted = any(subject.voted_in(gold) for gold, _ in left)
     told = []
     if subject.mapping:
@@ -262,7 +295,10 @@ def _about(subject: Subject, left: Left, missing: Sequence[str]) -> dict[str, An
 
 
 def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
-    """The range that --missing-rate names. EvaluationError if it is none, or if no set has an audit."""
+    """Parse the range of --missing-rate.
+
+    Raises EvaluationError if it is not a range, or if no set has an audit.
+    """
     try:
         least, most = map(float, text.split(":"))
     except ValueError:
@@ -277,8 +313,10 @@ def _rates(text: str, sets: Sequence[GoldSet]) -> tuple[float, float]:
 
 
 def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, against: Subject | None) -> list[str]:
-    """The measures of the report. EvaluationError for a measure that the sets cannot tell, and for a set that none
-    takes."""
+    """Return the measures of the report.
+
+    Raises EvaluationError if the sets cannot support a measure, or if no measure uses a set.
+    """
     designs = [DESIGNS[gold.design] for gold in sets]
     told = {measure for design in designs for measure in design.sets.measures}
     by_author = any(gold.population == AUTHORS for gold in sets)
@@ -297,7 +335,7 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
         raise EvaluationError("--balanced-precision takes a recall-oriented set, and none is given.")
     wanted = [measure for measure in measures or MEASURES if measure in told]
     for gold, design in zip(sets, designs, strict=True):
-        # Sets of the stream give natural shares to the balanced precision, and the posts on which two are compared.
+        # Uniform sets provide natural weights for balanced precision; sets of other designs, posts for a comparison.
         also = (balanced or against) and gold.population != TRIGGERS
         if not (also or set(wanted) & set(design.sets.measures)):
             raise EvaluationError(
@@ -324,8 +362,11 @@ def _warnings(
     *,
     is_all: bool,
 ) -> Iterator[str]:
-    """wanted: the measures of the report. is_all: whether none was named, so that precision is missed where no set
-    tells it."""
+    """Yield the report's warnings.
+
+    wanted: measures of the report.
+    is_all: whether the user chose no measures, so that missing precision is worth a warning.
+    """
     for gold in sets:
         if not gold.finished:
             yield (

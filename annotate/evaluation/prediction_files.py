@@ -1,6 +1,6 @@
-"""Exported sets of records, read and checked; and the files of predictions of all published formats.
+"""Exported sets of records, and checks of prediction files for all published formats.
 
-xglue_tasks.py and language_pairs.py say which files a format has; measurement.py knows the formats.
+xglue_tasks.py and language_pairs.py define the files of each format; measurement.py selects the format.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,7 +22,10 @@ RESTORE = "Restore it, or export the set again."
 
 @dataclass(frozen=True)
 class RecordSet:
-    """An exported set that is measured unit by unit. size: how many units are measured."""
+    """An exported set that is measured unit by unit.
+
+    size: number of units measured.
+    """
 
     folder: Path
     name: str
@@ -30,10 +33,10 @@ class RecordSet:
     digest: str
     manifest: Mapping[str, Any]
     size: int
-    noun: str  # what a unit is: post or record
+    noun: str  # a unit of the set: post or record
 
     def described(self) -> dict[str, Any]:
-        """What a report says of it."""
+        """Return the set's description in a report."""
         return {
             "name": self.name,
             "folder_name": self.folder.resolve().name,
@@ -45,8 +48,10 @@ class RecordSet:
 
 @dataclass(frozen=True)
 class PublishedSet(RecordSet):
-    """A set of records or of message-reply pairs, exported in a published format. format: its name; files: those of
-    the format, with their rows.
+    """A set of records or of message-reply pairs, exported in a published format.
+
+    format: name of the format.
+    files: file of the format -> number of rows.
     """
 
     labels: list[str]
@@ -68,8 +73,18 @@ def check_set(
     finished: bool,
     unfinished: bool,
 ) -> None:
-    """EvaluationError for a set that is not finished, unless `unfinished` allows that; GoldSetError for a file that is
-    not as it was written, or is missing. files: name -> digest, by the manifest; needed: those that it must have."""
+    """Check that a set is finished and its files are unchanged.
+
+    folder: folder of the set.
+    name: name of the set.
+    files: name -> digest, from the manifest.
+    needed: names of files that the set must have.
+    noun: word for a unit in messages.
+    finished: whether the set is finished.
+    unfinished: whether to accept an unfinished set.
+
+    Raises EvaluationError for an unfinished set that is not accepted, GoldSetError for a missing or changed file.
+    """
     if not (finished or unfinished):
         raise EvaluationError(
             f"The gold set {name} in {folder} is unfinished: {noun}s that still wait for people are missing from it. "
@@ -83,7 +98,10 @@ def check_set(
 
 
 def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[PublishedSet]:
-    """The sets in these folders. GoldSetError or EvaluationError for a set on which nothing can be measured."""
+    """Read the sets in these folders.
+
+    Raises GoldSetError or EvaluationError for a set that cannot be measured.
+    """
     sets = []
     for folder in folders:
         try:
@@ -97,7 +115,7 @@ def read_published_sets(folders: Iterable[Path], *, unfinished: bool) -> list[Pu
                 f"{sets[0].folder} is a set in the format {sets[0].format} and {folder} in {gold.format}, whose "
                 "predictions are not in one folder; measure on each by itself."
             )
-        # How many pairs there are is known when they are read.
+        # The number of pairs is unknown until they are read.
         if gold.format != TITLE and not gold.size:
             raise EvaluationError(
                 f"The gold set {gold.name} in {folder} is empty: nothing was drawn, or nothing that was drawn has a "
@@ -122,7 +140,7 @@ def _read(folder: Path, unfinished: bool) -> PublishedSet:
 
 
 def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
-    """What a report warns of where sets are unfinished."""
+    """Return the report's warnings on unfinished sets."""
     return [
         f"The gold set {gold.name} is unfinished: {gold.noun}s that still wait for people are missing from it."
         for gold in sets
@@ -134,8 +152,11 @@ def unfinished_ones(sets: Iterable[RecordSet]) -> list[str]:
 
 
 def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> list[str]:
-    """The names of one system, or of two that are compared: `names`, or those of their files or folders; if both have
-    the same name, the two as they were spelled."""
+    """Return the names of one system, or of two that are compared.
+
+    spelled: systems as the user named them.
+    names: preferred names. If they are not distinct, the names of the files or folders are used, then `spelled`.
+    """
     for found in (list(names), [Path(each).resolve().name for each in spelled]):
         if found and len(set(found)) == len(found):
             return found
@@ -143,12 +164,15 @@ def system_names(spelled: Sequence[str | Path], names: Sequence[str] = ()) -> li
 
 
 def described(name: str) -> dict[str, str]:
-    """What a report says of a system."""
+    """Return a system's description in a report."""
     return {"name": name, "version": "", "spelled": name}
 
 
 def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """The line, the id and the cells of each row of a table. EvaluationError for a row that cannot be read."""
+    """Yield line number, id and cells of each row of a table.
+
+    Raises EvaluationError for a row that cannot be read.
+    """
     for line, raw in read_rows(path, format, columns):
         try:
             if isinstance(raw, Fault):
@@ -159,7 +183,7 @@ def rows_of(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, st
 
 
 def number_in(value: Any) -> float:
-    """The number in a cell, NaN where there is none."""
+    """Return the number in a cell, NaN if there is none."""
     try:
         return float(value)
     except (TypeError, ValueError, OverflowError):
@@ -167,8 +191,13 @@ def number_in(value: Any) -> float:
 
 
 def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:
-    """The lines of a file, stripped, one for each of the `wanted` rows of the file `tested`; an empty one after the
-    last newline is not a line. EvaluationError where there are more or fewer.
+    """Return the stripped lines of a file with one line per row of a test file. A final newline does not start a line.
+
+    path: file to read.
+    wanted: number of rows of the test file.
+    tested: name of the test file, for the message.
+
+    Raises EvaluationError if the numbers differ.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -187,7 +216,10 @@ def read_lines(path: Path, *, wanted: int, tested: str) -> list[str]:
 
 
 def check_labels(path: Path, said: Iterable[str], labels: Collection[str]) -> None:
-    """EvaluationError for a line that is none of the labels."""
+    """Check that each line is one of the labels.
+
+    Raises EvaluationError for the first that is not.
+    """
     for number, value in enumerate(said, 1):
         if value not in labels:
             raise EvaluationError(

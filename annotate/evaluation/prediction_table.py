@@ -1,6 +1,7 @@
-"""Predictions in one format for every set: a row for each unit with its id and label, or with a score for each label.
+"""Prediction tables, which have one row per unit with its id and a label, or with a score for each label.
 
-TSV, CSV, JSONL and Parquet, plain or packed. A TSV file may lack a header; its columns are then id and label.
+The table is a TSV, CSV, JSONL or Parquet file, plain or compressed. A TSV file may lack a header; its columns are then
+id and label.
 """
 
 import math
@@ -27,16 +28,19 @@ from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of
 from corpora.sources.rejects import repeated
 
-ROUNDED = 0.005  # by which a score with two decimals may be off
-REFUSED = ""  # in place of a label: the system gave none, which counts as a wrong answer
+ROUNDED = 0.005  # rounding error of a score with two decimals
+REFUSED = ""  # in place of a label: the system gave none, which counts as wrong
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a system predicts for the units of a set, in their order. labels: (n,), REFUSED where there is none.
-    scores: a probability for each label of the set, (n, K); None where the file has labels alone. notes: what else is
-    reported of the file, a sentence each. others: label -> number of other items that have it, if the whole file was
-    read. mapping: the coarse labels of an imported predictor, with the labels that they stand for.
+    """A system's predictions for the units of a set, in the order of the units.
+
+    labels: predicted label of each unit, REFUSED if there is none, (n,).
+    scores: probability of each label of the set, (n, K); None if the file has only labels.
+    notes: sentences for the report about the file.
+    others: label -> number of other items with this label, if these are counted.
+    mapping: coarse label of an imported predictor -> the labels it stands for.
     """
 
     name: str
@@ -50,8 +54,16 @@ class Predictions:
 def of_predictor(
     corpus: str, spelled: str, ids: Sequence[str], labels: Sequence[str], others: Iterable[str] = ()
 ) -> Predictions:
-    """What an imported predictor says of the units of a corpus. others: ids of further items whose labels are counted.
-    EvaluationError, CorpusError where it lacks a unit."""
+    """Return an imported predictor's labels of the units of a corpus.
+
+    corpus: name of the corpus.
+    spelled: name of the predictor.
+    ids: ids of the units.
+    labels: labels of the set.
+    others: ids of further items whose labels are counted.
+
+    Raises EvaluationError or CorpusError if the predictor lacks a unit.
+    """
     check_corpus(spelled, corpus)
     found = find_predictor(corpus, spelled)
     labels = [*labels, *found.mapping]
@@ -76,11 +88,16 @@ def read_table(
     format: str | None,
     others: Container[str] = frozenset(),
 ) -> Predictions:
-    """Predictions for units. ids: those of the units, (n,); labels: those of the set, (K,). columns: field -> the
-    column of the file; format: where the file's name does not tell it; others: ids
-    of further items whose labels are counted.
+    """Read predictions for units from a file.
 
-    EvaluationError, a sentence, if the file lacks a unit, has one twice, or says what cannot be.
+    path: the file.
+    ids: ids of the units, (n,).
+    labels: labels of the set, (K,).
+    columns: field -> column of the file.
+    format: format of the file, None to derive it from the file's name.
+    others: ids of further items whose labels are counted.
+
+    Raises EvaluationError if the file lacks or repeats a unit, or has invalid values.
     """
     try:
         reader = _Reader(path, ids, labels, others)
@@ -92,15 +109,21 @@ def read_table(
 
 
 class _Reader:
-    """A file of predictions while it is read. said: the label of each unit; scores: (n, K), None without columns of
-    scores; lines: id -> its line; strange: label that the set lacks -> its first line; outside: rows about no item that
-    counts; swapped: whether such a row has the id of a unit in the place of its label."""
+    """Reader of one file of predictions.
+
+    said: label of each unit.
+    scores: (n, K); None if the file has no score columns.
+    lines: id -> line number.
+    strange: label that is not in the set -> line on which it first occurs.
+    outside: number of rows about items that do not count.
+    swapped: whether such a row has a unit's id in place of a label.
+    """
 
     def __init__(self, path: Path, ids: Sequence[str], labels: Sequence[str], further: Container[str]) -> None:
         self.path, self.ids, self.labels, self.further = path, ids, labels, further
         self.place, self.known = {key: number for number, key in enumerate(ids)}, frozenset(labels)
         self.slack = ROUNDED * len(labels) + 1e-9
-        self.columns = [f"score {label}" for label in labels]  # names of the fields of scores
+        self.columns = [f"score {label}" for label in labels]  # field names of the scores
         self.said: list[str | None] = [None] * len(ids)
         self.scores: Floats | None = None
         self.others: Counter[str] = Counter()
@@ -110,7 +133,11 @@ class _Reader:
         self.outside, self.first_id, self.swapped = 0, "", False
 
     def read(self, own: Mapping[str, str], format: str | None) -> None:
-        """own: field -> the column of the file."""
+        """Read the file.
+
+        own: field -> column of the file.
+        format: format of the file, None to derive it from the file's name.
+        """
         check_file(self.path, format)
         format = format or format_of(self.path) or ""
         header = header_of(self.path, format)
@@ -120,7 +147,7 @@ class _Reader:
                 f"{self.path} has no column {lacking[0]!r}, which --column names; its first line has: "
                 f"{', '.join(header[:20])}."
             )
-        # Labels may be called like the two columns of a plain table.
+        # A label may have the same name as a column of a plain table.
         is_plain = sorted(header) == sorted([id_column, label_column]) and "label" not in own
         scored = [label for label in self.labels if label in header] if id_column in header and not is_plain else []
         has_scores = bool(scored) and len(scored) == len(self.labels)
@@ -171,8 +198,10 @@ class _Reader:
             self.scores[self.place[key]] = found or 1 / len(self.labels)
 
     def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
-        """The scores of a row, which add up to 1; none where all are empty. EvaluationError for a row that has no
-        probabilities."""
+        """Return the scores of a row, scaled to add up to 1; empty if all cells are empty.
+
+        Raises EvaluationError if the cells are not probabilities.
+        """
         values = [raw[column] for column in self.columns]
         if all(map(is_missing, values)):
             return []
@@ -191,7 +220,10 @@ class _Reader:
         )
 
     def check(self) -> None:
-        """EvaluationError where units lack a prediction or have two, and for labels that the set lacks."""
+        """Check that each unit has exactly one prediction and that the set has each label.
+
+        Raises EvaluationError otherwise.
+        """
         path, ids = self.path, self.ids
         if self.repeats:
             told = str(repeated(path, self.repeats[:NAMED], len(self.repeats)))
@@ -224,7 +256,7 @@ class _Reader:
             )
 
     def notes(self) -> list[str]:
-        """What else is reported of the file, a sentence each."""
+        """Return sentences for the report about the file."""
         found = []
         if self.outside:
             rows = "1 row is about a unit" if self.outside == 1 else f"{self.outside:,} rows are about units"
@@ -255,7 +287,10 @@ def _refusals(number: int, units: int) -> str:
 
 
 def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scored: Sequence[str]) -> None:
-    """EvaluationError where the header has neither a label nor all scores."""
+    """Check that a header with ids has a label column or all score columns.
+
+    Raises EvaluationError otherwise.
+    """
     if "id" not in header:
         return
     lacking = [label for label in labels if label not in scored]
@@ -274,8 +309,7 @@ def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scor
 
 
 def _taken(label: str, labels: Sequence[str]) -> str:
-    """The label of the set that is meant. REFUSED where there is none, or und, as import_predictions wants it written,
-    unless that is a label of the set."""
+    """Return the set's spelling of a label; REFUSED if it is empty, or und where the set has no such label."""
     label = matching(label, labels)
     return REFUSED if label == UND and UND not in labels else label
 

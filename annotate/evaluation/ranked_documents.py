@@ -1,6 +1,6 @@
-"""Ranked labels of documents, measured on an exported set whose documents have several labels each.
+"""Evaluation of ranked labels on an exported set of documents with several labels each.
 
-Predictions are read here; kinds/forms/labels.py has the measures.
+This module reads the predictions; kinds/forms/labels.py has the measures.
 """
 
 import json
@@ -36,11 +36,11 @@ from corpora.predictions.rankings import Run, ranked_for, read_run
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of, named_columns
 
-# Concept -> its label and its parents: all concepts of the vocabulary. The file of EURLEX57K, or that of other sets.
+# Files with the concepts of the vocabulary, as concept -> label and parents: for EURLEX57K, and for other sets.
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")
-FIRST = 5  # labels that are taken for an answer; about as many as a document of EURLEX57K has
+FIRST = 5  # labels taken as the answer; documents of EURLEX57K have about as many
 TEXTS = texts("ranked")
-# Buckets as Chalkidis et al. 2019 call them.
+# Names of the buckets, after Chalkidis et al. 2019.
 NAMES = {
     ALL: "all labels",
     FREQUENT: "frequent labels",
@@ -53,9 +53,13 @@ NAMES = {
 
 @dataclass(frozen=True)
 class LabelledDocuments:
-    """The documents of one split of a set. truth: document -> its labels. parents: each label of the vocabulary -> the
-    labels right above it. buckets: bucket -> its labels, frequent ones being those of more than `frequent_over`
-    documents of train; empty without documents of train."""
+    """The documents of one split of a set.
+
+    truth: document -> its labels.
+    parents: label of the vocabulary -> its direct parents.
+    buckets: bucket -> its labels; empty if there are no training documents.
+    frequent_over: a label is frequent if more than this many training documents have it.
+    """
 
     gold: PublishedSet
     split: str
@@ -66,11 +70,13 @@ class LabelledDocuments:
 
 
 def read_documents(gold: PublishedSet, split: str, frequent_over: int | None) -> LabelledDocuments:
-    """The documents of a split. frequent_over: over how many train documents a label is frequent; None for the number
-    of the set.
+    """Read the documents of a split.
 
-    EvaluationError where the split has none, or buckets cannot be counted as wished; GoldSetError if the set is not as
-    it should be.
+    gold: the set.
+    split: name of the split.
+    frequent_over: threshold for frequent labels in training documents, None for the set's own.
+
+    Raises EvaluationError if the split is empty or the buckets cannot be counted, GoldSetError if the set is damaged.
     """
     place, manifest = gold.folder / "manifest.json", dict(gold.manifest)
     over = frequent_over or get(place, get(place, manifest, "concepts", dict), "frequent_over", int)
@@ -122,9 +128,17 @@ def grade(
     frequent_over: int | None = None,
     **reading: Any,
 ) -> dict[str, Any]:
-    """The report. spelled, against: files, or the names of ranked predictors of the corpus. split: whose documents are
-    measured. first, threshold: an answer is this many first labels, or those with this score; else FIRST of them, or
-    all of labels without scores. frequent_over: counts the buckets anew. reading: see ranking_of. Or EvaluationError.
+    """Return the report.
+
+    spelled, against: files, or names of ranked predictors of the corpus.
+    sets: the gold set, as a sequence of one.
+    split: split whose documents are measured.
+    first, threshold: take this many top labels as the answer, or all labels with at least this score. By default, the
+        answer is the top FIRST labels, or all labels if they have no scores.
+    frequent_over: counts the buckets with this threshold instead of the set's own.
+    reading: see `ranking_of`.
+
+    Raises EvaluationError if the predictions cannot be measured.
     """
     documents, every = read_documents(sets[0], split, frequent_over), [each for each in (spelled, against) if each]
     reading.setdefault("corpus", (sets[0].manifest.get("corpus") or {}).get("name", ""))
@@ -154,8 +168,10 @@ def grade(
 
 
 def _measures(run: Run, first: int | None, threshold: float | None, documents: LabelledDocuments) -> Measures:
-    """What a system says of the documents measured. first: how many first labels are part of an answer, where no
-    threshold decides that."""
+    """Return the measures of a system on the documents.
+
+    first: number of top labels in an answer, used if `threshold` is None.
+    """
     if threshold is not None and not run.has_scores:
         raise EvaluationError(f"--threshold is for scores, and {run.system} has labels without; leave it out.")
     rankings, truth = run.rankings(), documents.truth
@@ -201,15 +217,18 @@ def _words(documents: LabelledDocuments, first: int | None, threshold: float | N
     }
 
 
-# --- Rankings of labels for documents, as systems give them: TREC runs, tables, and ranked predictors of a corpus.
+# --- rankings of labels for documents: TREC runs, tables, and ranked predictors of a corpus
 #
-# A table has the column id and a column of scores for each label, or the columns id and label, where a cell has the
-# labels of a document, or a row has one of them.
+# A table has either an id column and a score column for each label, or the columns id and label. In the latter, a row
+# has one label or all labels of a document.
 
 
 @dataclass(frozen=True)
 class Ranked(Run):
-    """has_scores: whether labels have scores; else they only have an order."""
+    """A ranking of labels for each document.
+
+    has_scores: whether labels have scores rather than only an order.
+    """
 
     has_scores: bool = True
 
@@ -223,8 +242,16 @@ def ranking_of(
     column: Sequence[str] = (),
     file_format: str | None = None,
 ) -> Ranked:
-    """What a file, or a ranked predictor of a corpus, says of the documents. labels: all that there are. column,
-    file_format: how tables are read. EvaluationError, a sentence, where there is nothing that can be measured."""
+    """Return the rankings of the documents from a file or from a ranked predictor of a corpus.
+
+    spelled: path of a file, or name of a predictor.
+    documents: ids of the documents.
+    labels: all labels of the vocabulary.
+    corpus: name of the corpus.
+    column, file_format: how tables are read.
+
+    Raises EvaluationError if there is nothing to measure.
+    """
     if is_file(spelled):
         return read_ranking(Path(spelled), documents, labels, named_columns(column, FIELDS), file_format)
     check_corpus(spelled, corpus)
@@ -243,8 +270,16 @@ def read_ranking(
     columns: Mapping[str, str] | None = None,
     format: str | None = None,
 ) -> Ranked:
-    """What a system says of the documents. columns: field -> the column of the file; format: where the file's name does
-    not tell it. EvaluationError, a sentence, if the file is neither a run nor a table, or has none of the documents."""
+    """Read a system's rankings of the documents from a run or a table.
+
+    path: the file.
+    documents: ids of the documents.
+    labels: all labels of the vocabulary.
+    columns: field -> column of the file.
+    format: format of the file, None to derive it from the file's name.
+
+    Raises EvaluationError if the file is neither a run nor a table, or contains none of the documents.
+    """
     if path.is_dir():
         raise EvaluationError(
             f"{path} is a folder, and labels of documents are in one file, a TREC run or a table; name that file."
@@ -256,7 +291,7 @@ def read_ranking(
             check_file(path, format)
             header = header_of(path, format)
         table = _Table(path, format or "", documents, labels, columns or {})
-        # A run has six cells, in a file of any name.
+        # A TREC run has six columns, in a file with any name.
         is_run = not format or (format == "tsv" and table.id not in header and len(header) not in (2, 3))
         if is_run and columns:
             raise CorpusError(f"{path} is a TREC run, which has no columns to name; leave --column out.")
@@ -271,8 +306,10 @@ def read_ranking(
 
 
 class _Table:
-    """A table of labels while it is read. scores: document -> label -> score; of labels without scores the place in
-    their order, below 0."""
+    """Reader of one table of labels.
+
+    scores: document -> label -> score; without scores, the negative rank of the label.
+    """
 
     def __init__(
         self, path: Path, format: str, documents: Collection[str], labels: Collection[str], columns: Mapping[str, str]
@@ -300,13 +337,13 @@ class _Table:
         return Ranked(self.path.name, found, outside, sum(not each for each in found.values()), has_scores)
 
     def _rows(self, columns: Columns) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
-        """Where each row is, its document, and its cells."""
+        """Yield location, document and cells of each row."""
         for line, document, raw in rows_of(self.path, self.format, columns):
             yield f"{self.path}, line {line:,}:", document, raw
 
     def _read_scores(self, header: Sequence[str]) -> None:
-        """An empty cell is no score."""
-        # Objects of JSON need not have the same labels.
+        """Read a table with a column of scores per label. An empty cell means no score."""
+        # JSON objects need not all have the same labels.
         scored = self.labels if self.format == "jsonl" else [column for column in header if column in self.labels]
         columns = Columns({"id": self.id} | {f"score {label}": label for label in scored}, ("id",))
         for where, document, raw in self._rows(columns):
@@ -320,7 +357,7 @@ class _Table:
             }
 
     def _read_labels(self) -> bool:
-        """Rows of one or several labels. Returns whether they have scores."""
+        """Read rows of one or several labels. Returns whether they have scores."""
         score = self.columns.get("score", "score")
         columns = Columns({"id": self.id, "label": self.label, "score": score}, ("id", "label"), bare=True)
         scored: set[bool] = set()
@@ -354,7 +391,7 @@ def _score(value: Any, where: str) -> float:
 
 
 def sentences(run: Run) -> list[str]:
-    """What is reported of documents without a ranking, and of rankings of other documents."""
+    """Return sentences for the report on documents without a ranking and on rankings of other documents."""
     told = []
     if outside := len(run.outside):
         documents = are(outside, "document is", "documents are")

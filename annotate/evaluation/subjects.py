@@ -1,6 +1,6 @@
-"""What an evaluation is given: predictors and gold sets, and which of them do not go together.
+"""Predictors and gold sets of an evaluation, and checks that they fit together.
 
-Labels that a predictor or a set does not tell apart count as one class.
+Labels that a predictor or a set does not distinguish count as one class.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from corpora.predictions.predictor_labels import Predictor, find_predictor, pred
 from corpora.sources.compression import format_of
 from corpora.sources.readers import named_columns
 
-NAMED = 5  # ids or labels that a sentence names
+NAMED = 5  # ids or labels that a message lists
 UNFAIR_LOOK = (
     "--sequential is for finished sets of posts: while disputed posts wait, those that were read are no fair sample. "
     "Wait until the round is done, then extend the task or its audit for the next look."
@@ -27,14 +27,18 @@ UNFAIR_LOOK = (
 
 
 class EvaluationError(Exception):
-    """The evaluation is refused, and nothing was written; one sentence says why and what to do."""
+    """Raised if an evaluation is refused. Nothing was written; the message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class Subject:
-    """A predictor that is measured. labels: of ids, and of further ones as far as they are known. others: label ->
-    number of further items that have it, if these were asked for. corpus: that of its labels; "" if they come only from
-    a file. file, warnings: that file, and what is to be told of it.
+    """A predictor to measure.
+
+    labels: returns the labels of the given ids, and of further ids as far as they are known.
+    others: label -> number of further items with this label, if these are counted.
+    corpus: corpus that the labels are from, "" for a file.
+    file: file that the labels are from, None for a predictor of the corpus.
+    warnings: sentences for the report about the file.
     """
 
     name: str
@@ -52,21 +56,31 @@ class Subject:
         return f"{self.name}@{self.version}" if self.version else self.name
 
     def is_same(self, other: "Subject") -> bool:
-        """Whether it is the very predictor that the other one is."""
+        """Return whether both are the same predictor."""
         return bool(self.predictor or self.file) and (self.predictor, self.file) == (other.predictor, other.file)
 
     def voted_in(self, gold: GoldSet) -> bool:
-        """Whether its own answers are among the set's labels, as they are where detectors agreed; sets that ask about
-        one language have none but people's. A file may bear the name of a detector, and be another one's."""
+        """Return whether its answers are among the set's labels, as they are where detectors agreed.
+
+        Sets that ask about one language have only people's labels. A file does not count, since it may have a
+        detector's name without coming from that detector.
+        """
         return self.predictor is not None and gold.population == STREAM and self.name in gold.voted
 
     def drew(self, spelled: str) -> bool:
-        """Whether a gold set names it as the predictor by which its posts were drawn."""
+        """Return whether a gold set names it as the predictor that drew its posts."""
         return self.predictor is not None and self.spelled == spelled
 
 
 def of_corpus(corpus: str, spelled: str, others: Collection[str] = ()) -> Subject:
-    """others: ids of further items whose labels are counted. CorpusError if the corpus has no such predictor."""
+    """Return a predictor of a corpus.
+
+    corpus: name of the corpus.
+    spelled: name of the predictor.
+    others: ids of further items whose labels are counted.
+
+    Raises CorpusError if the corpus has no such predictor.
+    """
     found = find_predictor(corpus, spelled)
     labels = partial(predicted_labels, corpus, found)
     counted = Counter(labels((), others).values()) if others else Counter[str]()
@@ -81,10 +95,19 @@ def of_file(
     sets: Collection[GoldSet] = (),
     others: Collection[str] = (),
 ) -> Subject:
-    """others: ids of further items whose labels are counted, EVERY_LABEL for all.
+    """Return the predictor whose labels are in a file.
 
-    The labels of a file, among which those of the gold sets are right too, known as languages or not; ar_LATN is
-    ar-Latn there. CorpusError if the file has no right predictions."""
+    Labels of the gold sets are accepted even if they are not languages; the file may spell ar-Latn as ar_LATN.
+
+    path: the file.
+    declared: coarse label -> labels it stands for.
+    columns: field -> column of the file.
+    format: format of the file, None to derive it from the file's name.
+    sets: the gold sets.
+    others: ids of further items whose labels are counted, EVERY_LABEL for all.
+
+    Raises CorpusError if the file has no valid predictions.
+    """
     own = {row.label.removeprefix(NOT) for gold in sets for row in gold.rows}
     own = {label for label in own if label not in LANGUAGES}
     spelled = {label: label for label in own}
@@ -125,10 +148,16 @@ def subject_of(
     file_format: str | None = None,
     others: Collection[str] = (),
 ) -> Subject:
-    """A file of predictions, or a predictor of the corpus; map, column, file_format: how a file is read. others: ids of
-    items whose labels are counted, as far as they are not in the sets.
+    """Return the predictor in a file or in the corpus.
 
-    EvaluationError for a predictor where no corpus is named, or another one than the sets are from."""
+    sets: the gold sets.
+    spelled: path of a file, or name of a predictor.
+    corpus: name of the corpus, "" for that of the sets.
+    map, column, file_format: how a file is read.
+    others: ids of further items whose labels are counted, except those in the sets.
+
+    Raises EvaluationError for a predictor if no corpus is named, or one that the sets are not from.
+    """
     if is_file(spelled):
         return of_file(Path(spelled), read_map(map), named_columns(column, FIELDS), file_format, sets, others)
     found = next((gold.corpus for gold in sets if gold.corpus), "")
@@ -146,7 +175,10 @@ def subject_of(
 
 
 def check_corpus(spelled: str, corpus: str) -> None:
-    """EvaluationError where a predictor is named, and no corpus from which it could be."""
+    """Check that there is a corpus to look a predictor up in.
+
+    Raises EvaluationError otherwise.
+    """
     if not corpus:
         raise EvaluationError(
             f"{spelled} is no file, and the set names no corpus whose predictor it could be; name a file, or the "
@@ -155,7 +187,7 @@ def check_corpus(spelled: str, corpus: str) -> None:
 
 
 def is_file(spelled: str) -> bool:
-    """Whether what was given is a file, and no predictor's name: it is there, or is written as the path of one."""
+    """Return whether a name denotes a file rather than a predictor: the file exists, or the name looks like a path."""
     path = Path(spelled)
     return path.exists() or len(path.parts) > 1 or format_of(path) is not None
 
@@ -168,7 +200,10 @@ def first_of(ids: list[str]) -> str:
 
 
 def read_sets(folders: Collection[Path], *, allow_erased: bool, unfinished: bool) -> list[GoldSet]:
-    """The gold sets in these folders, if they may be used together. GoldSetError if a folder is not one."""
+    """Read the gold sets in these folders and check that they may be used together.
+
+    Raises GoldSetError if a folder is not a gold set, EvaluationError if the sets may not be used.
+    """
     sets: list[GoldSet] = []
     for folder in folders:
         gold = read_gold_set(folder, allow_erased=allow_erased)
@@ -213,14 +248,14 @@ def _check_pair(other: GoldSet, gold: GoldSet) -> None:
 # --- classes
 
 
-# If people were asked "Is this Chinese?", a predictor that tells zh-CN and zh-TW apart is right with either, on those
-# posts and no others.
+# If people were asked "Is this Chinese?", both zh-CN and zh-TW are right, on those posts only.
 def asked_together(codes: Iterable[str], folded: Mapping[str, str]) -> dict[str, frozenset[str]]:
-    """Coarse code -> the labels, as folded, that are right on posts for which people used the code; empty without such
-    codes.
+    """Return coarse code -> classes that are right on posts for which people used the code.
 
-    codes: the labels of the gold sets and the languages asked about in them. EvaluationError if a predictor's class has
-    only some labels of a code, and other labels too.
+    codes: labels of the gold sets and languages asked about in them.
+    folded: label -> class.
+
+    Raises EvaluationError if a predictor's class mixes labels of a code with other labels.
     """
     found = {}
     for code in sorted(set(codes)):

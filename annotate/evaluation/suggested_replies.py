@@ -1,9 +1,12 @@
-"""Replies that a system suggests for the test pairs of a set of message-reply pairs, measured: weighted ROUGE, ROUGE-1
-to -3, Dist-1 and -2, and, for references in the response set, precision at one and mean reciprocal rank.
+"""Evaluation of replies that a system suggests for the test pairs of a set of message-reply pairs.
 
-A set has test/LANGUAGE/*.tsv, of four cells a line, message and reply first, and rsp_set/LANGUAGE/
-response_lm_cluster.txt, of three, the reply in the middle. A line of LANGUAGE_model_responses.txt is message, reference
-reply, and up to three suggested replies, in any order of lines (Zhang et al. 2021, and the code published with it).
+The measures are weighted ROUGE, ROUGE-1 to ROUGE-3, Dist-1 and Dist-2 and, for references in the response set,
+precision at one and mean reciprocal rank.
+
+A set has files test/LANGUAGE/*.tsv with four columns, of which the first two are message and reply, and
+rsp_set/LANGUAGE/response_lm_cluster.txt with three columns, of which the second is the reply. A line of
+LANGUAGE_model_responses.txt has the message, the reference reply and up to three suggested replies. Its lines may be in
+any order (Zhang et al. 2021, and the code published with it).
 """
 
 from collections import Counter, defaultdict, deque
@@ -26,15 +29,15 @@ from corpora.threads.messages import compared
 from corpora.threads.reply_files import MOST, OF_LANGUAGE, examples
 
 Pair = tuple[str, str]  # message, reference reply
-# Language -> its examples, one for each test pair that is measured, in the order of the set.
+# Language -> an example for each test pair that is measured, in the order of the set.
 Measured = Mapping[str, list[Example]]
-RETRIEVED = ("p1", "mrr")  # measures of the examples whose reference is in the response set
+RETRIEVED = ("p1", "mrr")  # measures of examples with a reference in the response set
 TEXTS = texts("replies")
 
 
 @dataclass(frozen=True)
 class Tested:
-    """The test pairs of a language, in their order, and the replies of its response set."""
+    """The test pairs of a language, in the order of the set, and the replies of its response set."""
 
     pairs: list[Pair]
     responses: frozenset[str]
@@ -42,15 +45,21 @@ class Tested:
 
 @dataclass(frozen=True)
 class Suggested:
-    """What a system says. replies: language -> the suggested replies of each test pair, in the order of the set.
-    told: what does not go together, a sentence each."""
+    """A system's suggested replies.
+
+    replies: language -> suggested replies for each test pair, in the order of the set.
+    told: sentences for the report about pairs or files without a counterpart.
+    """
 
     replies: dict[str, list[list[str]]]
     told: list[str] = field(default_factory=list)
 
 
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
-    """Language -> its test pairs. EvaluationError where there are none, GoldSetError for a file of another shape."""
+    """Return language -> its test set.
+
+    Raises EvaluationError if there are no test pairs, GoldSetError for a file with other columns.
+    """
     found: dict[str, Tested] = {}
     for folder in sorted(path for path in (gold.folder / "test").glob("*") if path.is_dir()):
         pairs = [(said, reply) for path in sorted(folder.glob("*.tsv*")) for said, reply, *_ in _cells(path, 4)]
@@ -67,7 +76,7 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
 
 
 def _cells(path: Path, wanted: int) -> Iterator[list[str]]:
-    """The cells of each line, with white space run together, as no reader keeps it."""
+    """Yield the cells of each line, with white space normalized."""
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
             cells = list(map(compared, line.rstrip("\r\n").split("\t")))
@@ -80,8 +89,10 @@ def _cells(path: Path, wanted: int) -> Iterator[list[str]]:
 
 
 def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
-    """What a file, or a folder of one file a language, suggests for the test pairs. EvaluationError where it lacks one
-    of them, or is no such file."""
+    """Read the replies suggested for the test pairs from a file, or from a folder with a file per language.
+
+    Raises EvaluationError if a test pair is missing or the path has no such file.
+    """
     told: list[str] = []
     files = _files(path, tests, told)
     replies = {language: _read(file, language, tests[language], told) for language, file in files.items()}
@@ -91,7 +102,10 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
 
 
 def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str, Path]:
-    """Language -> its file. One of a folder that is for a language without test pairs is left out, and told."""
+    """Return language -> its file.
+
+    A file in a language without test pairs is left out, with a sentence in `told`.
+    """
     example = f"{next(iter(tests))}{OF_LANGUAGE}"
     if not path.exists():
         raise EvaluationError(f"There is no {path}; name a file such as {example}, or a folder of such files.")
@@ -118,11 +132,11 @@ def _files(path: Path, tests: Mapping[str, Tested], told: list[str]) -> dict[str
 
 
 def _read(path: Path, language: str, tested: Tested, told: list[str]) -> list[list[str]]:
-    """The replies of each test pair. Of a pair that stands there several times the lines are taken in their order."""
+    """Return the replies suggested for each test pair. Lines for a repeated pair are matched in order."""
     waiting, outside = Counter(tested.pairs), 0
     said: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
     for example in examples(path):
-        # An empty cell at the end of a line is no suggestion; before others it keeps its rank.
+        # Trailing empty cells are not suggestions; an empty cell before others keeps its rank.
         pair, replies = (compared(example.message), compared(example.reference)), list(map(compared, example.replies))
         while replies and not replies[-1]:
             replies.pop()
@@ -167,7 +181,14 @@ def _short(text: str) -> str:
 
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
-    """The report. EvaluationError if the predictions do not fit the set."""
+    """Return the report.
+
+    predictions: file or folder of predictions.
+    sets: the gold set, as a sequence of one.
+    against: predictions of a second system, None for no comparison.
+
+    Raises EvaluationError if the predictions do not fit the set.
+    """
     [gold] = sets
     paths = [path for path in (predictions, against) if path]
     names, tests = system_names(paths), read_tests(gold)
@@ -213,7 +234,7 @@ def _examples(said: Suggested, tests: Mapping[str, Tested]) -> Measured:
 
 
 def _slices(examples: Measured) -> list[tuple[dict[str, str], list[Example]]]:
-    """All examples, and those of each language where there are several."""
+    """Return all examples, and those of each language if there are several."""
     found: list[tuple[dict[str, str], list[Example]]] = [({}, [each for of in examples.values() for each in of])]
     return found + [({"language": code}, of) for code, of in examples.items() if len(examples) > 1]
 
@@ -227,7 +248,7 @@ def _note(measure: str, examples: Sequence[Example]) -> str:
 
 
 def _counts(examples: Measured, tests: Mapping[str, Tested]) -> list[str]:
-    """The numbers of examples and messages of each language."""
+    """Return sentences with the numbers of examples and messages per language."""
     counts = []
     for language, found in examples.items():
         left = len(tests[language].pairs) - len(found)
@@ -243,7 +264,7 @@ def _counts(examples: Measured, tests: Mapping[str, Tested]) -> list[str]:
 
 
 def _comparison(first: Measured, second: Measured, *, seed: str) -> tuple[list[Row], list[str]]:
-    """The rows, and what is said of languages that only one system has."""
+    """Return the rows, and a sentence about languages that only one system has."""
     both = [language for language in first if language in second]
     if not both:
         raise EvaluationError(

@@ -1,11 +1,9 @@
-"""A uniform set of posts joined with what a predictor says: what detectors, people and predictors say of each post, and
-how often what one person alone decided is wrong.
+"""A uniform set of posts joined with a predictor's labels, and the error rates of its single-annotator labels.
 
-A share of what one reader decided was decided again, and a share of what an adjudicator did by another one
-(controls/checks.py). Where a label is wrong, a predictor that says the same is not right, and one that says otherwise
-may be. How often each happens is counted over all languages together, since the checks of one language are few; so
-readers of one language who err more than others do are not seen here. Adjudicators are taken to slip without regard to
-what a predictor says.
+A share of the readers' decisions is adjudicated, and a share of the adjudicators' decisions is checked by a second
+adjudicator (controls/checks.py). If a label is wrong, a predictor that agrees with it is wrong and one that disagrees
+may be right. Error rates are pooled over all languages, since each has few checks; they do not show if readers of one
+language err more often. Adjudicators' slips are assumed to be independent of the predictor's labels.
 """
 
 from collections import Counter, defaultdict
@@ -18,20 +16,25 @@ from annotate.core.estimation.annotator_error import Errors, of_adjudicators, pa
 from annotate.core.estimation.detector_error import without_slips
 from annotate.core.estimation.proportions import CHECKS, RECHECKS, Estimate, Turned, Unread, Way
 
-# A label that no post is given by anybody: what a post truly is where it is none of those that count.
+# A label that nobody gives: the truth of a post that has none of the labels considered.
 ANOTHER = "?"
-# In the place of what a predictor says, where that is not known.
+# In place of a predicted label that is unknown.
 NOT_TOLD = "-"
 
 
 class Cell(NamedTuple):
-    """What posts of one cell of a uniform set have in common. stratum: the label on which the detectors agreed, "" if
-    they did not; agreed: the class of that label; read: whether people labelled it, so that truth is not the
-    detectors' own label; said: the predictor's label; other: that of a predictor with which it is compared.
+    """Properties that the posts of one cell of a uniform set share.
 
-    word: whose word the truth is, if one person's: `adjudicated`, or a reader's, at least at first: `audited` of posts
-    of the audit, `read` of others. first: what the reader had said, where an adjudicator checked it by lot; else "".
-    chance: with which that was checked.
+    stratum: label on which the detectors agreed, "" if they disagreed.
+    agreed: class of that label.
+    read: whether people labelled the posts; otherwise the truth is the detectors' label.
+    truth: the label that counts as true.
+    said: the predictor's label.
+    other: label of a second predictor, for a comparison.
+    word: who decided the truth alone: `adjudicated`, or a reader in the first instance: `audited` for posts of the
+        audit, `read` for others; "" if several people did.
+    first: the reader's label if an adjudicator checked it in a random check, otherwise "".
+    chance: probability with which it was checked.
     """
 
     stratum: str
@@ -46,34 +49,38 @@ class Cell(NamedTuple):
 
     @property
     def pool(self) -> str:
-        """Whose word the label is now: an adjudicator's, where a reader's was checked."""
+        """Return the pool of the label as it is now: the adjudicators' if a reader's label was checked."""
         return ADJUDICATED if self.first else self.word
 
     @property
     def of_other(self) -> "Cell":
-        """The same as it tells of the other of two predictors."""
+        """The same cell with the two predictors exchanged."""
         return self._replace(said=self.other, other=self.said)
 
 
 Cells = Mapping[Cell, int]
 Of = Callable[[Cell], bool]
-# What one reader says of posts on which the detectors agree has its own checks, and is hardly ever wrong.
+# One reader's labels where the detectors agree have their own checks, and are hardly ever wrong.
 OF_READERS = AUDITED, READ = ("audited", "read")
 ADJUDICATED = "adjudicated"
-ASSUMED = 0.01  # what a report says would follow if so many of the labels were wrong, where nothing was checked
+ASSUMED = 0.01  # error rate for which a report states the effect if nothing was checked
 
 
 @dataclass(frozen=True)
 class Uniform:
-    """posts: id -> its cell. missing: likewise of posts that were chosen for the audit and have no label, since nobody
-    could tell; they are not among the posts, and where the set does not name them, their ids are made up. slips: how
-    often adjudicators slip, where two decided the same. rates: how many times as often the detectors are
-    wrong in missing posts as in those of their stratum that were read; at least and at most. Where a rate would make
-    more of them wrong than there are, it stands for all of them being wrong. counts: posts by cell, if they are counted
-    already, as there may be very many posts.
+    """A uniform set of posts.
 
-    cells: posts by cell. drawn: posts by stratum. read: those of them that people have read. weights: how many posts of
-    the draw each of a cell stands for, 0 where it was not read.
+    posts: id -> cell.
+    missing: id -> cell of posts chosen for the audit that nobody could label. They are not among `posts`; if the set
+        does not name them, their ids are made up.
+    slips: adjudicators' error rate, from posts that two decided.
+    rates: least and greatest ratio of the detectors' error rate in missing posts to that in posts of the same stratum
+        that were read. A rate is capped where it would make all missing posts wrong.
+    counts: number of posts per cell, if counted already, since there may be very many posts.
+    cells: number of posts per cell.
+    drawn: number of posts per stratum.
+    read: number of these that people read.
+    weights: number of posts of the draw that each post of a cell represents, 0 if it was not read.
     """
 
     posts: Mapping[str, Cell]
@@ -98,8 +105,9 @@ class Uniform:
 
     @cached_property
     def lone_right(self) -> float | None:
-        """Where the predictor says otherwise than the detectors, which agree: the share of such posts, of those that
-        were read, in which it is right; None if there is none. Each counts as many as it stands for besides itself.
+        """The share of right labels among posts that were read where the predictor disagrees with agreeing detectors.
+
+        Each post counts as often as it represents other posts. None if there are no such posts.
         """
         lone = {
             cell: posts * (self.weights[cell] - 1)
@@ -110,10 +118,12 @@ class Uniform:
         return sum(posts for cell, posts in lone.items() if cell.said == cell.truth) / total if total else None
 
     def errors(self, slips: Estimate | None) -> dict[str, Errors]:
-        """Pool -> how often its labels are wrong, by the checks; without pools of which nothing was checked.
+        """Return pool -> error rates of its labels, from the checks; pools without checks are left out.
 
-        slips: how often adjudicators slip. What they find in checks by mistake is no error of readers. Such a mistake
-        counts as `gained` or `gone` only where the predictor says otherwise than the reader.
+        A check that an adjudicator gets wrong is not a reader's error. Such a mistake counts in `gained` or `gone` only
+        if the predictor disagrees with the reader.
+
+        slips: adjudicators' error rate.
         """
         if slips in self._errors:
             return self._errors[slips]
@@ -122,7 +132,7 @@ class Uniform:
         for cell, posts in self.cells.items():
             if not cell.first:
                 continue
-            # Each stands for as many as its chance says, itself among them: one more than Unread counts.
+            # Each check represents 1 / chance labels including itself, one more than Unread counts.
             represented = 1 + 1 / cell.chance
             agrees, wrong = cell.said == cell.first, cell.truth != cell.first
             lost, gained, gone = groups[cell.word]
@@ -144,13 +154,16 @@ class Uniform:
 
     @cached_property
     def of_other(self) -> "Uniform":
-        """The same set as it tells of the other of two predictors, without the ids: two are compared on all posts."""
+        """The same set with the two predictors exchanged, without ids, since predictors are compared on all posts."""
         cells = Counter({cell.of_other: posts for cell, posts in self.cells.items()})
         missing = {key: cell.of_other for key, cell in self.missing.items()}
         return replace(self, posts={}, missing=missing, counts=cells)
 
     def with_each(self, change: Callable[[str, Cell], Cell]) -> "Uniform":
-        """The same set with other cells. change: what it makes of a cell, by the post's id."""
+        """Return the set with changed cells.
+
+        change: returns the new cell for a post's id and cell.
+        """
         posts, missing = (
             {key: change(key, cell) for key, cell in cells.items()} for cells in (self.posts, self.missing)
         )
@@ -158,14 +171,16 @@ class Uniform:
 
     @cached_property
     def by_rate(self) -> tuple["Uniform", ...]:
-        """The same set by the likeliest rate for missing posts, that nearest to 1, and by the least and the most."""
+        """The set at the likeliest rate for missing posts (nearest to 1), and at the least and greatest rates."""
         least, most = self.rates
         likeliest = min(most, max(least, 1.0))
         return tuple(map(self._tilted, dict.fromkeys((likeliest, least, most)) if self.missing else (1.0,)))
 
     def _tilted(self, rate: float) -> "Uniform":
-        """The posts that were read stand for the missing ones of their stratum too. Where these are wrong more often,
-        right posts count as unread, so that no more is known of the wrong ones than was read."""
+        """Return the set reweighted so that the posts that were read also represent the missing posts of their stratum.
+
+        If missing posts are wrong more often, right posts count as unread, so that the wrong ones gain no precision.
+        """
         if rate == 1:
             return self
         missing, wrong = Counter(cell.stratum for cell in self.missing.values()), Counter[str]()
@@ -177,10 +192,10 @@ class Uniform:
             if not (cell.read and lost):
                 tilted[cell] += posts
                 continue
-            # If all missing posts are wrong, they are so read / off times as often. Where no wrong post was read, half
-            # a post counts, as in Jeffreys' prior.
+            # If all missing posts are wrong, their error rate is read / off times as high. If no wrong post was read,
+            # half a post counts, as in Jeffreys' prior.
             most = read / (off or 0.5)
-            # The share of wrong posts among read and missing ones, as a multiple of that among the read.
+            # The error rate among read and missing posts together, as a multiple of that among read posts.
             times = (read + lost * min(rate, most)) / (read + lost)
             kept = min(1.0, times)
             if cell.truth == cell.agreed:
@@ -191,18 +206,20 @@ class Uniform:
 
     @cached_property
     def known(self) -> "Uniform":
-        """The same set without the missing posts."""
+        """The set without the missing posts."""
         return replace(self, missing={}, counts=self.cells)
 
     def extremes(self, worth: Callable[[Cell], int], truths: Collection[str]) -> tuple["Uniform", "Uniform"]:
-        """The same set as if people had found of each missing post what is worth least of all that it may be, and what
-        is worth most. truths: as in `share`.
+        """Return the set with each missing post labelled so that the share is lowest, and so that it is highest.
+
+        worth: effect of a cell's posts on the share.
+        truths: see `share`.
         """
         return self._settled(lambda cell: -worth(cell), truths), self._settled(worth, truths)
 
     def _settled(self, worth: Callable[[Cell], int], truths: Collection[str]) -> "Uniform":
         def most(cell: Cell) -> tuple[int, int]:
-            """What it is worth, and of what is worth the same, how much more than if the detectors are right."""
+            """Return the sort key of a cell: its effect, then its gain over the effect if the detectors are right."""
             return worth(cell), -worth(cell._replace(truth=cell.agreed))
 
         found = self.cells.copy()
@@ -218,22 +235,29 @@ class Uniform:
 
     @cached_property
     def _said_in(self) -> dict[str, list[tuple[str, str]]]:
-        """Stratum -> what the predictors say of its posts, of most of them first."""
+        """Stratum -> predictors' labels of its posts, most frequent first."""
         found: dict[str, Counter[tuple[str, str]]] = {}
         for cell, posts in self.cells.items():
             found.setdefault(cell.stratum, Counter())[cell.said, cell.other] += posts
         return {stratum: [said for said, _ in counted.most_common()] for stratum, counted in found.items()}
 
     def as_labelled(self) -> "Uniform":
-        """The same set as if all of its labels came from people."""
+        """Return the set as if people had given all its labels."""
         return Uniform({key: cell._replace(stratum="", agreed="", read=True) for key, cell in self.posts.items()})
 
 
 def turns(
     cells: Cells, weights: Mapping[Cell, float], found: Mapping[str, Errors], domain: Of, right: Of
 ) -> dict[str, list[tuple[Way, Turned]]]:
-    """By source, what the errors of one person make of a share: how many posts of its domain turn since their label is
-    wrong, and in which way each does. weights: how many posts each of a cell stands for."""
+    """Return source of error -> how single-annotator errors change a share.
+
+    The result lists, for each way in which posts of the domain can turn, how many turn because their label is wrong.
+
+    cells: number of posts per cell.
+    weights: number of posts that each post of a cell represents.
+    found: pool -> error rates of its labels.
+    domain, right: see `share`.
+    """
 
     def way(cell: Cell, truth: str) -> Way:
         in_truth = cell._replace(truth=truth)

@@ -1,4 +1,4 @@
-"""The units of an exported set whose answers are one label each, read so that any system can be measured on them."""
+"""Units of an exported set with one label each, in the form that every evaluation of such a set uses."""
 
 import json
 import sys
@@ -18,22 +18,29 @@ from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.gold_set import UNCONFIRMED
 from annotate.goldsets.set_folder import RESTORE, GoldSetError, get, manifest_of
 
-# Values of a field by which units are sliced: more are no slices, but texts or names.
+# A field slices the units if it has at most this many values; otherwise it holds texts or names.
 MOST_SLICES = 20
 LANGUAGE, PEOPLE, STRATUM = "language", "people", "stratum"
 
 
 @dataclass(frozen=True)
 class Units(RecordSet):
-    """Units with a gold label each; the lists and arrays have one element for each unit, (n,).
+    """Units with one gold label each.
 
-    form: what an answer is, a name of kinds/forms. labels: those of the task, grades best first.
-    ids, gold: ids and gold labels. chances: with which each was drawn from the corpus and, in an unfinished set or one
-    with parts, read since; weights: how many units each stands for, 1 where that is the least. scarce: languages of an
-    unfinished set in which fewer than LEAST_COUNT of the units that were drawn have a label. groups: the place of the
-    group of units that were drawn together, None where each was drawn by itself. slices: name of a slice, such as
-    `language` -> the value of each unit, "" for none. votes: label -> the share of people's answers, empty where nobody
-    answered. offsets: where the row of each begins in `jsonl`.
+    Lists and arrays have one element per unit, (n,).
+
+    form: form of the answer, a name in kinds/forms.
+    labels: labels of the task, grades best first.
+    ids: id of each unit.
+    gold: gold label of each unit.
+    chances: probability that the unit was drawn from the corpus and, in an unfinished set or one drawn in parts,
+        labelled.
+    weights: number of units that each unit represents, scaled to a minimum of 1.
+    scarce: languages of an unfinished set in which fewer than LEAST_COUNT of the drawn units have a label.
+    groups: index of the group of units drawn together, None if units were drawn one by one.
+    slices: name of a slice, such as `language` -> value of each unit, "" if it has none.
+    votes: label -> share of people's answers, for each unit; empty if nobody answered.
+    offsets: position in `jsonl` at which the unit's row starts.
     """
 
     corpus: str
@@ -51,7 +58,7 @@ class Units(RecordSet):
     offsets: Sequence[int]
 
     def rows(self, places: Iterable[int]) -> Iterator[dict[str, Any]]:
-        """The whole rows of some units, read anew: all at once would take a gigabyte for 100,000."""
+        """Yield the rows of some units, read from the file. In memory, 100,000 rows would take a gigabyte."""
         with self.jsonl.open("rb") as file:
             for place in places:
                 file.seek(self.offsets[place])
@@ -59,8 +66,15 @@ class Units(RecordSet):
 
 
 def read_units(folder: Path, *, unfinished: bool, split: str = "", sequential: bool = False) -> Units:
-    """The units of the set in a folder, or of one split of it. sequential: whether intervals are to hold at every look.
-    GoldSetError if it is not as it was written, EvaluationError if nothing can be measured on it."""
+    """Read the units of a set, or of one split of it.
+
+    folder: folder of the set.
+    unfinished: whether to accept an unfinished set.
+    split: name of the split, "" for all units.
+    sequential: whether the intervals must hold at every look at the data.
+
+    Raises GoldSetError if the set was altered, EvaluationError if nothing can be measured on it.
+    """
     try:
         found = _read(folder, unfinished, split)
     except OSError as error:
@@ -93,7 +107,7 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     if not finished or any("drawn" in draw["parameters"] for draw in manifest.get("draws", ())):
         shares, scarce = _shares_read(get(place, manifest, "draws", list), found)
         chances *= shares
-    groups = None  # as the licence may keep the field
+    groups = None  # the licence may withhold the field
     if together and None not in found.groups:
         places = {value: place for place, value in enumerate(dict.fromkeys(map(str, found.groups)))}
         groups = np.array([places[str(value)] for value in found.groups], dtype=np.int64)
@@ -113,16 +127,16 @@ def _read(folder: Path, unfinished: bool, split: str) -> Units:
     )
 
 
-# The language of units and the chance with which they were drawn; None for any chance.
+# The language of a unit and the probability with which it was drawn; None for any probability.
 Stratum = tuple[str, float | None]
 
 
 def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple[Floats, list[str]]:
-    """The share of each unit's stratum that has a label, (n,); and the languages of strata in which fewer than
-    LEAST_COUNT have one.
+    """Return the labelled share of each unit's stratum, (n,), and languages with strata of too few labels.
 
-    A stratum is a language, or a part of one where the draw has parts with chances of their own. People read languages
-    and parts at different speed, so only within a stratum are the units that were read a random sample.
+    A stratum is a language, or a part of one if the parts of the draw have different probabilities. People read
+    languages and parts at different speeds, so the units that were read are a random sample only within a stratum.
+    Fewer than LEAST_COUNT labels are too few.
     """
     drawn, read = Counter[Stratum](), Counter[Stratum]()
     for draw in draws:
@@ -140,7 +154,10 @@ def _shares_read(draws: Iterable[Mapping[str, Any]], found: "_Columns") -> tuple
 
 
 def _check(found: "_Columns", name: str, jsonl: Path) -> None:
-    """EvaluationError where nothing can be measured on what was read; GoldSetError for chances that cannot be."""
+    """Check that the units can be measured.
+
+    Raises EvaluationError if not, GoldSetError for impossible probabilities.
+    """
     if found.split and not found.ids:
         raise EvaluationError(
             f"The gold set {name} in {jsonl.parent} has no units in the split {found.split}, only in: "
@@ -162,12 +179,12 @@ def _check(found: "_Columns", name: str, jsonl: Path) -> None:
 
 @dataclass
 class _Columns:
-    """What is kept of the rows of a set, column by column."""
+    """Columns of a set's rows, collected row by row."""
 
     together: str
     split: str
     splits: set[str] = field(default_factory=set)
-    # The language and chance of each unit, and how many units of all splits have these.
+    # Language and probability of each unit, and the number of units of all splits with the same values.
     strata: list[Stratum] = field(default_factory=list)
     every: Counter[Stratum] = field(default_factory=Counter)
     ids: list[str] = field(default_factory=list)
@@ -176,8 +193,8 @@ class _Columns:
     groups: list[Any] = field(default_factory=list)
     votes: list[Mapping[str, float]] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
-    # Name -> the value of each unit, of columns that may be slices, and the columns that are none: those that every
-    # set has, and those with too many values.
+    # Name -> value of each unit, for columns that may be slices; and names of columns that are not: those of every set,
+    # and those with too many values.
     values: dict[str, list[str]] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
     # Units with equal votes share one mapping.
@@ -216,7 +233,7 @@ class _Columns:
             if name in self.dropped or not is_kept:
                 continue
             values = self.values.setdefault(name, [])
-            if len(values) < len(self.ids) - 1:  # rows before lacked it
+            if len(values) < len(self.ids) - 1:  # earlier rows lack it
                 values += [""] * (len(self.ids) - 1 - len(values))
             values.append(sys.intern(value or ""))
             if len(self.ids) % MOST_SLICES == 0 and len(set(values[-2 * MOST_SLICES :])) > MOST_SLICES:
@@ -225,7 +242,7 @@ class _Columns:
 
     def slices(self) -> dict[str, list[str]]:
         found = {}
-        # Agreement among people comes last.
+        # The slice by agreement among people comes last.
         for name in sorted(self.values, key=lambda name: name == PEOPLE):
             values = self.values[name]
             if 2 <= len(set(values)) <= min(MOST_SLICES, len(self.ids) // 2):
@@ -234,12 +251,12 @@ class _Columns:
 
 
 def is_text(name: str, value: Any) -> bool:
-    """Whether it is what people read: the text, or a field of a record."""
+    """Return whether a column is what people read: the text, or a field of a record."""
     return isinstance(value, str) and (name == "text" or name not in COLUMNS)
 
 
 def answers_of(row: Mapping[str, Any]) -> dict[str, str]:
-    """Person -> the label of their answer that counts."""
+    """Return annotator -> label of the answer that counts."""
     return {
         each["annotator"]: each["label"]
         for each in row.get("judgments") or ()

@@ -1,8 +1,7 @@
-"""What precision sets leave out for a predictor they were not drawn for: posts that it labels X and that nobody has
-read.
+"""Posts that a predictor labels X and nobody read, for precision sets drawn by another predictor.
 
-The article's Venn diagram ("Precision"): of the posts that v2 labels German, v1's set has only those that v1 labels so
-too. The others can be counted, but what people would say of them cannot be known.
+In the article's Venn diagram ("Precision"), v1's set has only those posts that v2 labels German which v1 labels German
+too. The others can be counted, but people's labels of them are unknown.
 """
 
 from collections import Counter
@@ -19,7 +18,7 @@ from corpora.predictions.predictor_labels import find_predictor, labels_where, t
 
 Left = list[tuple[GoldSet, list[GoldRow]]]
 T = TypeVar("T")
-SHOWN = 10  # languages that a warning names
+SHOWN = 10  # languages that a warning lists
 
 
 def spelled(others: Iterable[str]) -> str:
@@ -55,10 +54,13 @@ def warnings(subject: Subject, joined: Joined) -> list[str]:
 
 
 def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]]:
-    """For each language of another predictor's precision set: how many posts this predictor labels so, in the uniform
-    set or else in the corpus; how many of them no person was shown; and how many the other predictor does not label
-    so. First where they are counted; "" if there is no such language, or nothing to count in. A post was shown to a
-    person if it is in one of the sets, and not only because the detectors agreed.
+    """Return where posts were counted, and rows of counts for each language of another predictor's precision set.
+
+    The rows count the posts that this predictor labels so, in the uniform set or else in the corpus; those of them that
+    were shown to nobody; and those that the other predictor labels otherwise. A post was shown if it is in one of the
+    sets, unless it is there only because the detectors agreed.
+
+    Returns "" and no rows if there is no such language, or nothing to count in.
     """
     foreign = {language: sorted(others) for language, others in sorted(joined.strangers.items())}
     if not foreign or not (joined.tells_read or subject.corpus):
@@ -77,7 +79,7 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     return over, rows
 
 
-# Language -> (posts that the predictor labels so, of which never shown, of which outside the other's).
+# Language -> (posts that the predictor labels so, those never shown, those that the other predictor labels otherwise).
 Counted = dict[str, tuple[int, int, int | None]]
 
 
@@ -109,7 +111,7 @@ def _over_uniform(joined: Joined, left: Left, foreign: Mapping[str, list[str]]) 
 
 
 def _known(read: Callable[[], T]) -> T | None:
-    """What is read of the corpus; None if it can no longer be found out."""
+    """Call a function that reads the corpus. Returns None if the corpus no longer has the data."""
     try:
         return read()
     except CorpusError:
@@ -127,7 +129,7 @@ def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[st
         if len(others) == 1 and others[0] not in outside:
             apart = lambda other=others[0]: labels_where(subject.corpus, by, find_predictor(subject.corpus, other))  # noqa: E731
             outside[others[0]] = _known(apart) if others[0] else None
-    # Labels are compared there as they are, so nothing is known of a class of several.
+    # The corpus compares unmerged labels, so the number is unknown for a class of several labels.
     classes = {*joined.fold.values(), *joined.asked}
     found: Counted = {}
     for language, others in foreign.items():

@@ -1,5 +1,7 @@
-"""XGLUE's tasks: predictions in TASK/LANGUAGE.prediction, with line n for row n of the test file, measured as XGLUE's
-evaluation does: accuracy, nDCG by query, BLEU-4, in each language and on average; and two systems, row by row.
+"""Evaluation on XGLUE's tasks from files TASK/LANGUAGE.prediction, in which line n is for row n of the test file.
+
+As in XGLUE's own evaluation, the measures are accuracy, nDCG by query and BLEU-4, per language and averaged. Two
+systems are compared row by row.
 """
 
 import math
@@ -43,16 +45,16 @@ from annotate.reports.tables import many
 from corpora.core.languages import published_code
 
 TEXTS = texts("xglue")
-# A task -> its measure; its words are what it asks.
+# Task -> its measure.
 MEASURES = {"qadsm": "accuracy", "qam": "accuracy", "wpr": "ndcg", "qg": "bleu4"}
 NO_INTERVAL = f"fewer than {LEAST_UNITS} units, or all are alike"
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The test rows of one language, and what is predicted for each: labels, texts, or numbers to rank by.
+    """The test rows of one language with their predictions: labels, texts, or numbers to rank by.
 
-    groups: the query of each row.
+    groups: query of each row; empty if rows have none.
     """
 
     language: str
@@ -72,7 +74,10 @@ class Measured:
 
 @dataclass(frozen=True)
 class Graded:
-    """One of XGLUE's tasks in one set. extra: languages with predictions but no rows."""
+    """One of XGLUE's tasks in one set.
+
+    extra: languages with predictions but without test rows.
+    """
 
     task: str
     gold: PublishedSet
@@ -84,7 +89,7 @@ class Graded:
         return MEASURES[self.task]
 
     def of(self, each: Measured | None = None) -> dict[str, str]:
-        """The slice of a language, or of all."""
+        """Return the slice for a language, or for all languages."""
         return {"task": self.task.upper()} | ({"language": each.language} if each else {})
 
     def seed(self, each: Measured) -> str:
@@ -92,7 +97,14 @@ class Graded:
 
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
-    """The report. EvaluationError if the predictions do not fit the sets."""
+    """Return the report.
+
+    predictions: folder of predictions.
+    sets: the gold sets.
+    against: predictions of a second system, None for no comparison.
+
+    Raises EvaluationError if the predictions do not fit the sets.
+    """
     check_sets(sets)
     paths = [predictions, *([against] if against else [])]
     names, graded = system_names(paths), [read_predictions(path, sets) for path in paths]
@@ -201,7 +213,10 @@ def _tasks(gold: PublishedSet) -> list[str]:
 
 
 def check_sets(sets: Iterable[PublishedSet]) -> None:
-    """EvaluationError for sets without files, or two of one task."""
+    """Check that the sets have test files and that no two are of the same task.
+
+    Raises EvaluationError otherwise.
+    """
     seen: dict[str, PublishedSet] = {}
     for gold in sets:
         if refused := gold.manifest["published"]["refused"]:
@@ -216,7 +231,10 @@ def check_sets(sets: Iterable[PublishedSet]) -> None:
 
 
 def read_predictions(folder: Path, sets: Iterable[PublishedSet]) -> list[Graded]:
-    """What is predicted for the sets, by task. EvaluationError if it does not fit them."""
+    """Read the predictions for the sets, by task.
+
+    Raises EvaluationError if they do not fit the sets.
+    """
     if not folder.is_dir():
         raise EvaluationError(f"There is no folder {folder}; name one with a folder for each task, such as QADSM.")
     graded = []
@@ -241,7 +259,7 @@ def _graded(folder: Path, task: str, gold: PublishedSet) -> Graded:
             f"The set {gold.name} has no test rows of {task.upper()}; export it with a share of test."
         )
     named = {path.name.removesuffix(SUFFIX): path for path in sorted(folder.glob(f"*{SUFFIX}"))}
-    # zh-CN.prediction is taken for zh, unless there is zh.prediction.
+    # zh-CN.prediction is used for zh if there is no zh.prediction.
     there = {published_code(code, [code]): path for code, path in named.items()} | named
     if missing := [language for language in languages if language not in there]:
         rows = gold.files[f"{start}{missing[0]}{end}"]
