@@ -1,7 +1,7 @@
-"""The audit of detectors' agreement: people read a share of the posts that detectors label, chosen by lot.
+"""Audit of the detectors' agreement: people read a random sample of the items that detectors label.
 
-If a language fails, people label every post of it on which the detectors had agreed. audit_report.py counts and shows
-what was found.
+If a language fails the audit, people label all items on which the detectors agreed there. audit_report.py counts the
+results and presents them.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -45,28 +45,31 @@ from annotate.work.task_creation import Opened
 from corpora.database.bulk_rows import listed
 from corpora.database.statements import prepared
 
-AT_ONCE = 500  # posts that the answer which fails an audit sends to people by itself; more are a job
+AT_ONCE = 500  # largest number of units that an answer sends to people directly; a job sends more
 
 
 def check_limit(unit: Unit) -> None:
-    """Called when an audited unit has its final label: if its language fails the audit, send the rest of it to people.
+    """Send the rest of a language to people if its audit is finished and has failed.
 
-    This waits until the language's whole audit is done, since a few answers bound nothing. The caller has locked the
-    unit.
+    Called after each judgment; the caller has locked the unit. An unfinished audit is not judged, because a few answers
+    give no useful bounds.
     """
     task, label = unit.task, unit.agreed_label
-    # This is asked of every unit, audited, checked or neither, so that every answer runs the same statements; only
-    # where the label may fail do they find a row.
+    # Run for every unit, audited or not, so that each answer runs the same statements. They match a row only where the
+    # label may fail.
     judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
-    # Two simultaneous last answers would each count the other as outstanding, so the second waits here for the first.
+    # Two simultaneous last answers would each count the other as outstanding, so the second waits for this lock.
     found = next(iter(_to_judge(judged)), None)
-    # What people read of a language that failed waits too, and none of it need be looked through for its audit.
+    # Once a language has failed, none of its units is labelled by detectors alone, so its audit is not counted again.
     if _to_fail(judged, label) and found and over_limit(found, audits(found, [label])[label]):
         _contest_after_answer(found, label)
 
 
 def _contest_after_answer(task: Task, label: str) -> None:
-    """With thousands of posts the person who answered would wait, and behind the task's lock everybody else."""
+    """Contest a label now, or in a job if it has more than AT_ONCE units.
+
+    The job keeps the annotator from waiting for thousands of units, and everyone else from waiting for the task's lock.
+    """
     if task.units.filter(stage=stages.AGREED, agreed_label=label).count() <= AT_ONCE:
         contest(task, label)
     elif not Job.objects.contesting(task).exists():
@@ -80,10 +83,10 @@ def _to_judge(task) -> QuerySet[Task]:
 
 @prepared
 def _to_fail(task, label) -> QuerySet[Task]:
-    """The task, if machines label some of what they agree on, and all of its audit is done.
+    """Return the task if detectors label units with this label and its audit is finished.
 
-    Both are the first by an index whose order they are asked in. PostgreSQL plans this once for all labels, and would
-    expect to meet one soon if it read through the table; where there is none it would read all of it.
+    Each subquery reads the first row of an index in its order. PostgreSQL makes one plan for all labels. Without the
+    order, it would expect to meet a row early in a table scan, and would read the whole table where there is none.
     """
     agreed = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
     first = {"agreed": agreed.filter(stage=stages.AGREED), "to_audit": waiting(agreed)}
@@ -93,12 +96,15 @@ def _to_fail(task, label) -> QuerySet[Task]:
 
 @transaction.atomic
 def contest(task: Task, label: str) -> int:
-    """Have people label every unit on which the detectors agreed on a label. Returns how many."""
+    """Send all units on which the detectors agreed on a label to people. Return their number."""
     return send_to_people(task.units.filter(agreed_label=label), "contested", Routes.load(task))
 
 
 def contest_all(task: Task) -> dict[str, int]:
-    """The same for all languages of a task, for example after its limit was lowered. Label -> units sent to people."""
+    """Contest every language that has failed its audit, for example after the task's limit was lowered.
+
+    Returns the number of units sent to people, by label.
+    """
     unfinished = labels_of(waiting(task.units))
     to_read = labels_of(task.units.filter(stage=stages.AGREED)) - unfinished
     found = {label: audit for label, audit in audits(task).items() if label in to_read}
@@ -107,13 +113,17 @@ def contest_all(task: Task) -> dict[str, int]:
 
 @transaction.atomic
 def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Add `number` posts that nobody was asked about to the audit, or all there are. Returns how many by language.
+    """Add units that people have not read to the audit.
 
-    languages: labels on which the detectors agree, among which they are shared out (detector_error.allotted); empty for
-    all. A text whose other posts have been read is not read again. NotFound for a
-    language in which the detectors agree on nothing, WrongStage for a closed task or where nothing is left.
+    A text that was already read as another unit is not read again.
+
+    number: number of units to add; if fewer are left, all of them are added.
+    languages: labels of the detectors among which the units are allocated (detector_error.allotted); empty for all.
+
+    Returns the number of added units by language. Raises NotFound if the detectors agree on nothing in a language, and
+    WrongStage if the task is closed or no unit is left.
     """
-    # The units that are with people because a copy of theirs was chosen may be chosen now themselves.
+    # Units that are with people because a copy of theirs was drawn can now be drawn themselves.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     agreed = labels_of(task.units.all())
     check_languages(languages, agreed, f"The detectors agree on no post of task {task.name}", "they do")
@@ -127,20 +137,22 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     for unit in units:
         unit.audited = True
     save_all(units, [], ["audited"])
-    # Those that had been chosen before have left the detectors' stage.
+    # Units drawn earlier have already left the detectors' stage.
     send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in found.items()}
 
 
-# --- what is chosen
+# --- Selection
 
 
 def choose_audits(task: Task, first: int) -> list[int]:
-    """Choose the posts by which the detectors' agreement is audited. Returns the keys of their units.
+    """Draw the units that audit the detectors' agreement, and return their keys.
 
-    They are chosen by lot among the posts of each stratum on which the detectors agree, as many as the power allocation
-    gives it. Copies are included, since posts are counted. When a task is extended, lots are drawn among the added
-    posts only: the earlier choice stays. first: the position of the first post that was added.
+    The draw is random within each stratum of units on which the detectors agree. The power allocation sets the number
+    per stratum. Copies are included, because the audit counts items, not texts. If a task is extended, only added units
+    are drawn, and the earlier selection is kept.
+
+    first: position of the first added unit.
     """
     if not (task.audit_share or task.audit_least):
         return []
@@ -150,15 +162,19 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
-    """Mark those of the audited units that a lot has an adjudicator check although their reader confirms them."""
+    """Mark a random share of audited units, which an adjudicator decides even if the reader confirms the detectors."""
     chosen = commitments.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
     for unit in units:
         unit.recheck = unit.item.key in chosen
 
 
 def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[str, list[int]]:
-    """Label -> the keys of the unread posts that the audit would have next: `number` in all, or all there are, of these
-    labels or of every one. The lot goes on where that of the posts chosen before has ended.
+    """Draw the unread units that the audit takes next. The draw continues where the earlier one ended.
+
+    number: number of units in total; if fewer are left, all of them are drawn.
+    labels: labels to draw from; empty for all.
+
+    Returns the keys of the units by label.
     """
     posts: dict[str, dict[str, int]] = {}
     rest = unread(task).filter(agreed_label__in=labels) if labels else unread(task)
@@ -173,8 +189,12 @@ def choose_more(task: Task, number: int, labels: Collection[str] = ()) -> dict[s
 
 
 def _send(task: Task, chosen: Sequence[int], first: int) -> int:
-    """Send the units that are chosen for the audit to people; of a copy, that whose text it has. first: the position of
-    the first unit that has just been added. Returns how many of those go.
+    """Send units drawn for the audit to people. If a unit is a copy, its original is sent.
+
+    chosen: keys of the units.
+    first: position of the first unit that was just added.
+
+    Returns the number of new units sent.
     """
     routes = Routes.load(task)
     Unit.objects.filter(pk__in=listed(chosen)).update(audited=True)
@@ -195,7 +215,7 @@ def _send(task: Task, chosen: Sequence[int], first: int) -> int:
     return sent
 
 
-# How much of the detectors' agreement is usually wrong in a language: "<1%" by the article.
+# Usual error rate of the detectors' agreement in a language: "<1%" in the article.
 USUALLY_WRONG = 0.01
 
 
@@ -210,18 +230,22 @@ def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
     }
 
 
-# --- what is told of a task that was opened
+# --- Summary of an opened task
 
 
 def copies(opened: Opened, *, extended: bool = False) -> str:
-    """extended: how many of the added ones wait is not told."""
+    """Return a phrase on the copies. For an extended task, it leaves out how many of them wait."""
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
     return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
 
 
 def _agreement(task: Task, counting: int, audited: int) -> str:
-    """How the detectors' agreement, as prelabel counts it, becomes that of the task. counting, audited: posts."""
+    """Return a sentence that relates the agreement in the task to the agreement that `prelabel` reports.
+
+    counting: number of items on which the agreement counts.
+    audited: number of these in the audit.
+    """
     read = f" People read {audited:,} of these all the same, as the audit, and are not told which." if audited else ""
     return (
         f"The detectors' agreement counts on {counting:,} of the task's posts: never on texts of fewer than "
@@ -233,7 +257,7 @@ NO_AUDIT = "Nobody checks what the detectors agree on: no post was chosen for an
 
 
 class Audit(QualityControl):
-    """People read a share of what machines label, chosen by lot when units are added."""
+    """Audit by people of a share of what machines label, drawn at random when units are added."""
 
     look_at = "audit"
 
@@ -246,7 +270,7 @@ class Audit(QualityControl):
 
 
 class AuditOfAgreement(Audit):
-    """Of posts on which the detectors agree people read a share, and an adjudicator a share of what they confirm."""
+    """Audit of items on which detectors agree. An adjudicator rechecks a share of those that readers confirm."""
 
     name = "audit"
     manifest_key = "audit"
@@ -314,7 +338,7 @@ class AuditOfAgreement(Audit):
         return contest_all(task)
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        # Where one reader alone audits, an adjudicator confirms doubts; the majority of several readers stands.
+        # An adjudicator decides if the reader doubts the detectors, and in rechecks.
         if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
             return "doubted", stages.ADJUDICATION, ""
         return None

@@ -1,6 +1,6 @@
-"""How often detectors are wrong where they agree: counts of the audit, and what pages, commands and cards show of them.
+"""Counts of the audit of the detectors' agreement, and the text, table and plot that show them.
 
-agreement_audit.py chooses the posts and acts on the counts.
+agreement_audit.py draws the units and acts on the counts.
 """
 
 from collections import Counter
@@ -35,14 +35,14 @@ from annotate.reports.tables import (
 from annotate.work.moves import contested_labels
 from corpora.database.bulk_rows import listed
 
-# How often adjudicators slip where nothing measures it: the report then shows what this would change.
+# Error rate of adjudicators that the report assumes where none was measured, to show its effect.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
-Stratum = tuple[str, ...]  # a unit's values at the paths of Statistics.audit_strata
+Stratum = tuple[str, ...]  # values of a unit at the paths of Statistics.audit_strata
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
-    """Label -> what the audit found of the posts on which the detectors agreed; in order of label."""
+    """Return the audit counts of items on which the detectors agreed, by label and in order of label."""
     posts = task.units.exclude(agreed_label="")
     if labels is not None:
         posts = posts.filter(agreed_label__in=labels)
@@ -50,7 +50,7 @@ def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
 
 
 def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
-    """Stratum -> what the audit found of its posts; in order."""
+    """Return the audit counts by stratum, in order of stratum."""
     paths = task.kind.statistics.audit_strata
     sizes = {tuple(of): number for *of, number in posts.order_by(*paths).values_list(*paths).annotate(Count("pk"))}
     judged = [Coalesce(f"copy_of__{name}", name) for name in ("pk", "label", "stage", "agreed_label", "recheck")]
@@ -67,7 +67,10 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
 
 
 def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> list[str]:
-    """The fields of Audit in which an audited post counts. answers: what people answered."""
+    """Return the fields of Audit in which an audited unit counts.
+
+    answers: labels that people gave.
+    """
     if stage != stages.LABELLED:
         return ["unresolved"]
     doubted = majority(answers) != agreed_label
@@ -83,14 +86,14 @@ def over_limit(task: Task, audit: Audit) -> bool:
 
 
 def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
-    """Stratum -> how many posts machines label there, and how many of those were chosen for the audit."""
+    """Return the number of items that machines label and the number drawn for the audit, by stratum."""
     counts = task.units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
     counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
     return {tuple(of): (posts, chosen) for *of, posts, chosen in counts}
 
 
 def contested_waiting() -> dict[int, dict[str, int]]:
-    """Task -> label of a language that failed its audit -> units that people have yet to read for that. All tasks."""
+    """Return the number of contested units that still wait for people, by task and label, for all tasks."""
     units = Unit.objects.filter(stage=stages.QUEUED, transitions__event="contested").order_by()
     found: dict[int, dict[str, int]] = {}
     for task, label, number in units.values_list("task", "agreed_label").annotate(Count("pk", distinct=True)):
@@ -99,18 +102,16 @@ def contested_waiting() -> dict[int, dict[str, int]]:
 
 
 def of_audit() -> Q:
-    """Of a task's units: those that were chosen for the audit, and those whose text a chosen copy has.
+    """Return a filter for units that were drawn for the audit, or whose text a drawn copy has.
 
-    The copies are counted: to know whether there is one, PostgreSQL would gather those of all tasks, with every answer.
+    The copies are counted. With EXISTS, PostgreSQL would collect the copies of all tasks for every answer.
     """
     copies = Unit.objects.filter(copy_of=OuterRef("pk"), audited=True).order_by().values("copy_of")
     return Q(audited=True) | Q(GreaterThan(Subquery(copies.values(number=Count("pk"))), 0))
 
 
 def waiting(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """Those of a task's units that are of the audit and not done yet. In a language that failed it, the rest that
-    people read does not count.
-    """
+    """Select the units of the audit that are not finished. Contested units outside the audit do not count."""
     return units.filter(of_audit(), stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
 
@@ -119,16 +120,28 @@ def labels_of(units: QuerySet[Unit]) -> set[str]:
 
 
 def report(task: Task) -> dict:
-    """What the audit found, in all and by language, in JSON's terms.
+    """Return the results of the audit, in total and by language, as JSON data.
 
-    slips: how often adjudicators slip, as far as two of them decided the same, which overall and error take off; None
-    where that is not known, and then assumed is overall if they slipped in 1%. languages: one row for each label on
-    which the detectors agreed; posts: how many such there are; audited: how many of them people have read to the end;
-    error: the share in which the detectors are wrong, with its 95% interval; checked: how many that readers confirmed
-    an adjudicator decided too, and overruled: of these, found wrong; bounds: the ends of error if all unresolved
-    (discarded, or not done yet) were right, or all wrong, and of overall in overall_bounds; waiting: some of it is not
-    done; over_limit: it is done, too much may be wrong, and some were not read; all_read: the same, but nothing is left
-    that people do not read; contested: people label them all.
+    limit: largest acceptable error rate.
+    overall: error rate of the detectors, corrected for the adjudicators' errors.
+    overall_bounds: ends of that interval if the detectors were right, or wrong, on all unresolved items.
+    slips: error rate of adjudicators, from items that two of them decided; None if there are none.
+    assumed: `overall` if adjudicators were wrong in 1% of their decisions; None if `slips` is measured.
+    languages: one row for each label on which the detectors agreed.
+
+    Each row has:
+
+    posts: number of items with this label.
+    audited: number of them that people have finished.
+    unresolved: number of audited items that were discarded or are not finished.
+    checked: number of items that a reader confirmed and an adjudicator decided as well.
+    overruled: number of checked items on which the detectors were wrong.
+    error: error rate of the detectors, with its 95% interval.
+    bounds: ends of that interval if the detectors were right, or wrong, on all unresolved items.
+    waiting: whether part of the audit is not finished.
+    over_limit: whether the finished audit is over the limit and unread items are left.
+    all_read: the same if no unread items are left.
+    contested: whether people label all items.
     """
     found, slipping = audits(task), slips(task)
     unread, unfinished = labels_of(task.units.filter(stage=stages.AGREED)), labels_of(waiting(task.units))
@@ -160,11 +173,11 @@ def report(task: Task) -> dict:
     }
 
 
-# --- sentences, a table and a plot
+# --- Text, table and plot
 
 
 def audit_words(audit: dict) -> list[str]:
-    """Sentences on the audit in all; none if nobody was asked."""
+    """Return sentences on the whole audit; none if no item was drawn."""
     rows = audit["languages"]
     agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
     chosen = sum(map(_chosen, rows))
@@ -198,8 +211,10 @@ def audit_words(audit: dict) -> list[str]:
 
 
 def audit_table(audit: dict) -> Table:
-    """A row for each language: those over the limit first, then those with the most errors, then with the
-    most posts.
+    """Return a table with one row per language.
+
+    Languages over the limit come first, then contested ones. Within these groups, rows are in descending order of error
+    rate and number of items.
     """
 
     def language(row: dict) -> Cell:
@@ -250,18 +265,18 @@ def _audit_note(row: dict, limit: float) -> str:
 
 
 def audit_plot(audit: dict) -> str:
-    """The error by language, for languages in which somebody has read a post; empty if there are none."""
+    """Return a plot of the error rate by language, for languages with audited items; empty if there are none."""
     rows = [plotted(row["language"], [(row["error"], row["audited"])]) for row in _in_order(audit) if row["audited"]]
     return forest(rows, title="Where the detectors agree and are wrong", counted="read") if rows else ""
 
 
 def whole_percent(share: float) -> str:
-    """A share as a person has set it: 10%, 2.5%."""
+    """Format a share as the percentage that a person entered: 10%, 2.5%."""
     return f"{100 * share:g}%"
 
 
 def limit_words(audit: dict, task: str) -> list[str]:
-    """Which languages are over the limit, and what became of them."""
+    """Return sentences on the languages over the limit and what was done about them."""
     limit = whole_percent(audit["limit"])
     over, contested, read = (
         sorted(row["language"] for row in audit["languages"] if row[key])
@@ -284,7 +299,10 @@ def limit_words(audit: dict, task: str) -> list[str]:
 
 
 def contested(sent: dict[str, int]) -> str:
-    """What contest_all did. sent: label -> units."""
+    """Return a sentence on the units that `contest_all` sent to people.
+
+    sent: number of units by label.
+    """
     if not sent:
         return (
             "No language that has unread posts and a finished audit is over the limit, so nothing was sent to people."
@@ -293,7 +311,12 @@ def contested(sent: dict[str, int]) -> str:
 
 
 def added(posts: dict[str, int], wanted: int, to: str) -> str:
-    """What `audit --add` added. wanted: how many it was asked for; to: "audit" or "checks"."""
+    """Return a sentence on what `audit --add` added.
+
+    posts: number of added items by language.
+    wanted: number of items requested.
+    to: "audit" or "checks".
+    """
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
     all_there_are = f" These are all there are, and not {count(wanted)}." if number < wanted else ""
@@ -301,6 +324,9 @@ def added(posts: dict[str, int], wanted: int, to: str) -> str:
 
 
 def plotted(language: str, estimates: list[tuple[dict, int]]) -> Row:
-    """estimates: each with the posts that it rests on, as people counted them."""
+    """Return a plot row for a language.
+
+    estimates: pairs of an estimate and the number of items that it is based on.
+    """
     marks = tuple(Mark(made["value"], made["low"], made["high"], posts) for made, posts in estimates)
     return Row(language, beside(language), marks)

@@ -1,7 +1,7 @@
-"""How often the labels that came with documents are wrong, by what people find in a share of them.
+"""Error rate of labels that came with documents, from a random sample that people label.
 
-Documents are chosen by lot in each language and class (agreement_audit.choose_audits), and people label them as if they
-had none. Several people are asked of each, so that one who slips does not decide.
+Documents are drawn in each language and class (agreement_audit.choose_audits). People label them without seeing the
+declared label. Several people label each document, so that one person's error does not decide.
 """
 
 from collections import Counter
@@ -21,13 +21,17 @@ from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbe
 
 
 def report(task: Task) -> dict[str, Any] | None:
-    """What the audit found, in JSON's terms; None if no document was chosen for it.
+    """Return the results of the audit, as JSON data; None if no document was drawn.
 
-    documents: how many labels are declared; chosen: of these, for people; audited: labelled to the end; unresolved:
-    discarded, or not done yet; error: the share of wrong labels among the documents, those of each language and class
-    by their number, with its 95% interval (filter_quality.share). The same of each row of classes, languages, and
-    cells, which are of a class in a language. found: how many of the audited of a declared class people found to be of
-    another, or of the same.
+    documents: number of declared labels.
+    chosen: number of documents drawn.
+    audited: number of drawn documents with a final label.
+    unresolved: number of drawn documents that were discarded or are not finished.
+    wrong: number of audited documents whose declared label is wrong.
+    error: share of wrong labels, each language and class weighted by its documents, with its 95% interval
+    (filter_quality.share).
+    classes, languages, cells: rows with the same figures by class, by language, and by both.
+    found: number of audited documents for each pair of declared class and final label.
     """
     by_cell = audits_of(task, task.units.exclude(agreed_label=""))
     if not any(audit.resolved + audit.unresolved for audit in by_cell.values()):
@@ -79,7 +83,7 @@ NONE_CHOSEN = "Nobody has read these documents to check their labels, so how oft
 
 
 def declared_words(audit: Mapping[str, Any]) -> list[str]:
-    """Sentences on the audit in all."""
+    """Return sentences on the whole audit."""
     said = [
         f"{many(audit['documents'], 'document')} came with a label. {count(audit['chosen'])} of them were chosen by "
         f"lot, in each language and class, for people who were not told their labels; {count(audit['audited'])} have "
@@ -117,7 +121,7 @@ def language_table(audit: Mapping[str, Any]) -> Table:
 
 
 def found_table(audit: Mapping[str, Any]) -> Table:
-    """Declared against found: a row for each declared class, a column for each answer that somebody found."""
+    """Return a cross table with a row for each declared class and a column for each final label."""
     numbers = {(row["declared"], row["found"]): row["documents"] for row in audit["found"]}
     declared = [row["class"] for row in audit["classes"]]
     others = [row["found"] for row in audit["found"] if row["found"] not in declared]
@@ -131,7 +135,7 @@ def found_table(audit: Mapping[str, Any]) -> Table:
 
 
 class AuditOfDeclaredLabels(SampledAudit):
-    """Of documents whose class is declared a share is read by people all the same."""
+    """Audit of declared classes: people read a share of the documents."""
 
     name = "audit of declared labels"
     manifest_key = "declared_audit"

@@ -1,7 +1,7 @@
-"""How good a filter is, by what people found in pairs that it kept and in pairs that it dropped.
+"""Precision and recall of a filter, counted from what people read of the pairs that it kept and dropped.
 
-Both were drawn by lot and are read mixed (corpora/draws/part_draws.py); what follows from the counts is in
-core/estimation/filter_quality.py.
+Both samples are random and are read in mixed order (corpora/draws/part_draws.py). core/estimation/filter_quality.py
+computes the estimates.
 """
 
 from collections import Counter
@@ -20,12 +20,22 @@ from corpora.threads.scorers import filter_digest
 
 
 def report(task: Task) -> dict[str, Any] | None:
-    """What the audit found, in JSON's terms; None of a task that was not drawn from both sides of a filter.
+    """Return the results of the audit, as JSON data; None if the task was not drawn from both sides of a filter.
 
-    meant: the answer of what the filter is meant to drop. is_current: whether the corpus is filtered by the same scores
-    and thresholds still. kept, dropped: of each part its pairs, how many were drawn and are read (have a label), how
-    many of these are meant (found), how many have no label, and the share that is meant, with its interval. recall: of
-    what is meant, the share that was dropped. languages: the same by language, if there are several.
+    meant: label of the pairs that the filter should drop.
+    is_current: whether the corpus is still filtered by the same scores and thresholds.
+    kept, dropped: figures of each part.
+    recall: share of the pairs labelled `meant` that were dropped, with its interval.
+    languages: the same figures by language, if there are several.
+
+    Each part has:
+
+    pairs: number of pairs.
+    drawn: number of pairs drawn.
+    read: number of drawn pairs with a label.
+    found: number of these labelled `meant`.
+    unresolved: number of drawn pairs without a label.
+    share: share of pairs that are `meant`, with its interval.
     """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language") if FILTER in draw.parameters}
     if not drawn:
@@ -43,7 +53,7 @@ def report(task: Task) -> dict[str, Any] | None:
             }
             for part in SIDES
         }
-        # What was drawn and is no unit, since its answer was known, has no label here either.
+        # A drawn pair whose answer was known is not a unit. It has no label here either.
         parts = {
             part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
             for part, row in rows.items()
@@ -62,7 +72,10 @@ def report(task: Task) -> dict[str, Any] | None:
 
 
 def _counted(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
-    """(language, part, whether it is meant) -> pairs that have a label; a copy has that of its original."""
+    """Count the labelled pairs by language, part and whether they have the filtered label.
+
+    A copy has the label of its original.
+    """
     counts: Counter[tuple[str, str, bool]] = Counter()
     for unit in task.units.exported().select_related("item", "copy_of"):
         judged = unit.copy_of or unit
@@ -72,7 +85,7 @@ def _counted(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
     return counts
 
 
-# --- sentences and a table
+# --- Text and table
 
 NOT_DRAWN = "It was not drawn from what a filter kept and dropped, so nothing is told of a filter."
 OLD_FILTER = (
@@ -82,7 +95,7 @@ OLD_FILTER = (
 
 
 def filter_words(audit: Mapping[str, Any]) -> list[str]:
-    """Sentences on the audit in all."""
+    """Return sentences on the whole audit."""
     kept, dropped, name = audit["kept"], audit["dropped"], audit["meant"]
     words = [] if audit["is_current"] else [OLD_FILTER]
     words += [
@@ -141,7 +154,7 @@ def _certain(found: Mapping[str, Any]) -> str:
 
 
 def figures_table(audit: Mapping[str, Any]) -> Table:
-    """A row for all pairs, and one for each language of which something was drawn."""
+    """Return a row for all pairs, and one for each language with drawn pairs."""
 
     def columns_of(part: str, heading: str) -> tuple[Column, Column]:
         def read(row: Mapping[str, Any]) -> str:
@@ -161,7 +174,7 @@ def figures_table(audit: Mapping[str, Any]) -> Table:
 
 
 class AuditOfFilter(QualityControl):
-    """People read what a filter keeps and drops, by a draw of its own."""
+    """Audit of a filter: people read random samples of what it keeps and drops."""
 
     name = "audit of a filter"
     manifest_key = "filter_audit"
