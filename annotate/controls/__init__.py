@@ -1,4 +1,4 @@
-"""The quality controls of this project, each with its hooks (kinds/control.py), and those from outside."""
+"""Quality controls of the project and of installed packages. kinds/control.py defines their hooks."""
 
 from importlib import import_module
 from importlib.metadata import entry_points
@@ -8,8 +8,9 @@ from annotate.kinds.control import QualityControl, register
 
 
 def load() -> None:
-    """Register the controls of this folder, and those of installed packages: an entry point in the group
-    `assay.controls` names the object.
+    """Register the controls of this package and of installed packages.
+
+    An installed package names its control with an entry point in the group `assay.controls`.
     """
     for module in iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
@@ -18,7 +19,7 @@ def load() -> None:
 
 
 def add(control: QualityControl) -> None:
-    """Make a control from outside known, and its options attributes of tasks."""
+    """Register a control of another package and add its options to Task as attributes."""
     from annotate.models import Task
     from annotate.models.tasks import option
 

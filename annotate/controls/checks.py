@@ -1,7 +1,7 @@
-"""How often one person who decides alone is wrong: readers whom adjudicators check, and adjudicators who check another.
+"""Error rates of readers and adjudicators who decide alone, measured by second decisions.
 
-Units are chosen by lot when they come to people, and decisions when an adjudicator makes them (is_seconded). An
-adjudicator decides again without seeing the answer.
+Units are drawn when they are queued, and adjudicators' decisions when they are made (is_seconded). An adjudicator
+decides again without seeing the first answer.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ from annotate.work.moves import PLAIN, moved, save_all
 from annotate.work.routing import is_audit
 from corpora.database.bulk_rows import listed
 
-# How many units at least are checked in each language, if there are so many: with none checked, nothing would be known.
+# Minimum number of checked units per language, as far as there are units. Without checks, the error rate is unknown.
 CHECK_LEAST = 2
 NO_SECOND = (
     "There is one adjudicator, so no second opinion can be had on what adjudicators decide; make another person an "
@@ -39,8 +39,9 @@ NO_SECOND = (
 
 
 def asked_of_one(task: Task) -> QuerySet[Unit]:
-    """The units that came to people and asked for one answer, among which checks are chosen: without the audit's own,
-    which have checks of their own.
+    """Return the queued units that asked one reader, from which checks are drawn.
+
+    Units of the audit are left out, because they have their own checks.
     """
     asking = task.units.exported().exclude(stage__in=(stages.NEW, stages.AGREED))
     asking = asking.filter(~_moved("audited"), copy_of=None, reused_from=None)
@@ -52,24 +53,28 @@ def _moved(event: str) -> Exists:
 
 
 def check_counts(task: Task) -> dict[str, tuple[int, int]]:
-    """First queue -> how many units one person decides there, and how many of those were chosen for a check."""
+    """Return the number of units that one person decides and the number drawn for a check, by first queue."""
     counts = asked_of_one(task).order_by().values_list("visited__0")
     counts = counts.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
     return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
 
 
 def unchecked_counts(task: Task) -> dict[str, int]:
-    """First queue -> how many units `choose_more` can still choose there."""
+    """Return the number of units that `choose_more` can still draw, by first queue."""
     rest = asked_of_one(task).filter(is_alone(), recheck=False).order_by()
     return dict(rest.values_list("visited__0").annotate(Count("pk")))
 
 
 def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
-    """Queue -> the keys of the units that would be checked next: `number` that one reader decides or will decide, or
-    all there are, of these queues or of every one. Random draws continue in the order of the earlier ones.
+    """Draw more units for a check. The draw continues where the earlier one ended.
 
-    In that order come units that somebody else has decided since, as among those drawn at first. They are drawn too,
-    so that every unit of a queue has the same chance, but they do not count as part of `number`.
+    Units that a second person has decided in the meantime are also drawn, so that every unit of a queue has the same
+    probability. They do not count towards `number`.
+
+    number: number of units whose label is, or will be, one reader's answer; if fewer are left, all of them are drawn.
+    queues: first queues to draw from; empty for all.
+
+    Returns the keys of the units by queue.
     """
     units: dict[str, dict[str, tuple[int, bool]]] = {}
     rest = asked_of_one(task).filter(recheck=False)
@@ -89,19 +94,26 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
 
 
 def as_audit(row: Mapping[str, Any]) -> Audit:
-    """The checks of a queue as an audit of its readers. row: of `report`."""
+    """Return the checks of a queue as an audit of its readers.
+
+    row: a row of `report`.
+    """
     checked, otherwise = row["checked"], row["otherwise"]
     return Audit(row["alone"] + checked, otherwise, otherwise, checked - otherwise, 0, 0)
 
 
 def is_alone() -> Q:
-    """Of units that `asked_of_one` names: those whose label is one reader's answer, or will be."""
+    """Return a filter for units of `asked_of_one` whose label is, or will be, one reader's answer."""
     decided = Exists(Judgment.objects.live().decisions().filter(unit=OuterRef("pk")))
     return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_moved("named"), stage=stages.LABELLED)
 
 
 def _further(task: Task, before: Mapping[str, tuple[int, int]], added: Mapping[str, int]) -> dict[str, int]:
-    """Queue -> how many of the added units to check. before: check_counts, without these."""
+    """Return the number of added units to check, by queue.
+
+    before: `check_counts` without the added units.
+    added: number of added units by queue.
+    """
     counts = {queue: of for queue, of in before.items() if queue}
     for queue, number in added.items():
         units, chosen = counts.get(queue, (0, 0))
@@ -114,38 +126,62 @@ def has_checks(task: Task) -> bool:
 
 
 def is_seconded(task: Task, key: str) -> bool:
-    """Whether a lot has another adjudicator decide a unit too, once an adjudicator has settled it. key: of its item."""
+    """Return whether a second adjudicator decides a unit once the first has settled it.
+
+    key: id of the unit's item, which determines the draw.
+    """
     return task.check_share > 0 and hash_order.hit(task.check_share, lots=task.lots, purpose=SECOND, key=key)
 
 
 def unseconded(task: Task, able: int) -> bool:
-    """Whether a task asks for second opinions that cannot be had; able: how many adjudicators may log in."""
+    """Return whether a task asks for second opinions that nobody can give.
+
+    able: number of adjudicators who can log in.
+    """
     return task.check_share > 0 and able == 1
 
 
 def slips(task: Task) -> Estimate | None:
-    """How often the adjudicators of a task slip; None where no two of them have decided the same."""
+    """Return the error rate of a task's adjudicators; None if no two of them have decided the same unit."""
     found = _adjudicators(task)
     return slips_of(found["seconded"], found["differed"]) if found["seconded"] else None
 
 
 def report(task: Task) -> dict[str, Any]:
-    """What the checks found, in all and by language, in JSON's terms.
+    """Return the results of the checks, in total and by language, as JSON data.
 
-    languages: one row for each queue to which units came that ask one person; alone: how many of these a reader has
-    decided and nobody checks; checked: how many an adjudicator has decided again, and otherwise: of these, otherwise
-    than the reader said at first; error: their share, with its 95% Jeffreys interval; waiting: chosen, and not done
-    yet; unresolved: checked, and discarded. overall: the same of all languages, as counted and not weighted.
-    adjudicators: decisions (units that they decided), seconded (of these, by two or more), differed (of these, the
-    first two, by what each said first), their share as error, and waiting (decided, but another adjudicator is asked
-    too).
+    share: share of the units that is checked.
+    least: minimum number of checked units per language.
+    second_share: share of the adjudicators' decisions that a second one repeats.
+    languages: one row for each queue with units that ask one reader.
+    overall: the sum of all rows, not weighted.
+    adjudicators: results on adjudicators.
+
+    Each row has:
+
+    alone: number of units that a reader has decided and nobody checks.
+    checked: number of units that an adjudicator has decided again.
+    otherwise: number of checked units with another label than the reader's first answer.
+    waiting: number of units drawn for a check that is not finished.
+    unresolved: number of checked units that were discarded.
+    error: share of `otherwise` in `checked`, with its 95% Jeffreys interval.
+
+    The results on adjudicators have:
+
+    decisions: number of units that they have decided.
+    seconded: number of these that two or more of them have decided.
+    differed: number of seconded units on which the first answers of the first two differ.
+    waiting: number of decided units that wait for another adjudicator.
+    error: share of `differed` in `seconded`, with its 95% Jeffreys interval.
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
-    # The first answer of whoever's answer stands: a person who learns that theirs is checked could else mend it.
+    # Compare with the first answer of the person whose answer counts. People who learn of the check could change
+    # theirs.
     standing = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
     said = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(standing))
     first = said.order_by("pk").values("label")[:1]
-    # Another person confirms an answer that names another queue's language: that is neither alone nor checked.
+    # An answer with the language of another queue is confirmed by a second person. Such units are neither alone nor
+    # checked.
     alone = asked_of_one(task).filter(~_moved("named")).order_by()
     units = alone.annotate(said=Subquery(first)).exclude(said=None)
     done = units.filter(recheck=False, stage=stages.LABELLED).values_list("visited__0")
@@ -168,7 +204,7 @@ def report(task: Task) -> dict[str, Any]:
     }
 
 
-# Where a checked unit is that its reader has answered -> what it counts as.
+# How a checked unit counts, by its stage after the reader's answer.
 _FOUND = {stages.LABELLED: "checked", stages.DISCARDED: "unresolved", stages.ADJUDICATION: "waiting"}
 
 
@@ -181,7 +217,7 @@ def _row(counts: Counter[str]) -> dict[str, Any]:
 
 def _adjudicators(task: Task) -> dict[str, Any]:
     made = Judgment.objects.decisions().filter(unit__task=task, voided_by=None).order_by("pk")
-    # The first word of each person whose decision stands. Whoever sees that a second is asked could else mend theirs.
+    # The first answer of each person whose decision counts. People who see that a second is asked could change theirs.
     first: dict[int, dict[int, str]] = {}
     for unit, annotator, label in made.values_list("unit_id", "annotator_id", "label"):
         first.setdefault(unit, {}).setdefault(annotator, label)
@@ -199,11 +235,11 @@ def _adjudicators(task: Task) -> dict[str, Any]:
     }
 
 
-# --- sentences and a table
+# --- Text and table
 
 
 def reader_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Sentences on readers in all."""
+    """Yield sentences on all readers."""
     found = checks["overall"]
     chosen = found["checked"] + found["waiting"] + found["unresolved"]
     if not found["alone"] + chosen:
@@ -223,7 +259,7 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
 
 
 def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Sentences on adjudicators."""
+    """Yield sentences on the adjudicators."""
     found = checks["adjudicators"]
     if not found["decisions"]:
         yield "No adjudicator has decided anything."
@@ -241,7 +277,7 @@ def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
 
 
 def check_table(checks: dict[str, Any]) -> Table:
-    """A row for each language in whose queue one reader has decided something, or is to be checked."""
+    """Return a row for each language in whose queue one reader has decided a unit or a check was drawn."""
     columns = (
         *LANGUAGE,
         numbered("alone", "decided alone"),
@@ -260,16 +296,18 @@ def _check_note(row: dict[str, Any]) -> str:
     return "; ".join(filter(None, (waiting, discarded)))
 
 
-# --- the control
+# --- Quality control
 
 
 @transaction.atomic
 def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Have an adjudicator decide `number` more units again, or all there are, of those that one reader decides or has
-    decided. Returns how many by queue.
+    """Have an adjudicator decide more units again that one reader decides or has decided.
 
-    languages: first queues, among which they are shared out as audits are; empty for all. NotFound for a language in
-    whose queue no unit asked one reader, WrongStage for a closed task or where nothing is left.
+    number: number of units; if fewer are left, all of them are added.
+    languages: first queues among which the units are allocated, as in audits; empty for all.
+
+    Returns the number of added units by queue. Raises NotFound if no unit of a queue asked one reader, and WrongStage
+    if the task is closed or no unit is left.
     """
     task = locked_open(task, asked_of_one(task).filter(recheck=False))
     queues = check_counts(task)
@@ -292,7 +330,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
 
 
 class Checks(QualityControl):
-    """Of units that one reader decides a share is decided again by an adjudicator who does not see the answer."""
+    """Checks: an adjudicator decides a share of the single-reader units again, without seeing the answer."""
 
     name = "checks"
     manifest_key = "checks"
@@ -322,8 +360,9 @@ class Checks(QualityControl):
         return check_counts(task) if has_checks(task) else {}
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
-        """Chosen are units by lot in each queue, as many as the power allocation gives it. When a task is extended or a
-        language contested, lots are drawn among the added units only: the earlier choice stays.
+        """Draw the units to check in each queue. The power allocation sets their number.
+
+        If a task is extended or a language contested, only added units are drawn, and the earlier selection is kept.
         """
         if has_checks(task):
             added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
@@ -334,7 +373,7 @@ class Checks(QualityControl):
         return 0
 
     def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
-        if event == "audited" or not has_checks(task):  # audits have rechecks of their own
+        if event == "audited" or not has_checks(task):  # audits have their own rechecks
             return
         added: dict[str, dict[str, Unit]] = {}
         for unit in units:
@@ -346,7 +385,7 @@ class Checks(QualityControl):
                 of[key].recheck = True
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        # What a second reader has confirmed is not checked again.
+        # An answer that a second reader has confirmed is not checked again.
         if unit.recheck and len(answers) == 1 and not is_audit(unit):
             return "checked", stages.ADJUDICATION, ""
         return None
@@ -355,7 +394,7 @@ class Checks(QualityControl):
         return is_seconded(unit.task, unit.item.key)
 
     def draws(self, task: Task) -> Iterator[Line]:
-        """Of what adjudicators settled, what another was asked too."""
+        """Yield the draw of second decisions among the units that adjudicators have settled."""
         if not task.check_share:
             return
         keys = task.units.order_by("position").values_list("item__key", flat=True)

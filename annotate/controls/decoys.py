@@ -1,9 +1,8 @@
-"""What people have already said of a corpus's posts in other tasks, and what a new task can use of it: labels to
-reuse, and decoys.
+"""Labels from other tasks of the same corpus, which a new task can reuse, and decoys.
 
-A decoy is a post that is known not to be in the language asked about, but to which a hurried reader may say Yes: some
-detector ranked the language, or the post's label is easily confused with it. (Footnote 4 of the article: a reader who
-is shown nothing but candidates of one language is biased towards Yes.)
+A decoy is an item that is known not to be in the language asked about, but to which a hasty reader may answer Yes.
+Either a detector ranked the language, or the item's label is easily confused with it. Readers who only see candidates
+of one language are biased towards Yes (footnote 4 of the article).
 """
 
 from collections import Counter
@@ -34,7 +33,7 @@ from corpora.models import Corpus, Item
 
 
 def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
-    """Item -> the units by which people have labelled it, or a post with the same text, in any task of the corpus."""
+    """Return the units of all tasks in which people labelled an item, or another with the same text, by item."""
     said_und = Judgment.objects.filter(voided_at=None, label=UND)
     units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, known_answer="")
     units = units.exclude(pk__in=Unit.objects.filter(item__corpus=corpus).ended_by("unconfirmed").values("pk"))
@@ -56,7 +55,14 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
 
 
 def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
-    """Item -> the unit whose label answers the question, and its answer; without those on which people disagree."""
+    """Return the unit whose label answers the question, and the answer, by item.
+
+    Items on which people disagree are left out.
+
+    items: items of the new task.
+    asked: language that the question names.
+    known: units by item, from `known_units`.
+    """
     found = {}
     for item in items:
         answers = _answers(known.get(item.pk, ()), asked)
@@ -68,8 +74,15 @@ def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) ->
 def decoys(
     task: Task, asked: str, drawn: list[Item], known: dict[int, list[Unit]], reused: Container[int] = ()
 ) -> tuple[list[Item], int]:
-    """The decoys among the drawn posts of one language, and how many there should be; there are fewer where people have
-    found too few such posts. reused: items that nobody is asked about, since they have their label."""
+    """Select the decoys for one language.
+
+    asked: language that the question names.
+    drawn: items drawn for the language.
+    known: units by item, from `known_units`.
+    reused: keys of items whose label is reused, so that nobody is asked.
+
+    Returns the decoys and the number wanted. There are fewer if people have labelled too few suitable items.
+    """
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
     for units in known.values():
@@ -90,19 +103,22 @@ def decoys(
 
 
 def wanted(task: Task, posts: int) -> int:
-    """How many decoys there should be among so many posts that readers see: the task's share, or what bounds need."""
+    """Return the number of decoys wanted for a number of items that readers see.
+
+    This is the task's share, or without one the number that the interval needs (AskedSet.decoys).
+    """
     if task.decoy_share is not None:
         return hash_order.part_of(task.decoy_share, posts)
     return asked_set(task).decoys(posts)
 
 
 def asked_set(task: Task) -> AskedSet:
-    """What is expected of the task's draw for one language."""
+    """Return the expected properties of the task's draw for one language."""
     return AskedSet(DESIGNS[task.draw.design].by_author)
 
 
 def mixed(task: Task, drawn: list[Item], hidden: list[Item], asked: str) -> list[Item]:
-    """The drawn posts in their order, with the hidden posts at random places among them."""
+    """Return the drawn items in order, with the hidden items at random places among them."""
     if not hidden:
         return drawn
     before = {item.key: committed_draws.drawn_before(task.lots, asked, item.key, len(drawn)) for item in hidden}
@@ -116,10 +132,10 @@ def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
 
 
 def _answer(unit: Unit, asked: str) -> str | None:
-    """What the unit's label says to the question; None if it says nothing.
+    """Return the answer to the question that follows from a unit's label; None if none does.
 
-    Readers who choose from a list also say und of a language that is not on it. That may be the one asked about,
-    unless it was on the list; and nobody can tell what an adjudicator's und means, since its reason is free text.
+    Readers who choose from a list also answer und for a language that is not on it. That may be the language asked
+    about, unless it was on the list. An adjudicator's und cannot be interpreted, because its reason is free text.
     """
     if unit.label != UND or unit.asked:
         return answer_about(asked, unit.label)
@@ -134,10 +150,11 @@ def _answer(unit: Unit, asked: str) -> str | None:
 
 
 def _similar(task: Task, asked: str) -> set[str]:
-    """The codes by which a detector may mean the language: its own, and any that stands for it or that it stands for.
+    """Return the codes by which a detector may mean the language.
 
-    No detector has a code for a language that the task's file adds: its likenesses are the code it stands under, the
-    others under that code, and those after which the routes try it.
+    These are its own code, the codes that it stands for, and those that stand for it. Detectors have no code for a
+    language that the task's file adds. Its codes are the one it belongs under, the others under that code, and the
+    languages after which the routes try it.
     """
     kind = task.kind
     meant = {asked, *kind.finer(asked)}
@@ -150,11 +167,19 @@ def _similar(task: Task, asked: str) -> set[str]:
 
 
 def report(task: Task) -> dict:
-    """How often readers said Yes to decoys, by the language asked about, in JSON's terms.
+    """Return how often readers answered Yes to decoys, by the language asked about, as JSON data.
 
-    languages: one row each; decoys: how many there are; answers, yes: given so far; false_yes: their share with its
-    95% interval; sheets: the same of those that were answered on sheets. labelled: of the posts that are work, how many
-    are in the language, and how many are not.
+    share: share of decoys that the task sets; None if it follows from the interval.
+    languages: one row per language.
+
+    Each row has:
+
+    decoys: number of decoys.
+    answers: number of answers to them so far.
+    yes: number of Yes answers.
+    false_yes: share of Yes answers, with its 95% interval.
+    sheets: the same figures for answers given on sheets.
+    labelled: number of work items that are in the language (yes) and that are not (no).
     """
     languages = task.draws.order_by("language").values_list("language", flat=True)
     counts: dict[str, Counter[str]] = {asked: Counter() for asked in languages}
@@ -190,7 +215,7 @@ def report(task: Task) -> dict:
 
 
 def decoy_words(decoys: dict) -> list[str]:
-    """Sentences on the decoys in all; none if there are none."""
+    """Return sentences on all decoys; none if there are none."""
     rows = decoys["languages"]
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
@@ -229,13 +254,13 @@ def decoy_plot(decoys: dict) -> str:
     return forest(rows, title=title, series=series, counted="answers") if rows else ""
 
 
-# --- the control
+# --- Quality control
 
-SHOWN = 5  # languages whose expected width is shown
+SHOWN = 5  # number of languages whose expected interval width is shown
 
 
 class Decoys(QualityControl):
-    """Whoever says Yes to a decoy was wrong. Labels of other tasks that answer the question are reused on request."""
+    """Decoys, to which Yes is a wrong answer. Labels of other tasks that answer the question are reused on request."""
 
     name = "decoys"
     manifest_key = "decoys"
@@ -279,7 +304,7 @@ class Decoys(QualityControl):
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:
-    """How wide the interval of a language's figure will be with these decoys, for the languages with the most posts."""
+    """Yield a sentence on the expected interval width with these decoys, for the languages with the most items."""
     seen = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
     if not seen or DESIGNS[opened.task.draw.design].of_uniform:
         return
@@ -300,7 +325,7 @@ def _points(expected: AskedSet, posts: int, hidden: int) -> str:
 
 
 def _short(opened: Opened) -> list[str]:
-    """Notes on languages for which there is less than was asked for."""
+    """Return notes on languages with fewer items than requested."""
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
     if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
@@ -311,7 +336,10 @@ def _short(opened: Opened) -> list[str]:
 
 
 def _bare(opened: Opened) -> Iterator[str]:
-    """Notes on languages with too few decoys. If every label is reused, nobody is asked, and no decoy is needed."""
+    """Yield notes on languages with too few decoys.
+
+    If all labels are reused, nobody is asked and no decoys are needed.
+    """
     queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
     asked = set(queued.values_list("asked", flat=True).distinct())
     short = [code for code in opened.task.labels if code in asked and opened.decoys[code] < opened.wanted[code]]

@@ -1,8 +1,8 @@
-"""Balanced sets whose documents people label: where a class turns out to be short, more is drawn, in the same order.
+"""Top-up sampling for balanced sets that people label.
 
-A predictor found the documents, and those are with people that the sets need if it is right in all of them. A document
-of which people find another class, or none, leaves its own class short, so the next one in the order of the lots
-follows it. This goes on until each class has its number or nothing is left that the predictor finds to be of it.
+A predictor assigns classes to documents, and people get as many as the sets need if all predictions are right. If
+people label a document with another class, or with none, its class falls short, and the next document in random order
+is drawn. This continues until each class is complete or no document with that prediction is left.
 """
 
 from collections import Counter
@@ -22,30 +22,38 @@ from annotate.work.moves import locked
 from annotate.work.unit_entry import add_units, shuffled
 from corpora.draws.samples import items_of
 
-# More is drawn in lots, of this share of what waits in the language: people who are told how much waits for them would
-# otherwise see after each answer whether it was what the predictor had said. Nobody is left without work for that.
+# Documents are drawn in batches of at least this share of those that wait in the language. Otherwise, people who see
+# how many wait could tell after each answer whether the prediction was right. Nobody runs out of work because of this.
 DRAWN_AT = 0.1
 
 
 def of_classes() -> QuerySet[Task]:
-    """The tasks that have such sets."""
+    """Return the tasks with balanced sets that people label."""
     return Task.objects.filter(draws__parameters__has_key=NEEDED).distinct()
 
 
 def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
-    """How far each class is, in each language or in one, in JSON's terms; empty for other tasks.
+    """Return the progress of each class in all languages or in one, as JSON data; empty for other tasks.
 
-    needed: how many documents all sets need; labelled: found by people to be of it; drawn: predicted to be of it, and
-    given to people; waiting and right, of these: still with people, and found to be of it; left: predicted so, and not
-    drawn yet; short: how many must still be drawn; over: nothing is left to draw and nothing waits, so the class stays
-    short.
+    only: code of the language; empty for all.
+
+    Each row has:
+
+    needed: number of documents that all sets need.
+    labelled: number of documents that people labelled with the class.
+    drawn: number of documents predicted as the class and given to people.
+    waiting: number of drawn documents that people have not finished.
+    right: number of drawn documents that people labelled with the class.
+    left: number of documents predicted as the class that are not drawn yet.
+    short: number of documents still to be drawn.
+    over: whether the class stays short, because nothing waits and nothing is left to draw.
     """
     draws = task.draws.filter(parameters__has_key=NEEDED).order_by("language")
     found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not found:
         return []
-    # Each language has its own queue, so the unit's own column will do, by which there is an index. All is counted in
-    # one statement: between two, an answer could take a document out of what waits before it is among the labelled.
+    # Each language has its own queue, so the indexed language of the unit can be used. One statement counts everything.
+    # With two, an answer between them could remove a document from the waiting ones before it counts as labelled.
     units = task.units.exported().filter(language__in=found).order_by()
     counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
     by = ("language", "predicted", "stage", "label")
@@ -67,15 +75,16 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     return rows
 
 
-# --- drawing more
+# --- Drawing
 
 
 def draw_later(task_id: int, language: str) -> None:
-    """Draw what is short once all that was done until now is kept. That is a transaction of its own, so that nothing is
-    lost where the corpus cannot be read; the next one tries again.
+    """Draw what is missing after the current transaction is committed.
+
+    The draw has its own transaction, so that nothing is lost if the corpus cannot be read. The next draw tries again.
     """
 
-    def draw() -> None:  # which has a name, for the log, as a partial function has not
+    def draw() -> None:  # a named function, because the log shows its name
         draw_short(task_id, language)
 
     transaction.on_commit(draw, robust=True)
@@ -83,8 +92,11 @@ def draw_later(task_id: int, language: str) -> None:
 
 @transaction.atomic
 def draw_short(task_id: int, language: str) -> int:
-    """Draw what the classes of a language lack, as far as there is some, once it is a DRAWN_AT of what waits there.
-    Returns how many documents.
+    """Draw the documents that the classes of a language lack, as far as there are any.
+
+    Nothing is drawn before they are a share of DRAWN_AT of those that wait in the language.
+
+    Returns the number of documents drawn.
     """
     task = locked(Task(pk=task_id))
     cells = standing(task, language)
@@ -116,15 +128,17 @@ class Replenishment(QualityControl):
             draw_later(task.pk, language)
 
 
-# --- balanced sets in sentences and a table
+# --- Text and table of balanced sets
 
 
-SHOWN = 3  # ids that a sentence names
+SHOWN = 3  # number of ids in a sentence
 
 
 def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
-    """told: of a language, `short` and `faults` as a balanced draw has them (kinds/balanced_draw.py), and of an
-    exported set `taken_out`."""
+    """Return remarks on the balanced sets of a language.
+
+    told: `short` and `faults` from a balanced draw (kinds/balanced_draw.py), and `taken_out` from an exported set.
+    """
     return [
         *(_taken_out(language, number) for number in [told.get("taken_out", 0)] if number),
         *(_short(language, short) for short in told["short"]),
@@ -133,7 +147,10 @@ def remarks(language: str, told: Mapping[str, Any]) -> list[str]:
 
 
 def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """rows: of `standing`."""
+    """Return a table of the classes.
+
+    rows: rows of `standing`.
+    """
     columns = (
         *LANGUAGE,
         Column("class", "class"),
