@@ -1,7 +1,8 @@
-"""Records whose answer is known: they are read from a file, checked, and put to use in a task.
+"""Gold answers: items with a known answer, which are read from a file, checked and used in a task.
 
-Each serves one purpose (practice, the test, or the queue, where honeypots.py hides it among the work), so that nobody
-meets in the queue what was explained to them. None is ever work or exported, nor is a record that says the same.
+Each gold answer has one purpose: practice, the test, or the queue, where honeypots.py hides it among the work. So
+nobody is asked in the queue about an item that was explained in practice. Neither gold answers nor items with the same
+content become work or are exported.
 """
 
 import math
@@ -27,17 +28,24 @@ from corpora.sources.text import Fault
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
-# The largest share of a language's hidden answers with one label: a person who always gave it would never be found out.
+# Largest share of one label among a language's hidden gold answers. Above it, a person could always give that label
+# without being detected.
 MOST_ALIKE = 0.7
 LEAST_HIDDEN = 8
 
 
 class GoldAnswerError(Exception):
-    """Gold answers cannot be used; the sentence says why and what to do. Nothing was changed."""
+    """Gold answers cannot be used. The message gives the reason and what to do. Nothing was changed."""
 
 
 def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:
-    """The rows of files of gold answers; a row without a purpose is not one, so a file of all records will do."""
+    """Read gold answers from files. Rows without a purpose are skipped, so a file of all items can be used.
+
+    paths: the files.
+    columns: column names in the files by field (FIELDS); fields that are missing have their own name.
+
+    Raises GoldAnswerError with file and line.
+    """
     named = {field: field for field in FIELDS} | dict(columns or {})
     rows: dict[str, GoldRow] = {}
     for path in paths:
@@ -56,7 +64,7 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
 
 
 def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
-    """ValueError, a sentence, if it is no gold answer."""
+    """Return the gold answer of a row. Raise ValueError with a sentence if the row is not valid."""
     key, explanation = read_id(raw.get("id")), raw.get("explanation")
     explanation = "" if is_missing(explanation) else text_of(explanation)
     row = GoldRow(key, text_of(raw.get("label")), text_of(raw.get("purpose")), explanation)
@@ -77,8 +85,9 @@ def _row(raw: Mapping[str, object], others: Container[str]) -> GoldRow:
 
 
 def text_of(value: object) -> str:
-    """What a file has in a field: of a list of labels they are separated by spaces. A number is a label too: 0 is not
-    empty.
+    """Return the text of a field.
+
+    The labels of a list are joined by spaces. The number 0 is a label, not an empty field.
     """
     if isinstance(value, list | tuple):
         return " ".join(map(text_of, value))
@@ -88,9 +97,13 @@ def text_of(value: object) -> str:
 
 
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
-    """Store the answers in the task's languages. items: the rows' items, in their order.
+    """Store the gold answers in the task's languages. The caller has opened a transaction.
 
-    Returns the items to hide among the work, with their right labels. The caller has opened a transaction.
+    rows: the gold answers.
+    items: their items, in the same order.
+
+    Returns the items to hide among the work, with their right labels. Raises GoldAnswerError if a label is not possible
+    or two gold answers have the same content.
     """
     both, first = [], dict[tuple, str]()
     for row, item in zip(rows, items, strict=True):
@@ -113,7 +126,10 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
 
 
 def _canonical(task: Task, label: str) -> str:
-    """ValueError, a sentence, if it cannot be answered in the task."""
+    """Return the canonical text of a label.
+
+    Raises ValueError with a sentence if the task does not allow it as an answer.
+    """
     if task.kind.labels_are_languages and label not in task.labels:
         label = code_of(label) or label
     label = task.kind.form.read([matching(label, task.labels)])
@@ -122,13 +138,16 @@ def _canonical(task: Task, label: str) -> str:
 
 
 def without_twins(task: Task, items: list[Item]) -> list[Item]:
-    """The items that become work: all except those that say the same as a gold answer of the task."""
+    """Return the items that become work: all except those with the same content as a gold answer of the task."""
     known = {same(gold.item) for gold in task.gold_answers.select_related("item")}
     return [item for item in items if same(item) not in known]
 
 
 def check_pool(task: Task) -> None:
-    """GoldAnswerError if a language has too few gold answers for the task's test, or for its queue."""
+    """Raise GoldAnswerError if the gold answers of a language do not suffice for the task's test or queue.
+
+    This is the case if there are too few, or if too many hidden ones have the same label.
+    """
     rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
     for language in task.languages:
         tests, hidden = (
@@ -147,7 +166,7 @@ def check_pool(task: Task) -> None:
                 f"In {language} there are {hidden.total()} gold answers with the purpose queue to be hidden among the "
                 f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
             )
-        # Which label would pass most of them if it were the answer to all; sets of labels need not be equal for that.
+        # How many gold answers each label would pass as the answer to all. Sets of labels can pass without being equal.
         passed = {
             label: sum(n for known, n in hidden.items() if task.kind.rules.agrees(label, known)) for label in hidden
         }
@@ -161,7 +180,7 @@ def check_pool(task: Task) -> None:
 
 
 def answered(task: Task) -> dict[int, tuple[int, int]]:
-    """Item -> how often its gold answer was answered rightly, and how often in all: in tests, or in the queue."""
+    """Return the number of right answers and of all answers to each gold answer in tests and in the queue, by item."""
     known = dict(task.gold_answers.values_list("item_id", "label"))
     tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
     counts, right = Counter[int](), Counter[int]()
@@ -173,7 +192,10 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
 
 
 def check_correction(task: Task, purpose: str, label: str, explanation: str) -> str:
-    """The canonical text of the label. InvalidAnswer if a gold answer cannot have this label or explanation."""
+    """Return the canonical text of a label.
+
+    Raises InvalidAnswer if a gold answer cannot have this label or explanation.
+    """
     try:
         label = _canonical(task, label)
     except ValueError as error:
@@ -185,17 +207,18 @@ def check_correction(task: Task, purpose: str, label: str, explanation: str) -> 
 
 @transaction.atomic
 def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
-    """Correct a record's right label, in the queue too. Returns how many answers to it are now right and how many
-    wrong.
+    """Correct the label and the explanation of a gold answer, in the queue too.
 
-    From now on the annotators' answers to it count by the new label; finished tests and pauses stay as they were.
+    Answers to it now count by the new label. Finished tests and pauses do not change.
+
+    Returns the number of answers that agree with the new label, and with the old one; zeros if the label is unchanged.
     """
     label = check_correction(gold.task, gold.purpose, label, explanation)
     gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)
     before = gold.label
     gold.label, gold.explanation = label, explanation.strip()
     gold.save(update_fields=["label", "explanation"])
-    # Under the unit's lock, like everything that changes the unit.
+    # Lock the unit, as everything does that changes it.
     for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
         unit.known_answer = label
         unit.save(update_fields=["known_answer"])

@@ -1,9 +1,9 @@
-"""Gold answers in the queue (honeypots): when an annotator is given one, and what the answers to them say.
+"""Gold answers in the queue (honeypots): when an annotator gets one, and how annotators answer them.
 
-If the task's share is a tenth, one unit in each block of ten in a language has a known answer, at a place drawn by lot
-for the annotator. It is handed out, shown and counted like the others; only its stage never changes, so that everybody
-can be asked about it. Each language has separate blocks: when its honeypots are used up, other languages do not make
-up for them. An annotator who fails too many is paused.
+If the task's share is 10%, one unit in each block of ten in a language is a honeypot, at a place drawn for the
+annotator. It is handed out, shown and counted like other units. Its stage never changes, so that all annotators can be
+asked. Each language has its own blocks: when its honeypots are used up, those of other languages do not replace them.
+An annotator who fails too many is paused.
 """
 
 from collections import Counter, defaultdict
@@ -25,12 +25,14 @@ _EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
 class Turn(NamedTuple):
-    """Where the lot stands when an annotator is given a unit in a language: how many they were given there by lot, how
-    many honeypots among these, and one honeypot in how many units. It is kept with the lease, so that it can be
-    checked.
+    """State of the draw when an annotator gets a unit in a language. It is stored with the lease, for verification.
 
-    What they do with a unit changes nothing of it: else what follows on a unit that was given back would tell what that
-    was.
+    What annotators do with a unit does not change the state. Otherwise, the unit that follows a returned one would show
+    whether that was a honeypot.
+
+    given: number of units that the draw has given the annotator there.
+    known: number of honeypots among them.
+    size: number of units per honeypot.
     """
 
     given: int
@@ -39,7 +41,10 @@ class Turn(NamedTuple):
 
 
 def turn_in(permit, language: str) -> Turn:
-    """permit: of work/permit.py."""
+    """Return the state of the draw for an annotator and a language.
+
+    permit: see work/permit.py.
+    """
     return _after(permit.task, next(iter(_last_by_lot(permit.annotator.pk, permit.task.pk, language)), None))
 
 
@@ -50,7 +55,7 @@ def _last_by_lot(annotator, task, queue) -> QuerySet[Lease]:
 
 
 def turns(permits: Sequence) -> Callable[[Task, str], Turn]:
-    """The same for all tasks and languages of one person, read at once."""
+    """Read the states for all tasks and languages of one person, and return a function that looks them up."""
     given = _by_lot(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
     last = given.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
     rows = Lease.objects.filter(pk__in=last)
@@ -64,29 +69,35 @@ def _by_lot(annotator: Any) -> QuerySet[Lease]:
 
 
 def _after(task: Task, last: Sequence | None) -> Turn:
-    """last: where the lot stood when it decided last, whether that was a honeypot, and whether this took the place of
-    work, which is what the lot then decided for.
+    """Return the state after the last draw.
+
+    last: state at the last draw, whether its unit was a honeypot, and whether that replaced a unit of work. If it did,
+    the draw decided for work.
     """
     (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
     return Turn(given + 1, known + (was_pot and not in_place), block(task))
 
 
 def is_due(permit, language: str, turn: Turn) -> bool:
-    """Whether the annotator should be given a honeypot instead of the next unit, which is in this language."""
+    """Return whether the annotator gets a honeypot instead of the next unit, which is in this language."""
     return scheduled(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
 
 
 def in_order(permit, pots: Iterable[tuple[int, str]]) -> list[int]:
-    """Units of honeypots in the order in which the annotator is given them. pots: unit and the id of its item."""
+    """Return the units of honeypots in the order in which the annotator gets them.
+
+    pots: pairs of a unit's key and the id of its item.
+    """
     named = {key: unit for unit, key in pots}
     return [named[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, named)]
 
 
 def to_come(turn: Callable[[Task, str], Turn], permit, work: Counter[str], pool: Counter[str]) -> int:
-    """How many honeypots come before the last unit of work is given.
+    """Return the number of honeypots that an annotator gets before the last unit of work.
 
-    turn: of each task and language; work: language -> units of work that the lot has yet to give the annotator; pool:
-    language -> honeypots that it can still give them.
+    turn: function that returns the state of the draw for a task and language.
+    work: number of units of work that the draw has not given yet, by language.
+    pool: number of honeypots that the annotator can still get, by language.
     """
     coming = 0
     if not permit.task.gold_share:
@@ -100,10 +111,13 @@ def to_come(turn: Callable[[Task, str], Turn], permit, work: Counter[str], pool:
 
 
 def before(work: int, pool: int, *, place: int, late: int, is_pot: Callable[[int], bool]) -> int:
-    """How many honeypots of a language come before the last of so many units of work in it.
+    """Return the number of honeypots of a language that come before the last unit of work.
 
-    pool: how many there are. place: how many units in it the lot has given; late: how many honeypots among them are
-    missing, or too many if negative.
+    work: number of units of work.
+    pool: number of honeypots left.
+    place: number of units that the draw has given.
+    late: number of honeypots that are missing among them; negative if there are too many.
+    is_pot: function that returns whether a place holds a honeypot.
     """
     coming = 0
     while work and coming < pool:
@@ -121,18 +135,19 @@ def by_language(units: QuerySet[Unit]) -> Counter[str]:
 
 
 def block(task: Task) -> int:
-    """One unit in how many has a known answer, if the task's share is not 0: the nearest whole number."""
+    """Return the number of units per honeypot, rounded to a whole number. The task's share must not be 0."""
     return max(2, round(1 / task.gold_share))
 
 
 def _places(permit, language: str, size: int) -> Callable[[int], bool]:
-    """Whether the unit at a place among those in a language, 0 for the first, has a known answer."""
+    """Return a function that returns whether a place among the units of a language, from 0, holds a honeypot."""
     return gold_places(permit.task.lots, permit.annotator.pseudonym, language, size)
 
 
 def is_first() -> Q:
-    """Of judgments: an answer to a honeypot that is the first of its person. It counts whether or not they took it back
-    since: whoever sees what came of an answer could else mend it.
+    """Return a filter for each person's first answer to a honeypot.
+
+    It counts even if the person withdrew it. Otherwise, people who see the outcome of an answer could correct it.
     """
     before = Judgment.objects.answers().filter(
         unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
@@ -141,8 +156,9 @@ def is_first() -> Q:
 
 
 def score(permit) -> tuple[int, int]:
-    """How many honeypots a person answered rightly at first, and how many in all, since their last pause was lifted.
-    What they took back later counts too, so that nobody can undo a slip.
+    """Return the numbers of right and of all honeypot answers since a person's last pause was lifted.
+
+    Only first answers count, even if they were withdrawn, so that nobody can undo a mistake.
     """
     agrees, known = permit.task.kind.rules.agrees, _known(permit.annotator.pk, permit.task.pk)
     return sum(agrees(said, right) for said, right in known), len(known)
@@ -157,17 +173,17 @@ def _known(annotator, task) -> QuerySet[Judgment]:
 
 
 def answers(task: Task) -> QuerySet[Judgment]:
-    """The first answers to honeypots, which are those that count."""
+    """Return the first answers to honeypots, which are the ones that count."""
     return Judgment.objects.filter(is_first(), unit__in=task.units.hidden().order_by())
 
 
 def is_right(judgment: Judgment) -> bool:
-    """Whether an answer to a honeypot is right; the caller has read its unit and task."""
+    """Return whether an answer to a honeypot is right. The caller has loaded its unit and task."""
     return judgment.unit.task.kind.rules.agrees(judgment.label, judgment.unit.known_answer)
 
 
 def by_annotator(task: Task) -> dict[int, dict]:
-    """How annotators answered the honeypots: id -> asked, right, and accuracy with its 95% interval."""
+    """Return the results on honeypots by annotator id: asked, right, and accuracy with its 95% interval."""
     agrees = task.kind.rules.agrees
     counts: dict[int, Counter[bool]] = defaultdict(Counter)
     rows = answers(task).order_by().values_list("annotator", "label", "unit__known_answer").annotate(Count("pk"))
@@ -184,18 +200,19 @@ def by_annotator(task: Task) -> dict[int, dict]:
 
 
 def given(task: Task) -> Counter[tuple[int, str]]:
-    """(Annotator, language) -> how many honeypots they have judged, skipped or given back, so that they are not given
-    them again, or only if the work for which they stood waits still.
+    """Count the honeypots that each annotator has judged, skipped or returned, by annotator and language.
+
+    They are not given to the annotator again, unless the work that they replaced still waits.
     """
     judged = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     returned = Lease.objects.filter(unit__task=task, instead_of__isnull=False, outcome__in=Lease.RETURNED).order_by()
     columns = ("annotator", "unit__language", "unit")
-    rows = judged.values_list(*columns).union(returned.values_list(*columns))  # each once
+    rows = judged.values_list(*columns).union(returned.values_list(*columns))  # without duplicates
     return Counter((annotator, language) for annotator, language, _ in rows)
 
 
 def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
-    """Each language with its honeypots, its work and the size of a block; nothing if the task hides no honeypots."""
+    """Yield the honeypots, queued units of work and block size of each language; nothing without a gold share."""
     pool = by_language(task.units.filter(honeypot=True))
     work = by_language(task.units.work().queued())
     if task.gold_share:
@@ -203,16 +220,18 @@ def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
 
 
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
-    """Languages whose honeypots run out for a person who does all their work: (honeypots, units after which
-    they do).
+    """Return the languages whose honeypots run out for a person who does all the work.
+
+    The values are the number of honeypots and the number of units after which they run out.
     """
-    # One of a block's units is its honeypot; a person who has met the last one works on unwatched.
+    # Each block has one honeypot. After the last one, a person works without monitoring.
     return {code: (pool, pool * size) for code, pool, units, size in _pools(task) if pool * (size - 1) < units}
 
 
 def out_of_reach(task: Task) -> dict[str, int]:
-    """Languages in which nobody meets as many honeypots as the pause asks for: how many a person who does all the
-    work meets.
+    """Return the languages in which nobody gets enough honeypots for the pause rule.
+
+    The values are the number of honeypots that a person gets who does all the work.
     """
     met = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in met.items() if task.pause_below and number < pause_rule.LEAST}

@@ -1,4 +1,4 @@
-"""Records whose answer is known: hidden among the work to tell how people do, and asked in a test before they begin."""
+"""Quality control with gold answers: their place in the queue, records of their draws, and items that repeat them."""
 
 import json
 import re
@@ -30,7 +30,7 @@ from corpora.models import as_read, same
 
 
 class GoldAnswers(QualityControl):
-    """Of the units that a person is given a share has a known answer. Whoever fails too many of them is paused."""
+    """Control in which a share of each person's units are gold answers. People who fail too many are paused."""
 
     name = "gold answers"
     switches = ("gold_share",)
@@ -53,15 +53,20 @@ class GoldAnswers(QualityControl):
         pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
         met = {pk: bool(number) for pk, *_, number in pots}
         hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
-        # As long as there are such, one that nobody has met who has not answered the unit: so a gold answer has no more
-        # readers than the unit, and a colleague to whom it comes if it is given back can be given it.
+        # Prefer gold answers that were shown only to people who have answered the unit. A gold answer then has no more
+        # readers than the unit, and a colleague can get it if it is returned.
         hidden.sort(key=met.__getitem__)
         turn = turn_in(permit, unit.language)
         due = hidden if is_due(permit, unit.language, turn) else []
         return partial(_what_comes, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        """Opening a task takes care of its gold answers, but more may have been added since, and guidelines change."""
+        """Find units that repeat a gold answer of the task or an example in its guidelines.
+
+        Opening a task leaves out items with gold answers, but some may have been added since, and guidelines change.
+
+        Returns the reason by unit.
+        """
         answers = {same(answer.item) for answer in task.gold_answers.select_related("item")}
         texts = [f" {_words(text)} " for text in task.guidelines.order_by("pk").values_list("text", flat=True)]
         found = {}
@@ -85,7 +90,10 @@ class GoldAnswers(QualityControl):
         return score(permit)
 
     def pauses(self, permit: Permit) -> bool:
-        """Pauses an annotator who has failed too many gold answers since they began or were last paused."""
+        """Pause an annotator who fails too many gold answers. Return whether they are paused now.
+
+        Answers count since they began, or since their last pause was lifted.
+        """
         right, asked = score(permit)
         if not permit.is_paused and pauses(right, asked, rule(permit.task)):
             stop(permit, right, asked)
@@ -96,8 +104,10 @@ class GoldAnswers(QualityControl):
 def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
     def pots(task, annotator, language, work) -> QuerySet[Unit]:
-        """The gold answers of a language that a person can be given: unit, id of its item, whether they have it or gave
-        it back, and to how many others it was shown who have not answered a unit of work.
+        """Return the gold answers of a language that a person can get.
+
+        Each row has the unit, the id of its item, whether the person has or has returned it, and the number of other
+        people who were shown it and have not answered the unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
         met = Lease.objects.filter(unit=OuterRef("pk")).exclude(annotator=annotator).exclude(annotator__in=answered)
@@ -105,7 +115,7 @@ def _of_pots(adjudicates: bool, takes_disturbing: bool) -> Callable[..., list[An
         given = given.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
         left = unjudged_by(hidden, annotator, adjudicates=adjudicates, takes_disturbing=takes_disturbing)
-        # Counted, and not asked whether there is one: PostgreSQL would make a join of that.
+        # Counted, because PostgreSQL would turn EXISTS into a join.
         number = met.order_by().values("unit").annotate(number=Count("pk")).values("number")
         left = left.annotate(given=Exists(given), met=Coalesce(Subquery(number), 0))
         return left.values_list("pk", "item__key", "given", "met")
@@ -119,13 +129,17 @@ _pots = {own: _of_pots(*own) for own in product((False, True), repeat=2)}
 def _what_comes(
     leases: list[Lease], own: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
 ) -> Place:
-    """What the annotator is shown at the place of a unit of work.
+    """Return what the annotator is shown at the place of a unit of work.
 
-    due: if a gold answer is due, those from which it is taken, in their order. pots: all gold answers that the
-    annotator can be given. turn: where their lot stands.
+    This is the first of the following: what the annotator returned there, without a draw; the gold answer that is due;
+    a gold answer that someone else returned there, which replaces the unit and counts as work in the draw; the unit.
 
-    First comes what they gave back there themselves, which no lot decides; then the gold answer that is due; then one
-    that somebody else gave back there, which takes the place of the unit and is work to the lot; then the unit itself.
+    leases: all leases of the unit.
+    own: those of the annotator.
+    unit: the unit of work.
+    due: gold answers to choose from if one is due, in order.
+    pots: all gold answers that the annotator can get.
+    turn: state of the annotator's draw.
     """
     stood = {lease.unit_id for lease in leases}.intersection(pots)
     waiting = {pk for pk in stood if free_place(unit, leases, stand_in=pk) is not None}
@@ -133,7 +147,7 @@ def _what_comes(
     if back and (back.unit_id == unit.pk or back.unit_id in waiting):
         return Place(back.unit_id, {"turn": None, "in_place": back.in_place})
     if due:
-        # One that has not stood there before, if there is such: what others said to that one would count.
+        # Prefer one that has not replaced the unit before, because other people's answers to it would count.
         return Place(min(due, key=lambda pk: pk in stood), {"turn": turn})
     if theirs := _last_returned(each for each in leases if each.unit_id in waiting):
         return Place(theirs.unit_id, {"turn": turn, "in_place": True})
@@ -141,15 +155,15 @@ def _what_comes(
 
 
 def _last_returned(leases: Iterable[Lease]) -> Lease | None:
-    """The lease that was given back last."""
+    """Return the lease that was returned last; None if there is none."""
     return max((each for each in leases if each.outcome in Lease.RETURNED), key=lambda each: each.pk, default=None)
 
 
-# --- what each person was given, by which the draws can be repeated
+# --- Record of what each person was given, for verification of the draws
 
 
 def _gold_places(task: Task) -> Iterator[Line]:
-    """What each person was given in each language, in its order."""
+    """Yield what each person was given in each language, in order."""
     pools: dict[str, list[str]] = {}
     for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
         pools.setdefault(language, []).append(key)
@@ -173,8 +187,11 @@ def _gold_places(task: Task) -> Iterator[Line]:
 
 
 def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
-    """The gold answers that stand before one that came earlier: somebody else had met them, and not that one. never:
-    those that the person may never be given.
+    """Return the gold answers that the person did not get in their turn, because other people had been shown them.
+
+    order: gold answers in the order of the person's draw.
+    entries: what the person was given, from `_entries`.
+    never: gold answers that the person must not get.
     """
     met, found = set(never), dict[str, None]()
     for entry in entries:
@@ -186,10 +203,12 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
 
 
 def _entries(given) -> list[Any]:
-    """given: where the lot stood, whether a gold answer took the place of work, and the id of a gold answer, empty for
-    work. Work that was given one after the other is one entry. A gold answer that took the place of work is an entry
-    of its own, and counts as work for the lot. Where no lot decided, only a gold answer that is new to the person is
-    listed.
+    """Return what a person was given as entries of a draw.
+
+    Consecutive units of work are one entry. A gold answer that replaced work is an entry of its own, and counts as work
+    in the draw. Where there was no draw, only gold answers that are new to the person are listed.
+
+    given: state of the draw, whether a gold answer replaced work, and id of the gold answer (empty for work).
     """
     found: list[Any] = []
     met: set[str] = set()
@@ -209,36 +228,36 @@ def _entries(given) -> list[Any]:
 
 
 def _goes_on(entry: Any, turn: list[int]) -> bool:
-    """Whether a unit of work comes just after those of an entry."""
+    """Return whether a unit of work follows directly on those of an entry."""
     if isinstance(entry, str) or isinstance(entry[3], str):
         return False
     given, known, size, number = entry
     return [given + number, known, size] == turn
 
 
-# --- records that are quoted in guidelines
+# --- Items that guidelines quote
 
 
 EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
-# The fewest letters and digits by which a record is recognised in guidelines, which may well say "cheap flights"
-# without quoting a record.
+# Minimum number of letters and digits that identify an item in guidelines. They may contain "cheap flights" without
+# quoting an item.
 LEAST_LETTERS = 20
-# Thai and Lao, Myanmar, Khmer, Kana, Han: scripts without spaces between words.
+# Scripts without spaces between words: Thai and Lao, Myanmar, Khmer, Kana, Han.
 UNSPACED = re.compile(
     "[\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
 )
 
 
 def _is_quoted(values: list[str], texts: list[str]) -> bool:
-    """Whether one of the texts has all values of a record, and these are long enough to be recognized."""
+    """Return whether one of the texts contains all values of an item, and these are long enough to identify it."""
     letters = sum(len(value) - value.count(" ") for value in values)
     return letters >= LEAST_LETTERS and any(all(f" {value} " in text for value in values) for text in texts)
 
 
 def _words(text: str) -> str:
-    """Only the letters and digits: Markdown marks, quotes and line breaks are not part of an example.
+    """Reduce a text to letters and digits. Markdown, quotes and line breaks are not part of an example.
 
-    Single spaces separate words, or single characters if the script has no spaces.
+    Single spaces separate words, or characters if the script has no spaces.
     """
     return " ".join(re.sub(r"[\W_]+", " ", UNSPACED.sub(r" \g<0> ", text.casefold())).split())
 

@@ -1,7 +1,7 @@
-"""What comes before the work: reading the guidelines, practice that explains every item, and a test of gold answers.
+"""Qualification for work: reading the guidelines, practice with explanations, and a test of gold answers.
 
-A person who passes may work in that language of the task, as long as the major version of the guidelines they were
-tested on holds. Right answers are told by `answer` in practice and by `missed` after a test, never before.
+A person who passes may work in that language of the task while the major version of its guidelines stays the same.
+Right answers are shown only by `answer` in practice and by `missed` after a test.
 """
 
 from collections import Counter
@@ -35,7 +35,7 @@ from annotate.quality.commitments import keep
 from annotate.quality.guideline_versions import current, in_language, newest_of
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
-# What comes next for a person, and in words.
+# The next step for a person, with its text.
 STEPS = {
     NONE_NEEDED: "no test is asked for",
     READ: "read the guidelines",
@@ -48,11 +48,15 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Standing:
-    """Where a person stands in one language of a task, under the major version of the guidelines that holds there.
+    """Status of a person in one language of a task, under the major version of its guidelines in force.
 
-    trial: the practice or test that they are in the middle of; last: the last test that they finished. earlier: the
-    version under which they had passed or begun before, if it no longer counts; interrupted: they were in a test of
-    it.
+    step: next step, one of STEPS.
+    tries_left: number of tests that the person may still begin.
+    trial: practice or test in progress.
+    last: last test that the person finished.
+    practised: whether the person has finished practice.
+    earlier: version under which the person had passed or begun, if it is no longer in force.
+    interrupted: whether a test under that version was in progress.
     """
 
     language: str
@@ -71,9 +75,9 @@ class Standing:
 
 
 def languages_of(permit) -> list[str]:
-    """The languages of the task in which the annotator would work once they have passed; best-read first.
+    """Return the languages of the task in which the annotator would work after passing, those they read best first.
 
-    permit: of work/permit.py, here and below.
+    permit: see work/permit.py, here and in the functions below.
     """
     if not permit.task.languages:
         return []
@@ -81,10 +85,10 @@ def languages_of(permit) -> list[str]:
 
 
 def states(permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
-    """Where the annotator stands in each language of the task that they read.
+    """Return the annotator's status in each language of the task that they read.
 
-    trials: the annotator's in the task with their guidelines, if the caller has read them. texts: include the
-    guidelines that hold; otherwise these are None.
+    trials: the annotator's trials in the task with their guidelines; read from the database if None.
+    texts: whether to include the guidelines in force.
     """
     found = languages_of(permit)
     if found and trials is None and permit.task.test_items:
@@ -98,9 +102,9 @@ def trials_of(annotator: Annotator, tasks: Iterable[Task]) -> list[Trial]:
 
 
 def state(permit, language: str) -> Standing:
-    """Where the annotator stands in a language, with the guidelines that hold there.
+    """Return the annotator's status in a language, with the guidelines in force.
 
-    NotFound if the task does not have that language, NotAllowed if the annotator does not read it.
+    Raises NotFound if the task does not have the language, and NotAllowed if the annotator does not read it.
     """
     if language not in permit.task.languages:
         raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
@@ -121,7 +125,7 @@ def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guideline
     held = [trial for trial in own if trial.guidelines.major == major]
     tests = [trial for trial in held if trial.kind == Trial.TEST]
     practised = any(trial.finished_at for trial in held if trial.kind == Trial.PRACTICE)
-    # If both a test and practice are begun, this is the test.
+    # If both a test and a practice are in progress, take the test.
     trial = max((t for t in held if not t.finished_at), key=lambda t: t.kind == Trial.TEST, default=None)
     tries_left = max(0, task.tries - len(tests))
     if language in permit.passed:
@@ -147,10 +151,12 @@ def _state(permit, language: str, trials: Iterable[Trial], guidelines: Guideline
 
 
 def begin(permit, language: str, kind: str) -> Trial:
-    """Begin a practice or a test, or go on with the one that is open, in whichever tab it was begun.
+    """Begin a practice or a test, or return the one in progress.
 
-    A test counts as a try as soon as it is begun. A test begun under an earlier major version is closed and does not
-    count. Runs in the transaction in which the annotator acts.
+    A test counts as a try from its beginning. A test begun under an earlier major version is closed and does not count.
+    Runs in the transaction of the annotator's action.
+
+    kind: Trial.PRACTICE or Trial.TEST.
     """
     annotator, task = permit.annotator, permit.task
     found = state(permit, language)
@@ -197,7 +203,7 @@ def _check_step(found: Standing, kind: str) -> None:
         )
     if kind == Trial.TEST and not found.practised:
         raise WrongStage(_("Read the guidelines and go through the practice questions before you take the test."))
-    # An open practice says nothing of the tries; an open test was counted when it was begun.
+    # A practice in progress does not depend on the tries; a test in progress has already been counted.
     testing = found.trial is not None and found.trial.kind == Trial.TEST
     if kind == Trial.TEST and not found.tries_left and not testing:
         raise NotQualified(
@@ -207,7 +213,7 @@ def _check_step(found: Standing, kind: str) -> None:
 
 
 def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
-    """The questions of a test, drawn by lot from the pool, from those first that the person was asked least often."""
+    """Draw the questions of a test from the pool, preferring those that the person was asked least often."""
     task, language, person = trial.task, trial.language, trial.annotator
     before = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
     asked = Counter(before.order_by().values_list("gold_answer", flat=True))
@@ -220,16 +226,18 @@ def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
 
 
 def next_question(trial: Trial) -> TrialAnswer | None:
-    """The first question without an answer; None if all have one."""
+    """Return the first unanswered question; None if all are answered."""
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
 def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> TrialAnswer:
-    """Answer a question of a practice or a test; the last one finishes it, and a person who passes the test is
-    qualified.
+    """Answer a question of a practice or a test.
 
-    label: what was sent, as the form reads it. is_sure: of kinds.Answer. A retry with the same label changes nothing
-    and returns the first answer. Runs in the transaction in which the annotator acts.
+    The last answer finishes it, and a person who passes the test is qualified. A retry with the same label changes
+    nothing and returns the first answer. Runs in the transaction of the annotator's action.
+
+    label: label that was sent, as read by the form.
+    is_sure: see kinds.Answer.
     """
     task = permit.task
     questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
@@ -251,7 +259,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
 
 
 def _check_answer(permit, question: TrialAnswer, answer: Answer) -> None:
-    """A refusal if a question cannot be answered, or not so."""
+    """Raise a refusal if a question cannot be answered, or not with this answer."""
     task, trial = permit.task, question.trial
     if question.answered_at:
         raise AlreadyAnswered(
@@ -276,7 +284,7 @@ def _check_answer(permit, question: TrialAnswer, answer: Answer) -> None:
 
 
 def task_of(annotator: Annotator, question_id: int) -> str:
-    """The name of the task in which the annotator was asked a question. NotFound if they were not."""
+    """Return the name of the task in which the annotator was asked a question. Raise NotFound if they were not."""
     own = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
     name = own.values_list("trial__task__name", flat=True).first()
     if name is None:
@@ -288,7 +296,7 @@ def _finish(trial: Trial) -> None:
     is_test = trial.kind == Trial.TEST
     _close(trial, passed=not is_test or _right(trial) >= needed(trial))
     if is_test and trial.passed:
-        # A manager may have granted it meanwhile.
+        # A manager may have granted it in the meantime.
         Qualification.objects.get_or_create(
             annotator=trial.annotator,
             task=trial.task,
@@ -304,7 +312,7 @@ def _close(trial: Trial, *, passed: bool) -> None:
 
 
 def _fields_of(trial: Trial, gold: GoldAnswer) -> dict[str, Any]:
-    """The fields by which controls say how a question is put to a person."""
+    """Return the fields with which controls set how a question is shown to a person."""
     gold.task, controls = trial.task, trial.task.controls
     return {name: value for control in controls for name, value in control.trial(gold, trial.annotator).items()}
 
@@ -318,13 +326,13 @@ def is_right(answered: TrialAnswer) -> bool:
 
 
 def told(question: TrialAnswer, label: str) -> str:
-    """A label as it is told to the person who was asked a question."""
+    """Return a label as it is shown to the person who was asked the question."""
     placed = pair_order.sides_of_question(question)
     return placed.seen(label) if placed else label
 
 
 def _answers(trial: Trial) -> list[TrialAnswer]:
-    """The questions that were answered, with the right answers."""
+    """Return the answered questions with their gold answers."""
     given = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
     for each in given:
         each.trial = trial
@@ -332,28 +340,31 @@ def _answers(trial: Trial) -> list[TrialAnswer]:
 
 
 def needed(trial: Trial) -> int:
-    """How many right answers a test that was begun needs."""
+    """Return the number of right answers that a begun test needs."""
     return to_pass(trial.task, trial.answers.count())
 
 
 def to_pass(task: Task, asked: int) -> int:
-    """How many right answers a test of so many questions needs."""
+    """Return the number of right answers that a test needs.
+
+    asked: number of questions.
+    """
     return hash_order.part_of(task.pass_mark, asked)
 
 
 def questions_of_a_test(task: Task, language: str) -> int:
-    """How many questions a test asks: what the task says, or as many as there are."""
+    """Return the number of questions in a test: the task's setting, or fewer if the pool is smaller."""
     pool = task.gold_answers.filter(purpose=GoldAnswer.TEST, item__language=language)
     return min(task.test_items, pool.count())
 
 
 def missed(trial: Trial) -> list[TrialAnswer]:
-    """What was answered wrongly in a test that is over; nothing before its end."""
+    """Return the wrong answers of a finished test; none before its end."""
     return [answered for answered in _answers(trial) if not is_right(answered)] if trial.finished_at else []
 
 
 def check_grant(task: Task, language: str) -> Guidelines:
-    """The guidelines under which somebody can be let in; a refusal if there is no test that they could be spared."""
+    """Return the guidelines under which a person can be qualified. Raise a refusal if there is no test to skip."""
     if language not in task.languages:
         raise NotFound(_("This task has no records in %(language)s.") % {"language": label_name(language)})
     found = current(task, language)
@@ -364,9 +375,7 @@ def check_grant(task: Task, language: str) -> Guidelines:
 
 @transaction.atomic
 def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualification:
-    """Let a person work in a language without the test, under the guidelines that hold. Doing it twice changes
-    nothing.
-    """
+    """Qualify a person for a language without a test, under the guidelines in force. Repeating it changes nothing."""
     found = check_grant(task, language)
     annotator.one_at_a_time()
     qualification, _ = Qualification.objects.get_or_create(
@@ -379,12 +388,12 @@ def grant(annotator: Annotator, task: Task, language: str, *, by) -> Qualificati
     return qualification
 
 
-# What the pool of gold answers must suffice for.
+# Options that determine how many gold answers the pool needs.
 OF_POOL = {"test_items", "tries"}
 
 
 class QualificationTest(QualityControl):
-    """People begin in a language once they have passed a test of records with a known answer."""
+    """Qualification by a test of gold answers, which people pass before they begin in a language."""
 
     name = "test"
     switches = ("test_items",)
@@ -394,7 +403,7 @@ class QualificationTest(QualityControl):
         if OF_POOL.isdisjoint(changed):
             return
         try:
-            # Refused here, and not to the person who takes it.
+            # Refuse the change here, not the person who takes the test.
             check_pool(task)
         except GoldAnswerError as error:
             raise InvalidAnswer(str(error)) from error
