@@ -1,7 +1,7 @@
-"""Concepts that people choose for a document, and what is suggested to them.
+"""Concepts that people choose for a document, and the suggestions that they see.
 
-Suggestions of several systems are joined by summed 1/rank. A share of people and documents, drawn at random
-(BLIND_SHARE), see none, so that choices with suggestions can be compared with choices without.
+Suggestions of several systems are merged by the sum of 1/rank. For a random share of annotators and documents
+(BLIND_SHARE), no suggestions are shown, so that choices with and without suggestions can be compared.
 """
 
 import json
@@ -34,17 +34,17 @@ from corpora.predictions.rankings import joined
 from corpora.vocabulary.concept_index import concepts_of, descriptors, names_in
 from corpora.vocabulary.thesaurus import VocabularyError
 
-SHOWN = 10  # concepts
+SHOWN = 10  # number of suggested concepts
 
 
 def suggested(unit: Unit) -> list[str]:
-    """The ids of what is suggested for a unit, the best first, whoever is shown it."""
+    """Return the ids of the concepts suggested for a unit, best first, whether or not the annotator sees them."""
     lists = Suggestion.objects.filter(unit=unit).order_by("system").values_list("ranked", flat=True)
     return joined(lists)[:SHOWN]
 
 
 def all_suggested(task: Task) -> dict[int, list[str]]:
-    """The same for each unit of a task that has suggestions, by its key."""
+    """Return the suggested ids of all units of a task that have suggestions, by the unit's key."""
     lists: dict[int, list[list[str]]] = {}
     rows = Suggestion.objects.filter(unit__task=task).order_by("unit", "system").values_list("unit", "ranked")
     for unit, ranked in rows:
@@ -53,27 +53,34 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
 
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
-    """The same for somebody who answers the unit: nothing by their lot. An adjudicator sees them always."""
+    """Return the suggested ids that an annotator of the unit sees; none if the annotator is blind to them.
+
+    Adjudicators always see all of them (`suggested`).
+    """
     return [] if is_blind(annotator.pseudonym, unit.task, unit.item.key) else suggested(unit)
 
 
 def is_blind(pseudonym: str, task: Task, key: str) -> bool:
-    """By person and document, so that neither of them is blind always, nor differs when it is opened again. key: the
-    id of the document.
+    """Return whether an annotator sees no suggestions for a document.
+
+    The draw depends on annotator and document, so that neither is always blind, and the result stays the same when the
+    document is opened again.
+
+    key: id of the document.
     """
     return hit(BLIND_SHARE, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")
 
 
-# --- what an exported set has of them
+# --- Columns and files of an exported set
 
 
 CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
-# The descriptors of all concepts of the vocabulary, for sets that no published format gives such a file.
+# File of the descriptors of all concepts of the vocabulary, for sets whose published format has no such file.
 DESCRIPTORS = "concepts.json"
 
 
 def chosen(rows: Any) -> pa.Array:
-    """The concepts of each judgment, with what led to each."""
+    """Return the concepts of each judgment, each with how it was chosen and its rank."""
     judgments, concepts = rows.said.held["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
     found = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by("judgment_id", "concept__key")
     for judgment, key, way, rank in found.values_list("judgment_id", "concept__key", "way", "rank"):
@@ -82,8 +89,9 @@ def chosen(rows: Any) -> pa.Array:
 
 
 def suggestions_shown(rows: Any) -> pa.Array:
-    """Of each judgment whether suggestions were shown to its author; None where there were none, and of skips and
-    adjudicators.
+    """Return for each judgment whether its author saw suggestions.
+
+    The value is None if there were no suggestions, and for skips and adjudicators' decisions.
     """
     export, told = rows.export, []
     keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
@@ -96,21 +104,23 @@ def suggestions_shown(rows: Any) -> pa.Array:
 
 
 def buckets(export: Any) -> dict[str, list[str]]:
-    """Bucket -> its labels, sorted."""
+    """Return the labels of each frequency bucket, sorted."""
     found = label_shares.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
     return {bucket: sorted(labels) for bucket, labels in found.items()}
 
 
 def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
-    """By id of each concept its names, parents and related concepts, in ASCII; returns how many there are."""
+    """Write the names, parents and related concepts of each concept as ASCII JSON, by id. Return their number."""
     found = descriptors(vocabulary)
     path.write_text(json.dumps(found, indent=1), encoding="ascii")
     return len(found)
 
 
 def write_labels(path: Path, export: Any) -> None:
-    """Each label that any document has, the most frequent first: id, label, documents in train, dev and test, bucket.
-    Tabs part them, and the first line names them; labels of a vocabulary have none.
+    """Write a table of all labels that documents have, most frequent first.
+
+    The columns are id, label, number of documents in train, dev and test, and bucket. They are separated by tabs, which
+    labels of a vocabulary do not contain. The first line is a header.
     """
     counted = {split: label_shares.counts(found) for split, found in export.label_sets.items()}
     bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
@@ -123,15 +133,23 @@ def write_labels(path: Path, export: Any) -> None:
             file.write("\t".join([key, names[key].text, *numbers, bucket_of[key]]) + "\n")
 
 
-# --- what people chose with suggestions and without. Documents count of which something was suggested, and answers
-# that stand; hidden gold answers do not count.
+# --- Choices with and without suggestions
+#
+# Only live answers to documents with suggestions count; answers to hidden gold answers do not.
 
 
-FIRST = 5  # suggestions that are held against what was chosen
+FIRST = 5  # number of suggestions that are compared with the choice
 
 
 class _Given(NamedTuple):
-    """An answer: what was chosen, the first suggestions of its document, and its F1 with each other answer to it."""
+    """An answer.
+
+    person: pseudonym of the annotator.
+    blind: whether no suggestions were shown.
+    chosen: ids of the chosen concepts.
+    first: ids of the first suggestions for the document.
+    with_others: F1 with each other answer to the document.
+    """
 
     person: str
     blind: bool
@@ -141,12 +159,21 @@ class _Given(NamedTuple):
 
 
 def report(task: Task) -> dict[str, Any] | None:
-    """{"first", "shown", "blind", "people"}: of how many first suggestions it tells, the figures of all answers where
-    suggestions were shown and where none were, and a row for each person with both; None if nothing was suggested.
+    """Return how people used suggestions, as JSON data; None if nothing was suggested.
 
-    The figures: answers; concepts, how many an answer has on average; taken, the share of the first suggestions that
-    were chosen; among, the share of the concepts chosen that were among them, in blind answers too; exactly, how many
-    answers are just these; f1, the mean F1 of an answer with each other answer to its document. None of no answer.
+    first: number of first suggestions that the figures refer to.
+    shown: figures of all answers with suggestions.
+    blind: figures of all answers without suggestions.
+    people: one row per annotator with both.
+
+    The figures are as follows. Without answers, means and shares are None.
+
+    answers: number of answers.
+    concepts: mean number of concepts per answer.
+    taken: share of the first suggestions that were chosen.
+    among: share of the chosen concepts that are among the first suggestions, shown or not.
+    exactly: number of answers that are exactly the first suggestions.
+    f1: mean F1 of an answer with the other answers to its document.
     """
     suggested = all_suggested(task)
     if not suggested:
@@ -188,14 +215,14 @@ def _figures(given: list[_Given]) -> dict[str, Any]:
     }
 
 
-# --- a table for the card
+# --- Table for the card
 
 
 ALL = "all"
 
 
 def suggestion_table(found: dict[str, Any]) -> Table:
-    """Two rows for each person and for all: where suggestions were shown, and where none were."""
+    """Return two rows for each annotator and for all: with suggestions and without."""
     rows = [
         {"annotator": of.get("annotator", ALL), "arm": arm, **of[arm]}
         for of in (found, *found["people"])
@@ -228,14 +255,14 @@ def _number(key: str, heading: str, shown: Callable[[float], str]) -> Column:
     return Column(key, heading, NUMBER, says)
 
 
-# --- the control
+# --- Quality control
 
 
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
-    """The concepts of a judgment, to be stored.
+    """Return the chosen concepts of a judgment, not saved yet.
 
-    What is said to have been suggested and is not in what its author is shown has no known way: a program may say
-    anything.
+    Programs may report any way of choosing. If the way is unknown, or is a suggestion that the author was not shown, it
+    is left empty.
     """
     unit, task = judgment.unit, judgment.unit.task
     shown = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
@@ -272,7 +299,7 @@ class Concepts(QualityControl):
         return (("concepts", pa.list_(CHOSEN), chosen), shown)
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """The published format of such sets has the descriptors in a file of its own."""
+        """Return the file of labels, and that of descriptors unless a published format has its own."""
         labels = {"labels": (f"labels{export.mark}.tsv", partial(write_labels, export=export))}
         if export.kind.publication.formats:
             return labels

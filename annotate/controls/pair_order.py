@@ -1,8 +1,7 @@
-"""Which of two systems stands first for whom: drawn by a secret lot, kept when a unit is handed out, and nobody who
-answers is ever told more than sides.
+"""The order in which a person sees two systems. It is drawn with a secret and stored when the unit is handed out.
 
-What people send and are shown are sides; what is stored and counted are systems. All that goes from the one to the
-other goes through here, for annotators and adjudicators alike.
+People send and see sides; the database stores systems. Only this module converts between the two, for annotators and
+adjudicators. People who answer never see which system is on which side.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -29,7 +28,13 @@ from corpora.database.bulk_rows import insert
 
 @dataclass(frozen=True)
 class Sides:
-    """The system that stands first for a person, the second, and what each has, in this order; form: of answers."""
+    """The systems and their sets in the order that a person sees.
+
+    form: form of the answers.
+    first: system on the first side.
+    second: system on the second side.
+    sets: the set of each, in this order.
+    """
 
     form: Pair
     first: str
@@ -37,22 +42,23 @@ class Sides:
     sets: tuple[list[str], list[str]]
 
     def stored(self, answer: Answer) -> Answer:
-        """What is stored of an answer that was sent. InvalidAnswer where that is no side."""
+        """Convert an answer that was sent to what is stored. Raise InvalidAnswer if it is not a side."""
         try:
             return replace(answer, label=self.form.from_side(answer.label, self.first, self.second))
         except ValueError as error:
             raise InvalidAnswer(translated(error)) from error
 
     def seen(self, label: str) -> str:
-        """A label as it is told to the person."""
+        """Convert a stored label to what the person sees."""
         return self.form.to_side(label, self.first)
 
 
 def drawn(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
-    """The system that stands first for a person. item: the id of the record, so that whoever is told the secret can
-    draw all of them again.
+    """Draw the system that a person sees first.
+
+    item: id of the item, so that the draws can be repeated once the secret is published.
     """
-    # By the secret in tasks of any age.
+    # Always drawn with the secret, however old the task is.
     return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
 
 
@@ -63,13 +69,13 @@ def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
 
 
 def sides_of_question(question: TrialAnswer) -> Sides | None:
-    """How the two sets of a question in practice or test stand; None if it has not two."""
+    """Return the order of the two sets in a question of practice or test; None if it does not compare two."""
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
 
 
-# What agreement tells apart of three systems or more: which of the two compared, by the alphabet, or neither.
+# Categories of agreement for three or more systems: the two compared, in alphabetical order, or a tie.
 PLACES = ("first by name", "second by name", TIE)
-# What two systems suggest, in a preview.
+# Suggestions of two systems, for a preview.
 SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
 
 
@@ -79,7 +85,10 @@ class PairOrder(QualityControl):
     unit_columns = {f"comparison__{name}_{which}": pa.string() for name in ("system", "replies") for which in "ab"}
 
     def gold_stored(self, task: Task, suggested: Replies) -> None:
-        """Keeps what the two systems suggest for gold answers. GoldAnswerError where that is not known of one."""
+        """Store what the two systems suggest for gold answers.
+
+        Raises GoldAnswerError if a suggestion is missing or the task has more than two systems.
+        """
         golds = list(task.gold_answers.select_related("item").order_by("pk"))
         if golds and len(task.labels) > len(labels_of("ab")):
             raise GoldAnswerError(
@@ -98,13 +107,15 @@ class PairOrder(QualityControl):
         )
 
     def shown(self, unit: Unit, annotator: Annotator) -> None:
-        """Keep which system stands first for the person, unless that has been kept before."""
+        """Store which system the person sees first, unless it is stored already."""
         first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
         Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-        """In one statement. A person to whom the unit was not given, such as an adjudicator before they decide, sees
-        what would be kept.
+        """Return the sides of each unit, read with one statement.
+
+        If the unit was not given to the person, as for an adjudicator before the decision, the result is what would be
+        stored.
         """
         sided = {unit.pk: unit for unit in units}
         own = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
@@ -116,7 +127,7 @@ class PairOrder(QualityControl):
         return found
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """InvalidAnswer where they sent no side."""
+        """Convert an answer that was sent to what is stored. Raise InvalidAnswer if it is not a side."""
         found = self.sides_of(annotator, [unit]).get(unit.pk)
         return found.stored(answer) if found else answer
 
@@ -134,7 +145,10 @@ class PairOrder(QualityControl):
         return (("first", pa.string(), first),)
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
-        """Of tasks that compare three systems or more. Two are told apart by their names, which are their places."""
+        """Return the categories for tasks that compare three systems or more.
+
+        With two systems, their names are the categories.
+        """
         if len(task.labels) <= len(PLACES):
             return None
         pairs = Comparison.objects.filter(unit__task=task).values_list("unit", "system_a", "system_b")
@@ -146,7 +160,7 @@ class PairOrder(QualityControl):
 
 
 def first(rows: Any) -> pa.Array:
-    """Of each judgment."""
+    """Return the system shown first for each judgment."""
     of = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.said.ends)).tolist()
     sides = map(rows.export.sides.get, zip(of, rows.said.held["annotator"].to_pylist(), strict=True))
     return pa.array(sides, pa.string())
