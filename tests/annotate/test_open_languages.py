@@ -10,7 +10,7 @@ from django.core.management import CommandError
 from annotate.actions.commands import call_command
 from annotate.core import stages
 from annotate.kinds import language
-from annotate.kinds.files import read_kind
+from annotate.kinds.files import kind_of, read_kind
 from annotate.models import Annotator, LanguageRoute, Task
 from annotate.work.queue import take
 from annotate.work.routes import is_language
@@ -104,7 +104,8 @@ def corpus(db, tmp_path):
 
 
 def forget():
-    """What another process knows."""
+    """Leave what a process that has just started knows."""
+    kind_of.cache_clear()
     LANGUAGES.known = {code: language for code, language in LANGUAGES.known.items() if code in LISTED}
 
 
