@@ -20,7 +20,7 @@ from annotate.controls.gold_answers import answered, check_correction, correct
 from annotate.controls.qualification import check_grant, grant
 from annotate.core.refusals import Refusal
 from annotate.kinds import KINDS
-from annotate.kinds.language_labels import negative
+from annotate.kinds.interface_language import negative
 from annotate.models import (
     Annotator,
     GoldAnswer,

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import models
 
-from corpora.core.voting import Votes, unanimous
+from corpora.core.voters import Votes, unanimous
 
 DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", "systems", "filtered", "compare")
 

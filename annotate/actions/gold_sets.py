@@ -7,14 +7,14 @@ from annotate.actions.action import FILE, MAX_REJECTS, TASK, Outcome, action, ta
 from annotate.actions.opening_summary import lacking
 from annotate.controls.audit_report import contested_waiting
 from annotate.core.draws.committed_draws import PURPOSES
-from annotate.core.draws.label_shares import FREQUENT_OVER
+from annotate.core.draws.splits import FREQUENT_OVER
 from annotate.core.option import Option, flag, whole_number
 from annotate.figures import overview_report, task_overview
 from annotate.goldsets.exporter import SPLITS, ExportError, export
 from annotate.goldsets.gold_import import IMPORTED, REJECTS, TWO_LABELS, import_gold, unlisted
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.goldsets.verification import verify
-from annotate.kinds.language_labels import is_negative
+from annotate.kinds.interface_language import is_negative
 from annotate.reports.tables import NOTE, Column, many, numbers, table
 from annotate.reports.terminal import as_lines
 from annotate.work import closure

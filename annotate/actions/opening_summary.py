@@ -10,7 +10,7 @@ from annotate.controls import honeypots
 from annotate.controls.agreement_audit import copies
 from annotate.controls.replenishment import remarks, standing
 from annotate.core import pause_rule, stages
-from annotate.core.aggregation.majority import at_first
+from annotate.core.aggregation.answer_table import at_first
 from annotate.figures import plan_report, progress_report
 from annotate.figures.draw_plan import stream_of, widths
 from annotate.figures.finish_forecast import expected, forecast_of

@@ -27,8 +27,7 @@ from annotate.controls.audit_report import (
 )
 from annotate.core import stages
 from annotate.core.draws.committed_draws import AUDIT, RECHECK
-from annotate.core.estimation.allocation import further
-from annotate.core.estimation.detector_error import allotted, can_tell, contest_chance
+from annotate.core.estimation.detector_error import allotted, can_tell, contest_chance, further
 from annotate.core.refusals import WrongStage
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS

@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from annotate.core.agreement.label_sets import f1
-from annotate.core.draws import label_shares
+from annotate.core.agreement.coefficients import f1
+from annotate.core.draws import splits
 from annotate.core.draws.committed_draws import BLIND
 from annotate.core.draws.hash_order import hit
 from annotate.core.draws.splits import SPLITS, TRAIN
@@ -105,7 +105,7 @@ def suggestions_shown(rows: Any) -> pa.Array:
 
 def buckets(export: Any) -> dict[str, list[str]]:
     """Return the labels of each frequency bucket, sorted."""
-    found = label_shares.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
+    found = splits.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
     return {bucket: sorted(labels) for bucket, labels in found.items()}
 
 
@@ -122,7 +122,7 @@ def write_labels(path: Path, export: Any) -> None:
     The columns are id, label, number of documents in train, dev and test, and bucket. They are separated by tabs, which
     labels of a vocabulary do not contain. The first line is a header.
     """
-    counted = {split: label_shares.counts(found) for split, found in export.label_sets.items()}
+    counted = {split: splits.counts(found) for split, found in export.label_sets.items()}
     bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
     total = sum(counted.values(), Counter[str]())
     names = names_in(export.task.vocabulary, "en")

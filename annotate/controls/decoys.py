@@ -20,7 +20,7 @@ from annotate.core.estimation.annotator_error import ASSUMED, AskedSet
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds.control import Panel, QualityControl, register
 from annotate.kinds.designs import DESIGNS
-from annotate.kinds.language_labels import answer_about, negative
+from annotate.kinds.interface_language import answer_about, negative
 from annotate.kinds.language_questions import UNLISTED
 from annotate.models import Judgment, LanguageRoute, Task, Unit
 from annotate.quality.commitments import keep

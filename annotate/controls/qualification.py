@@ -28,8 +28,7 @@ from annotate.core.refusals import (
 )
 from annotate.kinds import Answer
 from annotate.kinds.control import QualityControl, register
-from annotate.kinds.interface_language import translated
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
 from annotate.quality.commitments import keep
 from annotate.quality.guideline_versions import current, in_language, newest_of

@@ -24,7 +24,7 @@ from annotate.evaluation.prediction_table import REFUSED, Predictions, of_predic
 from annotate.evaluation.subjects import EvaluationError, is_file
 from annotate.evaluation.units import Units, is_text, read_units
 from annotate.kinds.forms import FORMS
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.evaluation_report import texts
 from corpora.core.languages import LANGUAGES
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is_label

@@ -14,7 +14,7 @@ from annotate.evaluation.subjects import NAMED, EvaluationError, Subject, asked_
 from annotate.evaluation.uniform import ADJUDICATED, ASSUMED, AUDITED, NOT_TOLD, READ, Cell, Uniform
 from annotate.goldsets.gold_set import UNCONFIRMED, GoldRow, GoldSet
 from annotate.kinds.designs import AUTHORS, STREAM, TRIGGERS
-from annotate.kinds.language_labels import is_negative, negative
+from annotate.kinds.interface_language import is_negative, negative
 from annotate.reports.evaluation_report import texts
 from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many

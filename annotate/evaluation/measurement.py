@@ -12,7 +12,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from annotate.core.estimation.confidence_sequence import at_every_look
+from annotate.core.measures.figure_rows import at_every_look
 from annotate.evaluation import ranked_documents
 from annotate.evaluation.evaluator import evaluate_units
 from annotate.evaluation.measures import bounded
@@ -27,7 +27,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import FORMS
 from annotate.reports import report_renderer
 from annotate.reports.evaluation_report import KIND, texts
-from annotate.reports.measure_names import MEASURES
+from annotate.reports.slice_tables import MEASURES
 from corpora.sources.compression import format_of
 from corpora.storage.layout import digest_of
 from corpora.system import VERSION

@@ -23,7 +23,7 @@ from annotate.evaluation.subjects import EvaluationError, Subject, read_sets, su
 from annotate.evaluation.unread_triggers import Left
 from annotate.goldsets.gold_set import GoldSet, read_ids
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM, TRIGGERS
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import many
 

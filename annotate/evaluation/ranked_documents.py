@@ -11,8 +11,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from annotate.core.draws.label_shares import BUCKETS, FEW, FREQUENT, ZERO, buckets
-from annotate.core.draws.splits import TEST, TRAIN
+from annotate.core.draws.splits import BUCKETS, FEW, FREQUENT, TEST, TRAIN, ZERO, buckets
 from annotate.core.estimation.proportions import LEAST_COUNT
 from annotate.core.measures import ranked_labels as measures
 from annotate.core.measures.ranked_labels import Answered, Judged

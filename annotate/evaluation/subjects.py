@@ -11,7 +11,7 @@ from pathlib import Path
 
 from annotate.goldsets.gold_set import GoldSet, read_gold_set
 from annotate.kinds.designs import STREAM
-from annotate.kinds.language_labels import NOT
+from annotate.kinds.interface_language import NOT
 from corpora.core.languages import LANGUAGES
 from corpora.core.languages import finer as finer_labels
 from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, Mapped, classes, read_map, read_predictions

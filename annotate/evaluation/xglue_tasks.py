@@ -14,7 +14,7 @@ import numpy as np
 
 from annotate.core.draws.splits import TEST
 from annotate.core.estimation.resampling import LEAST_UNITS, apart
-from annotate.core.measures import bleu
+from annotate.core.measures import replies
 from annotate.core.measures.classification import Paired, places_of
 from annotate.core.measures.figure_rows import (
     Row,
@@ -25,7 +25,7 @@ from annotate.core.measures.figure_rows import (
     resampled,
     row,
 )
-from annotate.core.measures.ndcg import by_query, mean_ndcg
+from annotate.core.measures.ranked_labels import by_query, mean_ndcg
 from annotate.evaluation.prediction_files import (
     SUFFIX,
     PublishedSet,
@@ -112,7 +112,7 @@ def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None 
     rows = [each for part in first for each in _rows(part)]
     words = {part.task: [f"{TEXTS.words[part.task]} Measured on the set {part.gold.name}."] for part in first}
     for part in first:
-        words[part.task] += [f"BLEU’s signature: {bleu.signature()}."] if part.measure == "bleu4" else []
+        words[part.task] += [f"BLEU’s signature: {replies.signature()}."] if part.measure == "bleu4" else []
     extra = [
         f"There are also predictions of {part.task.upper()} in {', '.join(part.extra)}, but the set "
         f"{part.gold.name} has no test rows there; they are not measured."
@@ -161,7 +161,7 @@ def _figures(part: Graded, each: Measured) -> Iterator[Row]:
         notes += [NO_INTERVAL] if ranked.low is None else []
         yield row("ndcg", of, resampled(ranked), ranked.queries, "; ".join(notes))
     else:
-        generated = bleu.corpus_bleu(each.said, each.truth, seed=seed)
+        generated = replies.corpus_bleu(each.said, each.truth, seed=seed)
         note = NO_INTERVAL if generated.low is None else ""
         yield row("bleu4", of, resampled(generated), generated.pairs, note)
 
@@ -195,7 +195,7 @@ def _apart(part: Graded, one: Measured, other: Measured) -> Row:
         sums = [np.array([[value, 1.0] for value in by_query(each.pages)[0]]).reshape(-1, 2) for each in (one, other)]
         score = lambda sums: sums[0] / sums[1]  # noqa: E731
     else:
-        sums, score = [bleu.counts(each.said, each.truth) for each in (one, other)], bleu.scores
+        sums, score = [replies.counts(each.said, each.truth) for each in (one, other)], replies.scores
     found, p = apart(sums[0], sums[1], score, seed=part.seed(one)) if len(sums[0]) else (None, None)
     note = "" if found else NO_INTERVAL
     return difference_row(part.measure, part.of(one), found, len(sums[0]), note, p)

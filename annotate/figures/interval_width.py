@@ -10,9 +10,8 @@ from functools import cached_property
 from math import fsum
 from typing import NamedTuple
 
-from annotate.core.estimation.allocation import by_power
 from annotate.core.estimation.annotator_error import OTHERS, Errors, of_adjudicators, turned, with_slips
-from annotate.core.estimation.detector_error import Audit, overall_error, slips_of
+from annotate.core.estimation.detector_error import Audit, by_power, overall_error, slips_of
 from annotate.core.estimation.proportions import CHECKS as BY_CHECKS
 from annotate.core.estimation.proportions import (
     RECHECKS,

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.utils import timezone
 
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, percent
 from annotate.reports.tables import (
     NAME,

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from annotate.core.pause_rule import ACCURACIES, ASKED, CHOICES, Rule
 from annotate.core.pause_rule import table as chances
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, percent
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import (

@@ -15,7 +15,7 @@ from django.utils.translation import ngettext
 
 from annotate.controls.qualification import FAILED, Standing, states
 from annotate.core import stages
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Task
 from annotate.work.backlog import backlogs
 from annotate.work.eligible import waiting, with_free_place

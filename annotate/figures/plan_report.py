@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 
 from annotate.controls.checks import NO_SECOND
 from annotate.figures.interval_width import AUDITS, CHECKS, DESIGNED, POSTS, SECONDS
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, in_points, percent, rounded
 from annotate.reports.square_plots import Spot, lines
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Cell, Column, Table, many, numbered, numbers, table

@@ -11,7 +11,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotate.core import stages
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import count
 from annotate.reports.plots import Moment, Parts, Span, columns, ranges, stacked
 from annotate.reports.tables import (

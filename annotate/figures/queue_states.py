@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from annotate.core import stages
 from annotate.figures.annotator_statistics import names_of
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.reports.tables import are, many
 from annotate.work.routes import Routes, readers_of

@@ -16,7 +16,7 @@ from annotate.core import stages
 from annotate.figures import overview_report, task_statistics
 from annotate.figures.queue_states import DONE, UNREAD, queue_states_of
 from annotate.figures.task_statistics import picked
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Job, Judgment, Task, Unit
 from annotate.reports.tables import are, many
 from annotate.work import adjudication

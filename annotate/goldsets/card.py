@@ -11,7 +11,7 @@ from typing import Any
 from annotate.controls.audit_report import whole_percent
 from annotate.controls.concept_suggestions import suggestion_table
 from annotate.controls.replenishment import remarks, standing_table
-from annotate.core.aggregation.majority import at_first, needed
+from annotate.core.aggregation.answer_table import at_first, needed
 from annotate.core.draws.splits import SPLITS
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import DETECTORS, REASONS, Export

@@ -16,8 +16,7 @@ from annotate.controls.known_answers import EXAMPLE, GOLD_ANSWER
 from annotate.core import stages
 from annotate.core.draws.balanced_sets import part_of
 from annotate.core.draws.hash_order import lot
-from annotate.core.draws.label_shares import FREQUENT_OVER
-from annotate.core.draws.splits import SPLITS, TRAIN, ratios
+from annotate.core.draws.splits import FREQUENT_OVER, SPLITS, TRAIN, ratios
 from annotate.goldsets.partitions import Balancing, Splitting, balancing_of, split_by_field, split_set
 from annotate.goldsets.unit_rows import Lists, Units, cases, each, live, units_of, where
 from annotate.kinds.balanced_draw import JOINT

@@ -22,8 +22,7 @@ from django.db import connection, transaction
 from django.template.loader import render_to_string
 
 from annotate.core import stages
-from annotate.core.draws.label_shares import FREQUENT_OVER
-from annotate.core.draws.splits import SplitError
+from annotate.core.draws.splits import FREQUENT_OVER, SplitError
 from annotate.goldsets import form_extras
 from annotate.goldsets.card import card_of
 from annotate.goldsets.columns import FIELDS, LEFT_OUT, Column, columns_of

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 
 from annotate.controls.concept_suggestions import buckets
 from annotate.core import stages
-from annotate.core.draws import label_shares
-from annotate.core.draws.label_shares import FEW, FREQUENT, ZERO
+from annotate.core.draws import splits
+from annotate.core.draws.splits import FEW, FREQUENT, ZERO
 from annotate.goldsets.export import Export, Source
 from annotate.goldsets.unit_rows import each, live
 from annotate.models import Judgment
@@ -105,7 +105,7 @@ def summary(export: Export) -> dict[str, Any]:
         "splits": {split: _counted(found) for split, found in sets.items()},
         "all": _counted(everything),
         "apart": [
-            {"splits": list(pair), **label_shares.apart(*(sets[split] for split in pair), seed=export.seed)._asdict()}
+            {"splits": list(pair), **splits.apart(*(sets[split] for split in pair), seed=export.seed)._asdict()}
             for pair in combinations(sets, 2)
         ],
     }
@@ -119,7 +119,7 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
     mean: mean number of labels per document; None without documents.
     at_most: share of documents with at most MOST_CONCEPTS labels; None without documents.
     """
-    labels = label_shares.counts(documents)
+    labels = splits.counts(documents)
     total = len(documents)
     return {
         "documents": total,

@@ -21,7 +21,7 @@ from annotate.goldsets.card import head_of
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import FORMAT, GoldSetError, digests_of, write_digests, write_with_card
 from annotate.kinds.designs import DESIGNS, Design
-from annotate.kinds.language_labels import NOT, is_negative, negative
+from annotate.kinds.interface_language import NOT, is_negative, negative
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, UND
 from corpora.core.records import MAX_ID

@@ -19,7 +19,7 @@ from annotate.core.draws.balanced_sets import Document, Sizes, balanced, place_o
 from annotate.core.draws.splits import DEV, FAR, SPLITS, TEST, TRAIN, TRAINED_IN, Miss, Row, SplitError, misses, split
 from annotate.goldsets.unit_rows import Units
 from annotate.kinds.balanced_draw import CHANCES, FRAME, IDS, NEEDED, SIZES
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Task
 from annotate.reports.numbers import percent
 from corpora.core.languages import UND

@@ -1,6 +1,7 @@
 """The tables of a kind's file that need special checks: answers, options, guidelines, languages."""
 
 from collections.abc import Collection, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -217,3 +218,49 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
 def _lowered(sentence: str) -> str:
     """The sentence as it goes on after the line's number."""
     return sentence[0].lower() + sentence[1:]
+
+
+# --- Published formats, and what a kind needs for each. goldsets/formats/ writes them.
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The contents of a line or file, by the names of the fields. code: the answer that means yes, if that matters;
+    numbers: whether answers must be numbers, by which the rows of a group are ranked; several: whether an answer has
+    several labels.
+    """
+
+    fields: tuple[str, ...]
+    code: str = ""
+    numbers: bool = False
+    several: bool = False
+
+    def misfit(self, fields: tuple[str, ...], codes: tuple[str, ...], several: bool) -> str:
+        """What a kind with these fields and answers lacks for this layout; empty if it fits."""
+        if several and not self.several:
+            return "has one label a line, and here an answer has several"
+        if self.several and not several:
+            return 'has several labels a document, and so needs form = "labels"'
+        if missing := [name for name in self.fields if name not in fields]:
+            return f"needs the fields {', '.join(self.fields)}, and there is no {', '.join(missing)}"
+        if self.code and self.code not in codes:
+            return f"needs an answer with the code {self.code!r}, which marks the pairs that fit"
+        if self.numbers and not all(code.isdecimal() for code in codes):
+            return "needs answers whose codes are numbers, such as 4 for the best of five"
+        return ""
+
+
+# Format -> its layouts by name (XGLUE, Liang et al. 2020).
+FORMATS: dict[str, Mapping[str, Layout]] = {
+    "xglue": {
+        "qadsm": Layout(("query", "title", "description")),
+        "qam": Layout(("question", "passage"), code="1"),
+        "wpr": Layout(("query", "title", "snippet"), numbers=True),
+    },
+    # MLDoc (Schwenk and Li 2018): lists of ids, and documents, a line each.
+    "mldoc": {"documents": Layout(())},
+    # EURLEX57K (Chalkidis et al. 2019): a file an act, and the descriptors of its concepts.
+    "eurlex57k": {
+        "acts": Layout(("title", "header", "recitals", "main_body", "attachments", "type"), several=True),
+    },
+}

@@ -13,10 +13,10 @@ from pathlib import Path
 
 from annotate.kinds import concept_kind, file_sections, language, preference_kind, record_kind, verify
 from annotate.kinds.control import CONTROLS, QualityControl
+from annotate.kinds.file_sections import FORMATS
 from annotate.kinds.forms import FORMS, Form
 from annotate.kinds.interface_language import ENGLISH
 from annotate.kinds.kind import STYLES, VEIL, Block, Kind, Records, Sensitive
-from annotate.kinds.layouts import FORMATS
 from annotate.kinds.toml_tables import KindError, Table, nearest, read_tables
 from corpora.core.language_codes import add_names, code_of
 from corpora.core.languages import LANGUAGES, UND, Language, in_its_case

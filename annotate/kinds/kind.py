@@ -15,8 +15,7 @@ from django.utils.translation import gettext
 from annotate.kinds.control import CONTROLS, QualityControl
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.forms import Form
-from annotate.kinds.interface_language import ENGLISH, interface_language, spoken
-from annotate.kinds.language_labels import question_about
+from annotate.kinds.interface_language import ENGLISH, interface_language, question_about, spoken
 from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from annotate.core.aggregation.majority import at_first
+from annotate.core.aggregation.answer_table import at_first
 from annotate.kinds.kind import ALLOW, ASK, ENGLISH, REFUSE, STYLES, Kind, Thesaurus
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.record_kind import choices_of

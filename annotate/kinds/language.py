@@ -9,7 +9,7 @@ from annotate.kinds.kind import Answer, Undefined, Wording
 from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_AUDIT, OF_CHECKS
 from corpora.core.languages import UND
-from corpora.core.voting import agreed_label, rank_candidates
+from corpora.core.voters import agreed_label, rank_candidates
 from corpora.models import votes_of
 
 # Detectors are often wrong about shorter texts, so people read these even if the detectors agree.

@@ -10,9 +10,8 @@ from django.utils.translation import gettext as _
 
 from annotate.core import stages
 from annotate.kinds.forms import CHOICE
-from annotate.kinds.interface_language import interface_language
+from annotate.kinds.interface_language import interface_language, label_name, negative
 from annotate.kinds.kind import Answer, Kind, Pages, Publication, Routing, Rules, Statistics
-from annotate.kinds.language_labels import label_name, negative
 from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author

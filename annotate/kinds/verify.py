@@ -8,8 +8,8 @@ from pathlib import Path
 from django.utils.translation import gettext as _
 
 from annotate.kinds import language_questions
+from annotate.kinds.interface_language import negative
 from annotate.kinds.kind import Answer, Undefined, Wording
-from annotate.kinds.language_labels import negative
 from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_CHECKS
 from corpora.core.languages import UND

@@ -20,7 +20,7 @@ from annotate.actions.action import ActionError
 from annotate.actions.user_accounts import add_manager_action, mail_invitations, mail_words
 from annotate.core.refusals import InvalidAnswer, Refusal
 from annotate.figures import overview_report
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, LanguageRequest
 from annotate.pages import action_forms
 from annotate.pages.access import check_right, may, whole_number

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Judgment, Task, Transition, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import CONFLICT, status_of, whole_number

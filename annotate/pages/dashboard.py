@@ -26,7 +26,7 @@ from annotate.figures import annotator_statistics, progress_report, task_statist
 from annotate.figures.figure_cache import BeingCountedError, figures, foretold, forget
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Flag, Job, Judgment, Task
 from annotate.pages import action_forms
 from annotate.pages.access import may, status_of, whole_number

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from annotate.controls import qualification as qualifying
 from annotate.controls.pair_order import sides_of_question
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Trial, TrialAnswer, Unit
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import may, whole_number

@@ -17,7 +17,7 @@ from django.utils.translation import gettext as _
 
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import personal_progress
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Judgment, Lease, Preferences, Task
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import status_of, whole_number

@@ -23,7 +23,7 @@ from annotate.figures import overview_report, progress_report
 from annotate.figures.figure_cache import figures, forget
 from annotate.figures.queue_states import queues_by_use
 from annotate.kinds.designs import DESIGNS
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Guidelines, LanguageRoute, Task
 from annotate.pages import action_forms
 from annotate.pages.access import may, status_of

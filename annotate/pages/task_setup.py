@@ -25,9 +25,9 @@ from annotate.figures.personal_progress import Progress
 from annotate.kinds import KINDS, Kind
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.files import KindError
+from annotate.kinds.interface_language import label_name
 from annotate.kinds.kind import DOCUMENT
 from annotate.kinds.kind_summary import tell
-from annotate.kinds.language_labels import label_name
 from annotate.kinds.options import OPTIONS
 from annotate.models import Lease, Task, Unit
 from annotate.pages import action_forms, item_view

@@ -7,7 +7,7 @@ from typing import Any
 from django.utils.safestring import SafeString
 
 from annotate.core.agreement.coefficients import LEAST_OTHERS
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, coefficient, count, percent, span
 from annotate.reports.plots import Mark, Row, forest
 from annotate.reports.tables import (

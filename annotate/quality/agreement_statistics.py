@@ -46,9 +46,8 @@ from typing import Any
 
 import numpy as np
 
-from annotate.core.aggregation.answer_table import Answers, Ints, winners
-from annotate.core.aggregation.majority import at_first
-from annotate.core.agreement import coefficients, label_sets, pair_intervals
+from annotate.core.aggregation.answer_table import Answers, Ints, at_first, winners
+from annotate.core.agreement import coefficients, pair_intervals
 from annotate.core.draws.hash_order import by_seed, drawn, lot
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Annotator, Task
@@ -241,7 +240,7 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
             "units": one.units,
             "alpha": one.alpha.as_dict(),
         }
-        for one in coefficients.by_label(counts, label_sets.having(sets, labels), **options.how)
+        for one in coefficients.by_label(counts, coefficients.having(sets, labels), **options.how)
     ]
     return sorted(rows, key=lambda row: np.inf if row["alpha"]["value"] is None else row["alpha"]["value"])
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from annotate.core.aggregation import annotator_models, latent_models
 from annotate.core.aggregation.answer_table import Answers, Floats, credit, tabulate
-from annotate.core.agreement import label_sets
+from annotate.core.agreement import coefficients
 from annotate.core.estimation.comparisons import holm, mcnemar
 from annotate.core.estimation.proportions import LEVEL, SLACK, proportion
 from annotate.core.measures import accuracy_by_class
@@ -258,7 +258,7 @@ def _closeness(said: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -
     for unit, group in groupby(said, attrgetter("unit")):
         if unit in truth:
             majority = form.aggregations["majority"]([one.label for one in group])
-            found.append(label_sets.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
+            found.append(coefficients.f1(set(form.facets(majority)), truth[unit]) if majority else 0.0)
     return {
         "units": len(found),
         "majority": accuracy_by_class.mean([accuracy_by_class.Drawn(1.0, np.array(found))]).as_dict(),

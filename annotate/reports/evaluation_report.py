@@ -34,9 +34,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from annotate.core.measures.figure_rows import LOSSES
-from annotate.reports.measure_names import ANCHORS, DIFFERENCE, DIMENSIONS, MEASURES, method
 from annotate.reports.numbers import NOT_MEASURED, coefficients_apart, count, estimate, percent, points
-from annotate.reports.slice_tables import NOTES, TESTS, Section, capital, figure, measure_column, p_column, sections_of
+from annotate.reports.slice_tables import (
+    ANCHORS,
+    DIFFERENCE,
+    DIMENSIONS,
+    MEASURES,
+    NOTES,
+    TESTS,
+    Section,
+    capital,
+    figure,
+    measure_column,
+    method,
+    p_column,
+    sections_of,
+)
 from annotate.reports.square_plots import Cell as Confusion
 from annotate.reports.square_plots import Spot, curve, heat_map
 from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, dense, many, numbered

@@ -17,7 +17,7 @@ from django.utils import timezone
 from django.utils.http import urlencode
 from django.utils.text import slugify
 
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 from corpora.core.records import FORMULA
 

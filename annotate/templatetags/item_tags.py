@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import pgettext
 
 from annotate.figures import annotator_statistics
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.pages import item_view
 from corpora.system import VERSION
 

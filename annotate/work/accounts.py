@@ -15,7 +15,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core.refusals import InvalidAnswer, NotAllowed, NotFound
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences
 from annotate.work.people_file import BadTable, Row, twin
 from annotate.work.routes import is_language

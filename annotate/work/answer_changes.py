@@ -19,7 +19,7 @@ from django.utils.translation import gettext as _
 from annotate.core import stages
 from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFound, WrongStage
 from annotate.kinds import Answer
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Change, Judgment, Task, Unit
 from annotate.work.judgments import check
 from annotate.work.moves import NO_ROW, move

@@ -15,8 +15,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotate.core import refusals, stages
 from annotate.kinds import Answer, Kind
-from annotate.kinds.interface_language import translated
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work.eligible import is_over, may_be_given
 from annotate.work.moves import NO_ROW, move, seen

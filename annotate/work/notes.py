@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.utils.translation import gettext as _
 
 from annotate.core.refusals import InvalidAnswer, NotFound
-from annotate.kinds.language_labels import label_name
+from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Note, NoteRead, Task
 from annotate.work.permit import Permit, permit_of
 

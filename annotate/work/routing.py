@@ -12,7 +12,7 @@ from django.db import transaction
 from django.db.models import Func, Q, TextField
 
 from annotate.core import stages
-from annotate.core.aggregation.majority import at_first, majority, outcome
+from annotate.core.aggregation.answer_table import at_first, majority, outcome
 from annotate.core.refusals import WrongStage
 from annotate.models import Annotator, Judgment, Lease, Task, Unit
 from annotate.work.eligible import BEGINS, Seen

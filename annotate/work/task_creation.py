@@ -19,7 +19,7 @@ from annotate.kinds import Kind
 from annotate.kinds.balanced_draw import ORDER
 from annotate.kinds.compared_draw import REPLIES, systems_of
 from annotate.kinds.designs import DESIGNS, SYSTEMS, Design, Wanted
-from annotate.kinds.language_labels import question_about
+from annotate.kinds.interface_language import question_about
 from annotate.kinds.options import OPTIONS
 from annotate.kinds.preference_kind import labels_of
 from annotate.models import LanguageRoute, Suggestion, Task, Unit

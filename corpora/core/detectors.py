@@ -1,6 +1,6 @@
 """The models behind the built-in voters. Each function takes cleaned texts and returns the k best languages of each.
 
-Callers clean the texts first (masking.py). The returned codes are normalised (languages.py), and voting.py combines the
+Callers clean the texts first (masking.py). The returned codes are normalised (languages.py), and voters.py combines the
 votes. Each model is loaded on first use, once per process.
 
 A detector that recognises no letter-based feature of a text casts no vote. Otherwise langid.py would return English

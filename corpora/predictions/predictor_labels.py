@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES, UND, finer
-from corpora.core.voters import VOTERS
-from corpora.core.voting import Votes
+from corpora.core.voters import VOTERS, Votes
 from corpora.engines import Store, asking, full_disk_explained
 from corpora.storage.layout import (
     Manifest,

@@ -1,6 +1,6 @@
 """From a corpus to votes: the detectors read every post, part by part, on all cores; with Spark on all its machines.
 
-A part's votes stand in a Parquet part of their own beside it; core/voting.py says what they mean together.
+A part's votes stand in a Parquet part of their own beside it; core/voters.py says what they mean together.
 A part is committed when it is done. Until then what this machine has done of it is kept in pieces,
 so that a stopped run goes on where it was; Spark does the parts under way once more.
 """

@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from corpora.core.detectors import CODES, Rankings, ranked
 from corpora.core.masking import clean_for_detectors, count_letters
-from corpora.core.voters import Voter
-from corpora.core.voting import all_unanimous
+from corpora.core.voters import Voter, all_unanimous
 from corpora.storage.schemas import votes_schema
 
 # Votes, and on how many of the posts the detectors are unanimous.

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from annotate.controls.gold_answers import store
 from annotate.kinds import KINDS
-from annotate.kinds.language_labels import negative
+from annotate.kinds.interface_language import negative
 from annotate.kinds.options import OPTIONS
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Task
 from annotate.quality.guideline_versions import add_first

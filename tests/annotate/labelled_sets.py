@@ -2,7 +2,7 @@
 
 import json
 
-from annotate.core.draws.label_shares import buckets
+from annotate.core.draws.splits import buckets
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of
 

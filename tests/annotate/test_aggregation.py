@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.aggregation.majority import at_first, majority, median, outcome
+from annotate.core.aggregation.answer_table import at_first, majority, median, outcome
 
 GRADES = ["4", "3", "2", "1", "0"]
 ANSWERS = st.lists(st.sampled_from("abc"), min_size=1, max_size=7)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from annotate.core.estimation.audited_draw import AuditedDraw, shares_of_draw
+from annotate.core.estimation.share_estimators import AuditedDraw, shares_of_draw
 from tests.benchmarks.judge import WORLDS
 from tests.benchmarks.judge_work import estimate
 

@@ -5,9 +5,8 @@ import pytest
 import scipy
 
 from annotate.core.estimation.comparisons import Difference
-from annotate.core.estimation.confidence_sequence import at_every_look, factor, share_at_every_look
 from annotate.core.estimation.proportions import Z, jeffreys, proportion
-from annotate.core.measures.figure_rows import difference_row, row
+from annotate.core.measures.figure_rows import at_every_look, difference_row, factor, row, share_at_every_look
 
 
 @pytest.mark.parametrize("share", [0.5, 0.8, 0.95, 0.99])

@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.aggregation.answer_table import tabulate
-from annotate.core.agreement.coefficients import against_rest, alpha, by_label
-from annotate.core.agreement.label_sets import f1, having, jaccard, masi, unlike
+from annotate.core.agreement.coefficients import against_rest, alpha, by_label, f1, having, jaccard, masi, unlike
 
 SETS = st.lists(st.sets(st.sampled_from("abcde"), min_size=1), min_size=1, max_size=8)
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.draws.label_shares import apart, buckets, counts, total_variation
+from annotate.core.draws.splits import apart, buckets, counts, total_variation
 
 COUNTS = st.dictionaries(st.sampled_from("abcde"), st.integers(1, 20), min_size=1).map(Counter)
 SPLITS = {

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.aggregation.majority import at_first, outcome
+from annotate.core.aggregation.answer_table import at_first, outcome
 from annotate.kinds.forms import CHOICE, FORMS, labels
 
 CODES = {"1565", "2443", "2644", "c_4ee83dea", "c_4EE83DEA"}

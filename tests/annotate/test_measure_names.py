@@ -9,7 +9,7 @@ from django.utils import timezone
 from annotate.evaluation.posts import SECTIONS
 from annotate.models import Job
 from annotate.reports import evaluation_report
-from annotate.reports.measure_names import ANCHORS, DIFFERENCE, MEASURES, METHODS, method
+from annotate.reports.slice_tables import ANCHORS, DIFFERENCE, MEASURES, METHODS, method
 
 PAGE = "/docs/explanation/measuring/"
 

@@ -10,7 +10,7 @@ from django.core.management import CommandError
 
 from annotate.actions.commands import call_command
 from annotate.core import stages
-from annotate.core.estimation.allocation import further
+from annotate.core.estimation.detector_error import further
 from annotate.kinds import Answer
 from annotate.kinds.language import KIND
 from annotate.models import Annotator, Judgment, LanguageRoute, Task, Transition, Unit

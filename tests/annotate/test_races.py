@@ -15,7 +15,7 @@ from django.db import IntegrityError, connection, transaction
 from django.utils import timezone
 
 from annotate.core import stages
-from annotate.core.aggregation.majority import majority
+from annotate.core.aggregation.answer_table import majority
 from annotate.core.refusals import AlreadyAnswered, LeaseExpired, NothingToUndo, Refusal, TooLateToUndo, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Unit

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core.estimation.resampling import apart
-from annotate.core.measures.bleu import corpus_bleu, counts, scores, signature
-from annotate.core.measures.ndcg import mean_ndcg, ndcg
+from annotate.core.measures.ranked_labels import mean_ndcg, ndcg
+from annotate.core.measures.replies import corpus_bleu, counts, scores, signature
 
 PAGES = st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=5)
 

@@ -5,7 +5,7 @@ import hashlib
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.draws.seen_texts import Seen
+from annotate.work.unit_entry import Seen
 
 # Few texts, so that many come again; one half of a digest alone may be that of another, too.
 HALVES = st.sampled_from([b"\0" * 8, b"\0" * 7 + b"\1", b"\xff" * 8, b"abcdefgh"])

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from annotate.core import stages
-from annotate.core.aggregation.majority import majority
+from annotate.core.aggregation.answer_table import majority
 
 
 def test_every_stage_can_be_reached_and_every_unfinished_one_can_be_left():

@@ -11,8 +11,8 @@ from django.utils.translation import get_language, ngettext, override
 
 from annotate.figures.personal_progress import why_empty
 from annotate.kinds import KINDS, Answer
+from annotate.kinds.interface_language import label_name
 from annotate.kinds.kind import Named
-from annotate.kinds.language_labels import label_name
 from annotate.management.commands import write_catalogs as catalogs
 from annotate.models import Task
 from annotate.work.judgments import judge

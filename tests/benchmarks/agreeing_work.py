@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Answers
-from annotate.core.agreement import coefficients, label_sets
+from annotate.core.agreement import coefficients
 from annotate.core.agreement.pair_intervals import Measure
 from annotate.core.estimation.resampling import LEAST_UNITS, percentiles
 from tests.benchmarks.agreeing import ANSWERS, ERRORS, WORLDS, Row, World
@@ -53,7 +53,7 @@ def set_row(people: int, units: int, draws: int, seed: str) -> tuple[int, float]
         kinds = list(dict.fromkeys(each for unit in said for each in unit))
         place = {each: number for number, each in enumerate(kinds)}
         counts = np.array([np.bincount([place[each] for each in unit], minlength=len(kinds)) for unit in said])
-        found = coefficients.alpha(counts, label_sets.masi(kinds), seed=draw, replicates=REPLICATES)
+        found = coefficients.alpha(counts, coefficients.masi(kinds), seed=draw, replicates=REPLICATES)
         held, width = held + (found.low <= true <= found.high), width + found.high - found.low
     return held, width / draws
 
@@ -64,7 +64,7 @@ def set_truth() -> float:
     same, apart, lots = 0.0, 0.0, np.random.default_rng(1)
     for _ in range(10):
         first, second = zip(*chosen(1_000, 2, lots), strict=True)
-        distances = label_sets.masi([*first, *second])[:1_000, 1_000:]
+        distances = coefficients.masi([*first, *second])[:1_000, 1_000:]
         same += float(distances.trace()) / 1_000
         apart += float(distances.sum() - distances.trace()) / (1_000 * 999)
     return 1 - same / apart

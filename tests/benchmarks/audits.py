@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from math import sqrt
 from pathlib import Path
 
-from annotate.core.estimation.allocation import by_power
+from annotate.core.estimation.detector_error import by_power
 from tests.benchmarks.material import resample
 from tests.benchmarks.resampled import on_frames
 from tests.benchmarks.tables import share, show

@@ -28,8 +28,11 @@ from annotate.models import Annotator, AnnotatorLanguage, Job, Judgment, Task, U
 from annotate.work import adjudication, judgments, queue, routing  # noqa: E402
 from annotate.work.routes import Routes  # noqa: E402
 from corpora.core.languages import LANGUAGES, UND  # noqa: E402
-from corpora.core.voters import VOTERS  # noqa: E402
-from corpora.core.voting import agreed_label, unanimous  # noqa: E402
+from corpora.core.voters import (  # noqa: E402
+    VOTERS,
+    agreed_label,
+    unanimous,
+)
 from corpora.engines import asking  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from tests.annotate.acts import open_task  # noqa: E402

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-from annotate.core.aggregation.majority import majority
+from annotate.core.aggregation.answer_table import majority
 from annotate.core.draws import hash_order
 from annotate.core.draws.balanced_sets import Document, Sizes, balanced, one_of_each
-from annotate.core.estimation.allocation import further
+from annotate.core.estimation.detector_error import further
 from annotate.core.estimation.filter_quality import Part
 from annotate.core.estimation.filter_quality import share as share_of
 from tests.benchmarks.material import MissingData

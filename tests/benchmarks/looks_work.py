@@ -12,10 +12,14 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.estimation.confidence_sequence import at_every_look  # noqa: E402
 from annotate.core.estimation.proportions import LEAST_COUNT  # noqa: E402
 from annotate.core.measures import classification  # noqa: E402
-from annotate.core.measures.figure_rows import Row, difference_row, row  # noqa: E402
+from annotate.core.measures.figure_rows import (  # noqa: E402
+    Row,
+    at_every_look,
+    difference_row,
+    row,
+)
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.uniform import Cell, Uniform  # noqa: E402
 from tests.benchmarks.looks import RECORDS, WORLDS  # noqa: E402

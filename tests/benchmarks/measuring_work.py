@@ -13,9 +13,13 @@ import numpy as np
 
 django.setup()
 
-from annotate.core.estimation.allocation import further  # noqa: E402
 from annotate.core.estimation.annotator_error import false_among  # noqa: E402
-from annotate.core.estimation.detector_error import error, overall_error, slips_of  # noqa: E402
+from annotate.core.estimation.detector_error import (  # noqa: E402
+    error,
+    further,
+    overall_error,
+    slips_of,
+)
 from annotate.core.estimation.proportions import ENOUGH, LEAST_KNOWN, Estimate  # noqa: E402
 from annotate.evaluation import metrics  # noqa: E402
 from annotate.evaluation.metrics import Measured  # noqa: E402

@@ -6,8 +6,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corpora.core.voters import VOTERS
-from corpora.core.voting import unanimous
+from corpora.core.voters import VOTERS, unanimous
 from corpora.draws.samples import rows_in
 from corpora.storage.schemas import votes_schema
 

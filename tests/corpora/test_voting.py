@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.core.voters import VOTERS
-from corpora.core.voting import agreed_label, all_unanimous, rank_candidates, unanimous
+from corpora.core.voters import VOTERS, agreed_label, all_unanimous, rank_candidates, unanimous
 
 CODES = st.sampled_from(["de", "nl", "en", "fr", "zh", "bs", "hr", "sr"])
 RANKINGS = st.lists(CODES, unique=True, max_size=3).map(lambda codes: [[code, 0.5] for code in codes])

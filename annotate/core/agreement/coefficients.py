@@ -3,10 +3,12 @@
 annotate/quality/answer_models.py decides whose answers count. pair_intervals.py computes the intervals.
 """
 
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import numpy as np
+import scipy  # loads `scipy.sparse` on first use
 
 from annotate.core.aggregation.answer_table import Answers, Bools, Floats, Ints
 from annotate.core.agreement.pair_intervals import REPLICATES, Distance, Measure, Sums, Tables, kinds_of, measure
@@ -42,7 +44,7 @@ def alpha(counts: Ints, distance: Distance | None = None, *, seed: int, replicat
     """Estimate Krippendorff's alpha: 1 - observed/expected disagreement, 1 for perfect agreement and 0 for chance.
 
     counts: number of answers by unit and label, (U, K).
-    distance: squared distances of the K labels; nominal by default. label_sets.py has distances of label sets.
+    distance: squared distances of the K labels; nominal by default. Distances of label sets are below.
     seed: seed of the interval.
     replicates: number of replicates for the interval.
 
@@ -211,7 +213,7 @@ def against_rest(
     replicates. Kappa is undefined if the annotator and the rest always gave the same single label.
 
     distance: squared distances for kappa; nominal by default.
-    unlike: u_ck, from 0 to 1, (K, K); by default 1 for different labels. For label sets, 1 - F1 (label_sets.py) makes
+    unlike: u_ck, from 0 to 1, (K, K); by default 1 for different labels. For label sets, 1 - F1 makes
         agreement the annotator's mean F1.
     seed: seed of the intervals.
     replicates: number of replicates for the intervals.
@@ -317,3 +319,76 @@ def _one_less(observed: Floats, expected: Floats) -> Floats:
     """Return 1 - observed/expected, NaN if the expected value is 0."""
     ratios: Floats = np.divide(observed, expected, out=np.full(expected.shape, np.nan), where=expected > 0)
     return 1 - ratios
+
+
+# --- Distances of label sets: MASI, Jaccard and F1.
+#
+# Each distance is an array (K, K) over K sets, from 0 for the same set to 1 for disjoint sets. An empty set raises
+# ValueError.
+
+
+Labels = AbstractSet[str]
+
+
+def f1(said: Labels, known: Labels) -> float:
+    """Return F1 of two label sets: 2 |both| / (|said| + |known|), which is symmetric.
+
+    Raises ValueError for an empty set.
+    """
+    if not (said and known):
+        raise ValueError("A set without labels has no F1; leave out what has none.")
+    return 2 * len(said & known) / (len(said) + len(known))
+
+
+def masi(sets: Sequence[Labels]) -> Floats:
+    """Return MASI distances: 1 - J M, where J = |both| / |either|.
+
+    M is 1 for equal sets, 2/3 if one contains the other, 1/3 if they overlap, and 0 if they are disjoint (Passonneau
+    2006, Measuring Agreement on Set-valued Items (MASI) for Semantic and Pragmatic Annotation, LREC). NLTK rounds M to
+    0.67 and 0.33.
+    """
+    common, sizes, other = _common(sets)
+    both, less = common == np.maximum(sizes, other), common == np.minimum(sizes, other)
+    kind = np.where(both, 3, np.where(less, 2, np.where(common > 0, 1, 0))) / 3
+    apart: Floats = 1 - common / (sizes + other - common) * kind
+    return apart
+
+
+def jaccard(sets: Sequence[Labels]) -> Floats:
+    """Return Jaccard distances: 1 - |both| / |either|.
+
+    See Jaccard 1912, The Distribution of the Flora in the Alpine Zone, New Phytologist 11(2).
+    """
+    common, sizes, other = _common(sets)
+    apart: Floats = 1 - common / (sizes + other - common)
+    return apart
+
+
+def unlike(sets: Sequence[Labels]) -> Floats:
+    """Return 1 - F1 for each pair of sets."""
+    common, sizes, other = _common(sets)
+    apart: Floats = 1 - 2 * common / (sizes + other)
+    return apart
+
+
+def having(sets: Sequence[Labels], labels: Collection[str]) -> Bools:
+    """Return which sets contain which labels, (sets, labels)."""
+    found = np.array([[label in each for label in labels] for each in sets], dtype=np.bool_)
+    return found.reshape(len(sets), len(labels))
+
+
+def _common(sets: Sequence[Labels]) -> tuple[Floats, Floats, Floats]:
+    """Return the number of labels that each pair of sets shares (K, K), and the set sizes as (K, 1) and (1, K).
+
+    Raises ValueError for an empty set.
+    """
+    if not all(sets):
+        raise ValueError("A set without labels has no distance from others; leave out what has none.")
+    place = {label: number for number, label in enumerate(sorted(set().union(*sets)))}
+    columns = [place[label] for each in sets for label in each]
+    sizes = np.array([len(each) for each in sets], dtype=np.float64)
+    ends = np.concatenate([[0], np.cumsum([len(each) for each in sets], dtype=np.int64)])
+    # Sparse, because each set has only a few of thousands of labels.
+    table = scipy.sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(sets), len(place)))
+    common: Floats = (table @ table.T).toarray()
+    return common, sizes[:, None], sizes[None, :]

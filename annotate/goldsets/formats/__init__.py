@@ -12,8 +12,8 @@ from importlib.metadata import entry_points
 from pkgutil import iter_modules
 from typing import Any
 
-from annotate.kinds.layouts import FORMATS as LAYOUTS
-from annotate.kinds.layouts import Layout
+from annotate.kinds.file_sections import FORMATS as LAYOUTS
+from annotate.kinds.file_sections import Layout
 
 
 @dataclass(frozen=True)
@@ -24,8 +24,8 @@ class Format:
     title: name used in manifests and reports.
     write: function `write(folder, written, export)` that writes the files and returns their entry in the manifest; see
         below.
-    layouts: layouts of lines or files by name, in addition to those in `kinds/layouts.py`; kinds defined in a file must
-        fit one.
+    layouts: layouts of lines or files by name, in addition to those in `kinds/file_sections.py`; kinds defined in a
+        file must fit one.
     measured_by: module with a function `grade(predictions, sets, against)` that reports on predictions; empty if there
         are none.
     of_several: whether predictions may be for several sets at once.

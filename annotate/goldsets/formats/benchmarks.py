@@ -20,7 +20,7 @@ from annotate.goldsets.set_folder import SUMS
 from annotate.goldsets.unit_rows import content
 from annotate.kinds.balanced_draw import JOINT, OTHERWISE, spelled_out
 from annotate.kinds.designs import Design
-from annotate.kinds.layouts import FORMATS as PUBLISHED
+from annotate.kinds.file_sections import FORMATS as PUBLISHED
 from corpora.core.languages import published_code
 from corpora.sources import eurlex
 

@@ -9,8 +9,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
-from annotate.core.aggregation.answer_table import Floats
-from annotate.core.aggregation.majority import Aggregation, majority
+from annotate.core.aggregation.answer_table import Aggregation, Floats, majority
 from annotate.core.agreement import coefficients, pair_intervals
 from annotate.core.words import Wrong
 
@@ -24,7 +23,7 @@ class Form:
     of K labels, and only the most frequent labels are reported one by one. controls: quality controls that its tasks
     have besides those of their kind.
 
-    aggregations: how several answers become one, by name; the functions are in majority.py. Measures: the class
+    aggregations: how several answers become one, by name; the functions are in answer_table.py. Measures: the class
     that measures predictions on a gold set, with rows of figure_rows.py. measures: its own measures -> the name
     and a sentence on it for reports; all are shares.
 

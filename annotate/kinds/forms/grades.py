@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from annotate.core.aggregation.majority import majority, median
+from annotate.core.aggregation.answer_table import majority, median
 from annotate.core.agreement import coefficients, pair_intervals
 from annotate.core.measures import classification as classes
 from annotate.core.measures.classification import Paired
 from annotate.core.measures.figure_rows import Row, measures_apart, resampled, row, why_withheld
-from annotate.core.measures.ndcg import mean_ndcg
+from annotate.core.measures.ranked_labels import mean_ndcg
 from annotate.kinds.forms import choice
 from annotate.kinds.forms.form import register
 

@@ -10,9 +10,8 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from annotate.core.aggregation.answer_table import Floats
-from annotate.core.aggregation.majority import needed
-from annotate.core.agreement import label_sets, pair_intervals
+from annotate.core.aggregation.answer_table import Floats, needed
+from annotate.core.agreement import coefficients, pair_intervals
 from annotate.core.estimation.comparisons import Difference
 from annotate.core.estimation.resampling import LEAST_UNITS
 from annotate.core.measures import ranked_labels
@@ -30,7 +29,7 @@ TESTED, AT = ("RP", "nDCG"), 5
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
     """The labels that more than half of the people asked chose, or None where no label has so many.
 
-    answers, asked: as in core/aggregation/majority.py. If others were asked because no label had so many, as many still
+    answers, asked: as in answer_table.py. If others were asked because no label had so many, as many still
     suffice. `order` plays no part.
     """
     least = needed(asked or len(answers))
@@ -172,7 +171,7 @@ class Labels(Form):
 
     def agrees(self, said: str, known: str, right_from: float = RIGHT_FROM) -> bool:
         """right_from: the least F1 of an answer that is right."""
-        return bool(said and known) and label_sets.f1(set(said.split()), set(known.split())) >= right_from
+        return bool(said and known) and coefficients.f1(set(said.split()), set(known.split())) >= right_from
 
     def facets(self, text: str) -> tuple[str, ...]:
         return tuple(text.split())
@@ -183,11 +182,11 @@ class Labels(Form):
 
     def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
         sets = _sets(values)
-        return super().distances(values) | {"jaccard": label_sets.jaccard(sets), "masi": label_sets.masi(sets)}
+        return super().distances(values) | {"jaccard": coefficients.jaccard(sets), "masi": coefficients.masi(sets)}
 
     def unlike(self, values: Sequence[str]) -> Floats:
         """1 - F1."""
-        return label_sets.unlike(_sets(values))
+        return coefficients.unlike(_sets(values))
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:
         return ()

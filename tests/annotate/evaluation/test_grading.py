@@ -11,8 +11,8 @@ import assay
 from annotate.actions.commands import call_command
 from annotate.core.estimation.comparisons import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
-from annotate.core.measures.bleu import corpus_bleu
-from annotate.core.measures.ndcg import ndcg
+from annotate.core.measures.ranked_labels import ndcg
+from annotate.core.measures.replies import corpus_bleu
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import write_manifest
 from corpora.storage.layout import digest_of

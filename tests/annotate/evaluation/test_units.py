@@ -12,9 +12,9 @@ import pytest
 
 import assay
 from annotate.actions.commands import call_command
-from annotate.core.estimation.confidence_sequence import share_at_every_look
 from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures.classification import Paired
+from annotate.core.measures.figure_rows import share_at_every_look
 from annotate.goldsets.set_folder import manifest_of
 from annotate.kinds import Answer
 from annotate.kinds.forms.grades import Measures

@@ -6,7 +6,7 @@ from annotate.core.estimation.proportions import proportion
 from annotate.core.measures.figure_rows import row
 from annotate.evaluation.prediction_files import described, system_names
 from annotate.goldsets.formats import Format
-from annotate.kinds.layouts import Layout
+from annotate.kinds.file_sections import Layout
 
 TITLE = "Lines"
 

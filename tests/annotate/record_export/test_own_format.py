@@ -10,7 +10,7 @@ from annotate.actions.commands import call_command
 from annotate.evaluation.measurement import evaluate
 from annotate.goldsets.exporter import export
 from annotate.goldsets.formats import FORMATS, Format, register
-from annotate.kinds.layouts import FORMATS as LAYOUTS
+from annotate.kinds.file_sections import FORMATS as LAYOUTS
 from annotate.models import Task
 from tests.annotate.record_export.line_format import FORMAT, labels_of
 
