@@ -1,9 +1,9 @@
-"""Draws that look for one language: recall- and precision-oriented, and of a predictor's unread triggers.
+"""Draws of posts for one language: recall-oriented, precision-oriented, and of a predictor's unread triggers.
 
-`recall` and `precision` look for one language, and `triggers` does so among the posts of a uniform task. Recall and
-precision follow "Evaluating language identification performance" (Twitter, 2015), sections Recall and Precision. The
-hash that orders a draw is of seed, language and id: the draws for two languages are independent, and a language's draw
-is the same whichever others are drawn with it. One run of each query serves all the languages wanted.
+`recall` and `precision` follow "Evaluating language identification performance" (Twitter, 2015), sections Recall and
+Precision. `triggers` draws from the posts of a uniform task. Posts are ordered by a hash of seed, language and id, so
+the draws for two languages are independent, and a language's draw does not depend on the other languages drawn. Each
+query runs once for all wanted languages. The sample_* functions only read files; samples.record writes to the database.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,22 +29,26 @@ from corpora.predictions.predictor_labels import (
 )
 from corpora.storage.layout import check_posts, check_votes, manifest_of
 
-Window = tuple[datetime, datetime]  # from the first moment until before the second
+Window = tuple[datetime, datetime]  # start (inclusive) and end (exclusive)
 
-# The article's: 2,000 posts of July by users who wrote in the language at least 10% of the time between March and
-# May; "say, one thousand" posts for which the classifier triggers.
+# The article's values: 2,000 posts from July by users who wrote in the language at least 10% of the time between March
+# and May; "say, one thousand" posts for which the classifier triggers.
 RECALL_SIZE, PRECISION_SIZE = 2_000, 1_000
 SHARE, LEAST_POSTS = Fraction(1, 10), 1
 HISTORY: Window = (datetime(2014, 3, 1, tzinfo=UTC), datetime(2014, 6, 1, tzinfo=UTC))
 WINDOW: Window = (datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC))
 
-_MAX_TERM = 10**6  # of the share as a fraction, so that its products with counts of posts fit 64 bits
+_MAX_TERM = 10**6  # largest denominator of the share, so that its products with post counts fit 64 bits
 
 
 @dataclass(frozen=True)
 class Design:
-    """name: that of the frame's query; values: for the view `design` of the queries; parameters: for the record, as
-    JSON."""
+    """A frame for a draw.
+
+    name: name of the frame's query
+    values: values for the view `design` of the queries
+    parameters: parameters for the draw's record, as JSON
+    """
 
     name: str
     values: dict[str, Any]
@@ -63,12 +67,15 @@ def sample_recall(
     history: Window = HISTORY,
     window: Window = WINDOW,
 ) -> list[Sample]:
-    """For each language take `size` posts of the window by authors who wrote in it before. It only reads files.
+    """Draw posts in the window by authors who wrote in a language before, for each language.
 
-    Its authors have `least_posts` posts or more in the history, of which the predictor labels the share or more with
-    the language; its frame is all that they wrote in the window, in whatever language. languages: None for all that
-    the predictor finds in the corpus. One sample each, in order of the codes; all of the frame if that is smaller.
-    CorpusError if the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions.
+    An author qualifies with at least `least_posts` posts in the history, of which the predictor labels at least `share`
+    with the language. The frame is every post by these authors in the window, in any language.
+
+    languages: codes, or None for all languages that the predictor returns for the corpus
+    size: posts per language; the whole frame if that is smaller
+    return: one sample per language, sorted by code
+    CorpusError: the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions
     """
     return _samples(corpus, recall_design(share, least_posts, history, window), languages, size, seed, predictor)
 
@@ -82,9 +89,11 @@ def sample_precision(
     predictor: Predictor,
     window: Window | None = None,
 ) -> list[Sample]:
-    """For each language take `size` of the posts that the predictor labels with it. It only reads files.
+    """Draw posts that the predictor labels with a language, for each language.
 
-    window: if given, only posts from it are in the frame. Everything else is as in sample_recall.
+    All other parameters are as in sample_recall.
+
+    window: restricts the frame to its posts; None for all posts
     """
     return _samples(corpus, precision_design(window), languages, size, seed, predictor)
 
@@ -99,11 +108,14 @@ def sample_triggers(
     of: str,
     unread: Mapping[str, str],
 ) -> list[Sample]:
-    """For each language take `size` of the posts of a uniform task that the predictor labels with it although the
-    detectors, which agree there, give them another label; None is all. It only reads files.
+    """Draw unread posts of a uniform task that only the predictor labels with a language, for each language.
 
-    of: the task's name; unread: id -> the detectors' label, of its posts that nobody has read. Everything else is as in
-    sample_precision. CorpusError for a predictor that voted.
+    In these posts, the detectors agree on another label. Everything else is as in sample_precision.
+
+    size: posts per language, or None for all
+    of: name of the uniform task
+    unread: the detectors' label by post id, for posts that nobody has read
+    CorpusError: as in sample_precision, or if the predictor is one of the voters
     """
     if predictor.voted:
         raise CorpusError(
@@ -114,7 +126,7 @@ def sample_triggers(
 
 
 def _alike(predictor: Predictor, given: Iterable[str]) -> list[tuple[str, str]]:
-    """(what the predictor says, the label given), wherever the one is the other or part of it."""
+    """Return the pairs of (predicted label, assigned label) in which one equals the other or is part of it."""
     classes = [(coarse, fine) for coarse, labels in predictor.mapping.items() for fine in labels]
     return [*classes, *((label, code) for code in set(given) for label in {code, *finer(code)})]
 
@@ -133,7 +145,7 @@ def _samples(
     check_posts(corpus.name, manifest)
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
-    # Items are made of posts and votes, so a draw by imported predictions needs votes too.
+    # Items consist of posts and votes, so draws by imported predictions need votes too.
     check_votes(corpus.name, manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
@@ -157,10 +169,12 @@ def within_reach(
     languages: Iterable[str],
     ids: Iterable[str],
 ) -> dict[str, set[str]]:
-    """Language -> which posts are in the frame of a recall-oriented draw: in its window, by its authors.
+    """Return which posts, by language, are in the frame of a recall-oriented draw.
 
-    spelled, parameters, digest: the draw's predictor, parameters and frame digest. CorpusError if it cannot be found
-    out any more, since the corpus or the predictions are others now.
+    spelled: the draw's predictor, such as `mine@2`
+    parameters: the draw's parameters
+    digest: the draw's frame digest
+    CorpusError: the corpus or the predictions have changed since the draw
     """
     manifest, predictor = manifest_of(corpus_name), find_predictor(corpus_name, spelled)
     history, window = (tuple(map(datetime.fromisoformat, parameters[name])) for name in ("history", "window"))
@@ -172,12 +186,15 @@ def within_reach(
         return reached(store, design, languages, ids)
 
 
-# --- The values that each design takes and refuses, before any corpus is read
+# --- Designs and the validation of their values.
 
 
 def recall_design(share: Fraction, least_posts: int, history: Window, window: Window) -> Design:
-    """Posts of the window by authors who wrote in the language in the history. CorpusError for senseless values."""
-    share = Fraction(str(share))  # a float's decimal digits, not the nearest binary fraction
+    """Return the design of a recall-oriented draw.
+
+    CorpusError: a value is invalid
+    """
+    share = Fraction(str(share))  # the decimal value of a float, not its binary fraction
     if not 0 < share <= 1:
         raise CorpusError(f"The share of an author's posts is {share}; it must be above 0 and at most 1.")
     if share.denominator > _MAX_TERM:
@@ -212,7 +229,10 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
 
 
 def precision_design(window: Window | None) -> Design:
-    """Posts (of the window) that the predictor labels with the language. CorpusError for an empty window."""
+    """Return the design of a precision-oriented draw.
+
+    CorpusError: the window is empty
+    """
     if window is None:
         return Design("precision", {}, {})
     _check_window("window", window)
@@ -224,7 +244,10 @@ def precision_design(window: Window | None) -> Design:
 
 
 def triggers_design(of: str) -> Design:
-    """Posts of a uniform task that nobody has read and the predictor labels with the language. of: the task's name."""
+    """Return the design of a draw of a predictor's unread triggers.
+
+    of: name of the uniform task
+    """
     return Design("triggers", {}, {"of": of})
 
 
@@ -237,12 +260,12 @@ def _check_window(name: str, window: Window) -> None:
 
 
 def spoken(window: Window) -> str:
-    """A window in words; midnights as days."""
+    """Return a window in words, with times at midnight as dates."""
     moments = [moment.astimezone(UTC) for moment in window]
     return " to ".join(f"{moment:%Y-%m-%dT%H:%M:%SZ}".removesuffix("T00:00:00Z") for moment in moments)
 
 
-# --- What a design asks of a corpus, and what it takes
+# --- Queries.
 
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -271,10 +294,11 @@ def take_by_language(
     seed: str,
     predictor: Predictor,
 ) -> list[Taken]:
-    """Up to `size` posts for each language, in order of the codes, from a store that has the view `predicted`.
+    """Draw up to `size` posts for each language, sorted by code.
 
-    languages: None for all that the predictor finds. CorpusError if the corpus lacks what the design needs, or the
-    predictor lacks the languages.
+    store: has the view `predicted`
+    languages: codes, or None for all that the predictor returns
+    CorpusError: the corpus lacks what the design needs, or the predictor lacks a language
     """
     _tell(store, design, seed=seed, size=size)
     parameters = design.parameters | (_surveyed(store, corpus_name, design) if design.values else {})
@@ -298,7 +322,7 @@ def _tell(store: Store, design: Design, *, seed: str, size: int) -> None:
 
 
 def _frame(store: Store, design: Design, wanted: list[str]) -> None:
-    """The view `frame`, with the posts that may be drawn for each language."""
+    """Define the view `frame`, with the posts that may be drawn for each language."""
     store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
     if design.name == "recall":
         store.keep("authors", "recall_authors")
@@ -308,7 +332,7 @@ def _frame(store: Store, design: Design, wanted: list[str]) -> None:
 
 
 def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterable[str]) -> dict[str, set[str]]:
-    """Language -> which of the ids are in the frame of a recall-oriented draw for it."""
+    """Return which of the ids, by language, are in the frame of a recall-oriented draw."""
     found: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
     _tell(store, design, seed="", size=0)
     _frame(store, design, list(found))
@@ -320,7 +344,10 @@ def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterabl
 
 
 def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
-    """How many posts the design cannot see. CorpusError if that is all of the posts that it needs."""
+    """Return how many posts lack the time or author that the design needs.
+
+    CorpusError: no post in the history or window has them
+    """
     (found,) = store.found("design_survey")
     of_authors = design.name == "recall"
     if of_authors and not found["authored"]:
@@ -347,7 +374,10 @@ def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
 
 
 def _wanted(languages: Iterable[str] | None, predictor: Predictor, found: dict[str, int]) -> list[str]:
-    """The languages to draw for, in order. found: label -> how many posts the predictor gives it."""
+    """Return the languages to draw for, sorted.
+
+    found: number of posts by predicted label
+    """
     wanted = sorted(label for label in found if label in LANGUAGES) if languages is None else sorted(set(languages))
     if not wanted:
         none = f"{predictor} labels no post with a language" if languages is None else "No language is named"

@@ -1,7 +1,8 @@
-"""Draws of parts: some rows of each part of a corpus, such as what a filter kept and dropped, with known chances.
+"""Draws from parts of a corpus with known probabilities, such as the pairs that a filter kept or dropped.
 
-A hash of seed and id decides which rows of a part come first, of all languages together, so that the same seed draws
-the same on any engine, and a larger draw contains the smaller.
+The rows of a part are ordered by a hash of seed and id, across languages. The same seed gives the same draw on any
+engine, and a larger draw contains the smaller one. The sample_* functions only read files; samples.record writes to the
+database.
 """
 
 from collections import Counter
@@ -22,8 +23,8 @@ from corpora.predictions.predictor_labels import Predictor, find_predictor, pred
 from corpora.storage.layout import Manifest, check_posts, check_records, check_votes, manifest_of
 from corpora.threads.scorers import filter_digest, filtering
 
-# Of a draw's parameters: language -> part -> rows there are, of the whole draw; part -> rows drawn in the draw's
-# language; part -> their ids; and part -> the chance that a row had.
+# Keys of a draw's parameters: number of rows by language and part, for the whole draw; number of rows drawn by part,
+# for the draw's language; ids by part; and inclusion probability by part.
 FRAME, DRAWN, IDS, CHANCES = "frame", "drawn", "part_ids", "chances"
 Frame = Mapping[str, Mapping[str, int]]
 
@@ -37,10 +38,13 @@ def count_parts(
     *,
     none: str,
 ) -> dict[str, dict[str, int]]:
-    """Language -> part -> rows, from a store that has the view `frame` (id, language).
+    """Count the rows of each part in each language.
 
-    query: it has the columns id, language and part. languages: the wanted ones, None for all. leave_out: ids that are
-    in no part. none: begins the refusal of a language in which there is nothing, as in "Corpus talk has no pairs".
+    store: has the view `frame` (id, language)
+    query: name of a query with the columns id, language and part
+    languages: wanted codes, or None for all
+    leave_out: ids that belong to no part
+    none: start of the error for a language without rows, as in "Corpus talk has no pairs"
     """
     there = [row["language"] for row in store.found("frame_languages")]
     wanted = there if languages is None else sorted(set(languages))
@@ -56,12 +60,15 @@ def count_parts(
 
 
 def totals(frame: Frame) -> Counter[str]:
-    """Part -> rows in all languages."""
+    """Return the number of rows by part, over all languages."""
     return sum(map(Counter, frame.values()), Counter[str]())
 
 
 def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[str, Any]]:
-    """The rows that are drawn, mixed: id, language and part. sizes: how many of each part, or all if it has fewer."""
+    """Return the drawn rows (id, language, part), shuffled.
+
+    sizes: rows to draw by part; all if the part has fewer
+    """
     sized = {"part": pa.array(sizes.keys(), pa.string()), "size": pa.array(sizes.values(), pa.int64())}
     store.rows("sizes", pa.table(sized))
     return store.found("draw_parts", seed, seed)
@@ -70,7 +77,10 @@ def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[s
 def samples_of_parts(
     corpus: Corpus, design: str, drawn: list[dict[str, Any]], frame: Frame, *, seed: str, parameters: Mapping[str, Any]
 ) -> list[Sample]:
-    """One sample for each language in which something was drawn. drawn: as draw_parts has it."""
+    """Return one sample for each language with drawn rows.
+
+    drawn: rows returned by draw_parts
+    """
     whole, chosen = totals(frame), dict[str, list[str]]()
     ids: dict[str, dict[str, list[str]]] = {}
     for row in drawn:
@@ -88,18 +98,18 @@ def samples_of_parts(
 
 
 def chances(parameters: Mapping[str, Any]) -> dict[str, float]:
-    """Id -> the chance of being drawn, by the parameters of a draw of parts; empty for other draws."""
+    """Return the inclusion probability by id, from the parameters of a draw of parts; empty for other draws."""
     return {key: parameters[CHANCES][part] for part, keys in parameters.get(IDS, {}).items() for key in keys}
 
 
-# --- Draws from both sides of a filter: of the pairs that it kept and of those that it dropped, by lot and mixed.
+# --- Draws from both sides of a filter: random pairs that it kept and that it dropped, shuffled.
 #
-# The scores decide what is kept and what is dropped (threads/scorers.py). Where fewer were kept or dropped than asked
-# for, all of them are drawn.
+# The scores decide which pairs are dropped (corpora/threads/scorers.py). If a side has fewer pairs than requested, all
+# of them are drawn.
 
 
 KEPT, DROPPED = SIDES = ("kept", "dropped")
-FILTER = "filter"  # the digest of the filter (threads/scorers.py) among a draw's parameters
+FILTER = "filter"  # key of the filter's digest (corpora/threads/scorers.py) in a draw's parameters
 
 
 def sample_filtered(
@@ -111,11 +121,12 @@ def sample_filtered(
     seed: str,
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """Take `kept` of the pairs that the filter keeps and `dropped` of those that it drops. It only reads files.
+    """Draw `kept` of the pairs that the filter keeps and `dropped` of those that it drops.
 
-    languages: None for all. leave_out: ids of pairs that are in no frame, such as those whose answer is known. One
-    sample for each language in which something was drawn, in order of the codes, each with kept and dropped mixed.
-    CorpusError if the corpus holds no pairs, has no scores, or nothing in these languages was kept, or dropped.
+    languages: codes, or None for all
+    leave_out: ids of pairs outside the frame, such as pairs with gold answers
+    return: one sample for each language with drawn pairs, sorted by code, both sides shuffled
+    CorpusError: the corpus has no pairs or scores, or one side is empty in these languages
     """
     check_asked(min(kept, dropped), seed, "pair")
     manifest = manifest_of(corpus.name)
@@ -138,19 +149,18 @@ def sample_filtered(
     return samples_of_parts(corpus, "filtered", drawn, frame, seed=seed, parameters=parameters)
 
 
-# --- The draw that tells two systems apart: most of what it takes are posts, or records, of which the two say different
-# labels.
+# --- Draws that compare two systems: mostly rows to which the two give different labels.
 #
-# Where both say the same, both are right or both are wrong, so the row adds nothing to the difference of their
-# accuracies. The best chance of a row is in proportion to the size that its part of the difference is expected to
-# have (Zrnic and Candès 2024, Active Statistical Inference, ICML, section 4). Here that is the same for all rows on
-# which the two differ, and 0 for the others. Some of the others are drawn all the same, for each system's own
+# Where both give the same label, both are right or both are wrong, so the row adds nothing to the difference of their
+# accuracies. The optimal inclusion probability of a row is proportional to the expected size of its contribution to the
+# difference (Zrnic and Candès 2024, Active Statistical Inference, ICML, section 4). This is constant for rows on which
+# the systems differ and 0 for the others. Some of the others are drawn all the same, to estimate each system's
 # accuracy.
 
 
 DIFFER, AGREE = CONTRASTS = ("differ", "agree")
-AGREEING = 0.2  # share of the drawn rows of which both systems say the same
-SYSTEMS = "systems"  # the two predictors among a draw's parameters
+AGREEING = 0.2  # share of drawn rows on which both systems agree
+SYSTEMS = "systems"  # key of the two predictors in a draw's parameters
 
 
 def sample_contrasted(
@@ -164,11 +174,15 @@ def sample_contrasted(
     of_records: bool,
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """One sample for each language in which records were drawn, or one of posts. It only reads files.
+    """Draw rows for a comparison of two systems: one sample per language of records, or one sample of posts.
 
-    systems: two predictors of the corpus, such as mine@1. languages: of records; None for all. size: rows of all
-    languages together. labels: those that people can give. CorpusError unless there are two predictors that have labels
-    for all rows and differ on some, and of records say these labels alone.
+    systems: two predictors of the corpus, such as mine@1
+    languages: for records, codes, or None for all
+    size: number of rows in all languages together
+    labels: labels that annotators can choose
+    of_records: whether the corpus holds records rather than posts
+    CorpusError: there are not two predictors; a row lacks a label; they never differ; or, for records, a label is not
+        in `labels`
     """
     what, check = ("record", check_records) if of_records else ("post", check_posts)
     check_asked(size, seed, what)
@@ -176,7 +190,7 @@ def sample_contrasted(
     check(corpus.name, manifest)
     first, second = _predictors(corpus.name, systems)
     folded = _folded(corpus.name, (first, second), labels if of_records else None)
-    if not of_records:  # items are made of posts and votes
+    if not of_records:  # items consist of posts and votes
         check_votes(corpus.name, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, first, manifest, other=second) as store:
         store.rows("folded", folded)
@@ -196,7 +210,10 @@ def sample_contrasted(
 
 
 def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:
-    """The labels of both systems, and the one that each counts as. labels: those of records; None for posts."""
+    """Return a table of both systems' labels and the label that each counts as.
+
+    labels: the task's labels for records, None for posts
+    """
     folded = folding([each.mapping for each in systems])
     if labels is not None:
         for each in systems:
@@ -205,7 +222,10 @@ def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[s
 
 
 def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Predictor]:
-    """The two predictors of these names. CorpusError if there are not two."""
+    """Return the two predictors.
+
+    CorpusError: there are not two different names
+    """
     if len(systems) != 2:
         raise CorpusError(f"--systems names {len(systems)} predictors; name the two that are to be compared.")
     first, second = (find_predictor(corpus_name, each) for each in systems)
@@ -215,7 +235,10 @@ def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Pr
 
 
 def _spellings(predictor: str, said: Collection[str], labels: Collection[str]) -> dict[str, str]:
-    """Label as a predictor says it -> the label of the task. CorpusError where people cannot give it."""
+    """Map a predictor's labels to the task's labels.
+
+    CorpusError: a label is not among the task's
+    """
     spelled = {label: matching(label, labels) for label in said}
     if strange := {*spelled.values()} - {*labels, UND}:
         folded = {label.casefold(): label for label in labels}
@@ -231,15 +254,15 @@ def _spellings(predictor: str, said: Collection[str], labels: Collection[str]) -
 
 
 def part_sizes(size: int, there: Mapping[str, int]) -> dict[str, int]:
-    """How many to draw of each part. What one part lacks the other makes up for."""
+    """Return how many rows to draw from each part. If one part is too small, the other makes up for it."""
     agreeing = min(there[AGREE], max(round(AGREEING * size), size - there[DIFFER]))
     return {AGREE: agreeing, DIFFER: min(there[DIFFER], size - agreeing)}
 
 
-# --- Draws of records: some of each language, singly or in groups.
+# --- Draws of records in each language, singly or in groups.
 #
-# A hash of seed, language, and id or the group's common value decides which record or group comes first, so that the
-# same seed draws the same on any engine, and a larger draw contains the smaller.
+# Records or groups are ordered by a hash of seed, language, and id or the group's common value. The same seed gives the
+# same draw on any engine, and a larger draw contains the smaller one.
 
 
 def sample_records(
@@ -251,12 +274,14 @@ def sample_records(
     together: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """For each language take `size` of the records declared to be in it; None is all. It only reads files.
+    """Draw `size` records declared to be in a language, for each language.
 
-    together: a field whose equal values keep records together; then `size` counts whole groups. leave_out: ids
-    of records that are in no frame, such as those whose answer is known. languages: None for all of the corpus. One
-    sample each, in order of the codes; all of the frame where that is smaller. CorpusError if the corpus holds posts,
-    or has no records in a language.
+    languages: codes, or None for all in the corpus
+    size: records per language, or groups if `together` is set; None for all
+    together: a field; records with equal values form a group and are drawn together
+    leave_out: ids of records outside the frame, such as records with gold answers
+    return: one sample per language, sorted by code; the whole frame if it is smaller than `size`
+    CorpusError: the corpus holds posts, or no records in a language
     """
     check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
@@ -282,7 +307,7 @@ def take_records(
     together: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Taken]:
-    """Up to `size` records of each language, or all if it is None, in order of the codes; see draw.sample_records."""
+    """Draw up to `size` records of each language, sorted by code. The parameters are those of sample_records."""
     if together and together not in manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
@@ -319,7 +344,10 @@ def _parameters(together: str, counted: dict[str, int], rows: Rows) -> dict[str,
 def _wanted_of_records(
     corpus_name: str, languages: Iterable[str] | None, counted: dict[str, dict[str, int]]
 ) -> list[str]:
-    """The languages to draw for, in order. counted: the rows of engines/sql/record_counts.sql by language."""
+    """Return the languages to draw for, sorted.
+
+    counted: rows of engines/sql/record_counts.sql by language
+    """
     wanted = sorted(counted if languages is None else set(languages))
     if not wanted:
         raise CorpusError("No language is named, so there is nothing to draw for.")

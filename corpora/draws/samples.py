@@ -1,8 +1,8 @@
-"""Draws: a seeded sample of a corpus, from the files to the database.
+"""Seeded samples of a corpus, from its files to the database.
 
-The order of a draw is that of a hash of seed and id, so the same seed draws the same posts on any engine and a larger
-draw contains the smaller. A draw only reads files; `record` puts it into the database. Nothing here knows what is asked
-about the items. Draws for one language are in language_draws.py, those of parts and of records in part_draws.py.
+Posts are ordered by a hash of seed and id, so the same seed gives the same draw on any engine, and a larger draw
+contains the smaller one. Sampling only reads files; `record` writes a sample to the database. Draws for one language
+are in language_draws.py, draws of parts and records in part_draws.py.
 """
 
 import hashlib
@@ -33,16 +33,20 @@ from corpora.models import Corpus, Draw, Item, votes_of
 from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, check_votes, manifest_of
 
 _BATCH_ROWS = 1_000
-_content = attrgetter("language", "fields", "declared")  # of an item, besides its votes
+_content = attrgetter("language", "fields", "declared")  # an item's content apart from its votes
 
 
-# --- The rows of a draw, between the corpus and the database: in columns, since as Python's own values they would take
-# twenty times the memory; and on disk where there may be any number of them.
+# --- Drawn rows on their way to the database. They are stored in columns, because Python objects would take twenty
+# times the memory, and on disk where their number is unlimited.
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows in their order, each made when it is asked for. batches: reads them from the first one on."""
+    """A sequence of rows that are created during iteration.
+
+    batches: returns the rows as Arrow batches, from the first on
+    size: number of rows
+    """
 
     batches: Callable[[], Iterable[pa.RecordBatch]]
     size: int
@@ -68,7 +72,7 @@ def in_memory(table: pa.Table) -> Rows:
 
 
 def on_disk(rows: pa.RecordBatchReader) -> Rows:
-    """In a file that is gone with the rows."""
+    """Write rows to a temporary file, which is deleted with the returned object."""
     file = tempfile.TemporaryFile(dir=Path(settings.DATA_DIR) / "tmp")  # noqa: SIM115 - closed with the rows
     size = 0
     with pa.ipc.new_stream(file, rows.schema) as writer:
@@ -86,13 +90,15 @@ def on_disk(rows: pa.RecordBatchReader) -> Rows:
 
 
 def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table]:
-    """The rows of each language, in their order."""
+    """Return the rows of each language, in order."""
     return {language: table.filter(pc.field("language") == language) for language in languages}
 
 
 def rows_in(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
-    """Each row by its columns. A post has its votes as the database keeps them, as JSON, in the column `votes`, and in
-    `unanimous` the language that all detectors name first, or None.
+    """Yield each row as a dict by column.
+
+    For posts, `votes` is the JSON text that the database stores, and `unanimous` is the language that all detectors
+    rank first, or None.
     """
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if VOTERS.keys() <= columns.keys():
@@ -112,14 +118,14 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
-    """As json.dumps would write them; it would take fifteen times as long."""
+    """Format votes as json.dumps would, which takes fifteen times as long."""
     parts: list[Any] = []
     for mark, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
         held = lists.flatten()
         languages = held.field("language").dictionary_encode()
         quoted = pa.array(map(json.dumps, languages.dictionary.to_pylist()), pa.string()).take(languages.indices)
         scores = pc.cast(held.field("score"), pa.string())
-        # A whole number is read as one unless it says that it is none.
+        # JSON reads a number without a decimal point as an integer.
         decimal = pc.binary_join_element_wise(scores, ".0", "")
         scores = pc.fill_null(pc.if_else(pc.match_substring_regex(scores, "[.e]"), scores, decimal), "null")
         pairs = pc.binary_join_element_wise("[", quoted, ", ", scores, "]", "")
@@ -138,16 +144,19 @@ def _unanimous(votes: Sequence[pa.ListArray]) -> pa.StringArray:
 
 
 def _starts(lists: pa.ListArray) -> pa.Int32Array:
-    """Where each begins in what they all hold, and where the last one ends."""
+    """Return the offset of each list in the flattened values, followed by the end of the last list."""
     return pc.subtract(lists.offsets, lists.offsets[0])
 
 
-# --- Samples
+# --- Samples.
 
 
 @dataclass(frozen=True)
 class Taken:
-    """What was found for one language. rows: posts with their votes, or records, in the draw's order."""
+    """The rows drawn for one language, with their frame.
+
+    rows: posts with votes, or records, in the order of the draw
+    """
 
     language: str
     frame_size: int
@@ -157,10 +166,12 @@ class Taken:
 
 @dataclass(frozen=True)
 class Sample:
-    """What a draw took from the files, before anything of it is in the database.
+    """A draw that is not yet in the database.
 
-    rows: those of the query, in the order of the draw. size: how many posts the draw has, including those of the draw
-    that it extends; asked: how many were asked for. language, predictor and parameters are empty in a uniform draw.
+    asked: number of posts requested
+    size: number of posts in the draw, including those of the draw that it extends
+    rows: rows of the query, in the order of the draw
+    language, predictor, parameters: empty for a uniform draw
     """
 
     corpus: Corpus
@@ -184,10 +195,11 @@ class Sample:
 
 
 def sample_uniform(corpus: Corpus, *, size: int, seed: str, extends: Draw | None = None) -> Sample:
-    """Take `size` posts of the corpus, each with the same chance; all if there are fewer. It only reads files.
+    """Draw `size` posts of the corpus with equal probability, or all if there are fewer.
 
-    With `extends` the frame is that draw's, even if the corpus has grown since, and only the posts that are added to
-    it are taken. CorpusError if posts have no votes yet, or the frame is no longer the one drawn from.
+    extends: a draw to enlarge. Its frame is used even if the corpus has grown, and only the additional posts are
+        returned.
+    CorpusError: posts have no votes yet, or the frame of `extends` has changed
     """
     check_asked(size, seed)
     if extends and extends.corpus_id != corpus.pk:
@@ -250,7 +262,10 @@ def sample_of(
     predictor: str = "",
     predictions: Predictions | None = None,
 ) -> Sample:
-    """A sample of the whole corpus. asked: None for all of the frame, of records that are kept together all groups."""
+    """Return a sample of the whole corpus.
+
+    asked: number requested, or None for the whole frame (in groups, if records are drawn in groups)
+    """
     parts = len(manifest.parts)
     return Sample(
         corpus=corpus,
@@ -279,11 +294,12 @@ def sample_chosen(
     parameters: Mapping[str, dict[str, Any]],
     predictor: str = "",
 ) -> list[Sample]:
-    """For each language the records that were chosen elsewhere, in that order; or the posts, with "" for the language.
-    It only reads files.
+    """Return a sample of chosen records for each language, or of chosen posts under the language "".
 
-    chosen: language -> ids; frames: of how many records they were chosen; parameters: how, for the draw's record;
-    predictor: by whose labels, if by any.
+    chosen: ids by language, in order
+    frames: number of records from which they were chosen, by language
+    parameters: parameters for the draw's record, by language
+    predictor: the predictor whose labels were used, if any
     """
     manifest = manifest_of(corpus.name)
     with full_disk_explained("no draw was made"), asking(corpus.name, manifest=manifest) as store:
@@ -297,8 +313,10 @@ def sample_chosen(
 
 
 def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None = None) -> str:
-    """SHA-256 over the digests of the first `parts` parts without authors, of the votes on them and of predictions, as
-    lines of hex. It is the same on all installations that imported the same files."""
+    """Return a SHA-256 over the hex digests of the frame's parts (without authors), votes and predictions.
+
+    Installations that imported the same files get the same digest.
+    """
     lines = [part.content_sha256 for part in manifest.parts[:parts]] + [
         votes.sha256 for votes in manifest.votes[:parts]
     ]
@@ -308,12 +326,16 @@ def frame_digest(manifest: Manifest, parts: int, predictions: Predictions | None
 
 
 def _versions(manifest: Manifest, parts: int) -> list[dict[str, str]]:
-    """Every set of detector versions that voted in the frame: as a corpus grows, the detectors may change."""
+    """Return each set of detector versions that voted in the frame. Versions may change while a corpus grows."""
     return [dict(pairs) for pairs in dict.fromkeys(tuple(votes.versions.items()) for votes in manifest.votes[:parts])]
 
 
 def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
-    """CorpusError if nothing is asked for or the seed is invalid. noun: what is drawn."""
+    """Check the requested size and the seed.
+
+    noun: the kind of thing drawn
+    CorpusError: the size is below 1, or the seed is invalid
+    """
     if size is not None and size < 1:
         raise CorpusError(f"Draw at least one {noun}.")
     if not 0 < len(seed) <= 64:
@@ -321,7 +343,10 @@ def check_asked(size: int | None, seed: str, noun: str = "post") -> None:
 
 
 def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool = False) -> dict[str, dict[str, Any]]:
-    """The records of these ids, or the posts with their votes. CorpusError if the corpus lacks some of them."""
+    """Return records, or posts with their votes, by id.
+
+    CorpusError: the corpus lacks one of the ids
+    """
     wanted = sorted(set(ids))
     store.rows("wanted", pa.table({"id": pa.array(wanted, pa.string())}))
     found = store.query("posts_of" if voted else "records_of")
@@ -331,7 +356,7 @@ def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool =
     return rows
 
 
-# --- From a draw to the database: the draw's own row, and its posts or records as items
+# --- Samples in the database: the draw's row, and its posts or records as items.
 
 
 class _Plain(plain(Item)):  # type: ignore[misc]
@@ -340,7 +365,10 @@ class _Plain(plain(Item)):  # type: ignore[misc]
 
 @transaction.atomic
 def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
-    """The items of these records, in the order of the ids, whether drawn or not. CorpusError if some are unknown."""
+    """Return the items of records in the order of the ids, creating those that no draw has created.
+
+    CorpusError: an id is unknown
+    """
     _lock(corpus)
     keys = list(ids)
     manifest = manifest_of(corpus.name)
@@ -353,14 +381,15 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
 
 @transaction.atomic
 def record(sample: Sample) -> tuple[Draw, list[Item]]:
-    """Put a sample into the database: the draw, and its items in the order of the draw."""
+    """Write a sample to the database and return the draw and its items, in the order of the draw."""
     draw, items = record_on_the_way(sample, Item)
     return draw, list(items)
 
 
 def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Iterator[Any]]:
-    """The same where items are many: they are made as they are asked for, as plain rows. The caller has opened a
-    transaction, and asks for all of them.
+    """Write a large sample to the database, with the items as an iterator of plain rows that are created on demand.
+
+    The caller must open a transaction and consume the iterator.
     """
     _lock(sample.corpus)
     if sample.extends and Draw.objects.filter(extends=sample.extends).exists():
@@ -372,16 +401,16 @@ def record_on_the_way(sample: Sample, of: type[Any] = _Plain) -> tuple[Draw, Ite
 
 
 def _lock(corpus: Corpus) -> None:
-    """Two draws at the same time would make the same items, so the second waits here."""
+    """Lock the corpus, because two concurrent draws could create the same items."""
     if Corpus.objects.select_for_update().filter(pk=corpus.pk).first() is None:
         raise CorpusError(f"Corpus {corpus} was deleted meanwhile; nothing was drawn.")
 
 
 def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Iterator[Any]:
-    """The items of these rows in their order: those that an earlier draw made, and new ones."""
+    """Yield the items of rows in order, creating those that no earlier draw created."""
     rows = iter(rows)
     while drawn := [_item(corpus, row, of) for row in islice(rows, _BATCH_ROWS)]:
-        # By the ids: in the order of their rows, SQLite would go through all items of the corpus.
+        # Unordered, so that SQLite looks items up by id; ordered by primary key, it would scan all items of the corpus.
         before = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in drawn)).order_by()
         known = {item.key: item for item in before}
         again = [(item, known[item.key]) for item in drawn if item.key in known]
@@ -399,7 +428,7 @@ def _items(corpus: Corpus, rows: Iterable[dict[str, Any]], of: type[Any]) -> Ite
 
 
 def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
-    """The item of a post with its votes, or of a record, which has none."""
+    """Return an unsaved item for a post with its votes, or for a record, which has none."""
     votes = row.get("votes", "{}")
     item = of(
         corpus=corpus,

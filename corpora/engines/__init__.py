@@ -1,9 +1,9 @@
-"""How a corpus is queried. Callers import from here and name no engine.
+"""Queries on a corpus, run by the engine that the setting ENGINE names.
 
-DuckDB asks on one machine, in memory up to a limit and on disk beyond it; Spark (spark.py) on one or many. The setting
-ENGINE says which. Both run the queries in sql/, one a file, in the SQL that they share. What they do not share is a
-method of Store; spark.py has a Store with the same methods. DuckDB is imported when a corpus is first asked: the
-server's pages rarely ask one.
+DuckDB runs on one machine, in memory up to a limit and then on disk; Spark (spark.py) runs on one machine or a cluster.
+Both run the queries in sql/, one per file, written in the SQL that they share. The rest are methods of Store, which
+spark.py implements with the same interface. DuckDB is imported at the first query, because the server's pages rarely
+need it.
 """
 
 import errno
@@ -28,15 +28,17 @@ from corpora.storage.layout import Manifest, corpus_dir, manifest_of, read_manif
 from corpora.storage.schemas import schema_of, votes_schema
 
 SQL = Path(__file__).parent / "sql"
-# DuckDB sorts and joins on disk beyond this. Its peak goes past it, and the rest of the process comes on top: with a
-# draw from 20 million posts 225 MB (python -m tests.benchmarks FOLDER draws). So the process stays below 1 GB.
+# DuckDB sorts and joins on disk above this limit. The peak is higher, and the rest of the process adds to it: 225 MB
+# for a draw from 20 million posts (python -m tests.benchmarks FOLDER draws). The process stays below 1 GB.
 MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000
 
 
 def sql_of(name: str) -> str:
-    """The query of a file. `every_voter` stands for the columns of all voters, and `majority_of_voters` for the
-    language that more than half of them name first, else und.
+    """Return a query of sql/, with its placeholders replaced.
+
+    `every_voter` becomes the columns of all voters, and `majority_of_voters` the language that more than half of them
+    rank first, or und.
     """
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
     votes = {name: " + ".join(f"CAST({name} = {other} AS INT)" for other in VOTERS) for name in VOTERS}
@@ -46,21 +48,25 @@ def sql_of(name: str) -> str:
 
 
 def check_there(files: Iterable[Path]) -> None:
-    """CorpusError if a file of the corpus is gone."""
+    """Check that files of the corpus exist.
+
+    CorpusError: one is missing
+    """
     if missing := next((file for file in files if not file.exists()), None):
         raise CorpusError(f"The corpus has lost its file {missing}; restore it from a backup.")
 
 
 @dataclass
 class Store:
-    """A DuckDB connection on one corpus, with the views `posts` and `votes`."""
+    """A DuckDB connection to one corpus, with the views `posts` and `votes`."""
 
     connection: Any
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
-        """A view over Parquet files, with the schema's columns even if there are no files. CorpusError if one is gone.
+        """Define a view over Parquet files, with the columns of the schema even if there are no files.
 
-        fields: columns that are also given as one column, `fields`, so that a query need not know their names.
+        fields: columns to repeat as one struct column, `fields`, so that queries need not name them
+        CorpusError: a file is missing
         """
         check_there(files)
         if files:
@@ -69,7 +75,7 @@ class Store:
             relation = self.connection.from_arrow(schema.empty_table())
         if fields:
             packed = ", ".join(f'"{field}" := "{field}"' for field in fields)
-            # Records without declared labels have the column all the same, so that a query need not ask.
+            # Add the column to records without declared labels, so that queries can rely on it.
             more = "" if DECLARED in schema.names else f", NULL::VARCHAR[] AS {DECLARED}"
             relation = relation.project(f"*, struct_pack({packed}) AS fields{more}")
         if files:
@@ -78,19 +84,22 @@ class Store:
             relation.create(name)
 
     def rows(self, name: str, table: pa.Table) -> None:
-        """A table of the given rows."""
+        """Create a table from rows."""
         self.connection.from_arrow(table).create(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
-        """A view of some columns of a view or table; columns: what each is called here -> its name there."""
+        """Define a view of some columns of a view or table.
+
+        columns: source column by new name
+        """
         named = ", ".join(f'"{column}" AS "{new}"' for new, column in columns.items())
         self.connection.table(source).project(named).create_view(name)
 
     def first_votes(self) -> None:
-        """The view `first_votes`: id, letters, and for a detector such as cld2 the columns cld2 and cld2_score.
+        """Define the view `first_votes`: id, letters, and two columns for each detector, such as cld2 and cld2_score.
 
-        They are the language that it names first (und if it names none) and its score, if any. DuckDB and Spark share
-        no way to take the first of a list, so this stands here and in no query.
+        They hold the language that the detector ranks first (und for none) and its score. DuckDB and Spark have no
+        common SQL for the first element of a list, so this is not a query in sql/.
         """
         firsts = ", ".join(
             f"coalesce({detector}[1].language, '{UND}') AS {detector}, {detector}[1].score AS {detector}_score"
@@ -99,36 +108,39 @@ class Store:
         self.connection.table("votes").project(f"id, letters, {firsts}").create_view("first_votes", replace=True)
 
     def define(self, name: str, query: str) -> None:
-        """A view made of a query of sql/, computed whenever it is asked."""
+        """Define a view from a query of sql/, which is computed at each use."""
         self.connection.sql(sql_of(query)).create_view(name)
 
     def keep(self, name: str, query: str) -> None:
-        """A table of what a query of sql/ finds now."""
+        """Create a table from the result of a query of sql/."""
         self.connection.sql(sql_of(query)).create(name)
 
     def keep_anew(self, name: str, query: str) -> None:
-        """The table that `keep` made, replaced by what a query finds, which may read it."""
+        """Replace a table that `keep` created with the result of a query, which may read it."""
         self.keep(f"{name}_anew", query)
         self.connection.execute(f"DROP TABLE {name}")
         self.connection.execute(f"ALTER TABLE {name}_anew RENAME TO {name}")
 
     def size(self, name: str) -> int:
-        """How many rows a view or table has."""
+        """Return the number of rows of a view or table."""
         return len(self.connection.table(name))
 
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
-        """The rows of sql/<name>.sql, with the parameters for its `?` in order; in batches, for large results."""
+        """Run sql/<name>.sql and return its rows in batches.
+
+        parameters: values for its `?` placeholders, in order
+        """
         return self.connection.sql(sql_of(name), params=list(parameters) or None).to_arrow_reader(_BATCH_ROWS)
 
     def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
-        """All rows of sql/<name>.sql, each by its columns; for results that fit into memory."""
+        """Run sql/<name>.sql and return its rows as dicts, for results that fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
 
 
 @contextmanager
 def _opened() -> Iterator[Store]:
-    """A store of DuckDB without any views."""
+    """Open a DuckDB store without views."""
     import duckdb
 
     spill = Path(settings.DATA_DIR) / "tmp"
@@ -136,7 +148,7 @@ def _opened() -> Iterator[Store]:
     config: dict[str, Any] = {
         "memory_limit": MEMORY_LIMIT,
         "temp_directory": str(spill),
-        "autoinstall_known_extensions": False,  # nothing is downloaded
+        "autoinstall_known_extensions": False,  # no downloads
     }
     with duckdb.connect(config=config) as connection:
         yield Store(connection)
@@ -154,7 +166,10 @@ def _spark() -> ModuleType:
 
 @contextmanager
 def full_disk_explained(what: str) -> Iterator[None]:
-    """Turn a full disk, as the system or the engine reports it, into a sentence."""
+    """Turn an error about a full disk, from the system or the engine, into a CorpusError.
+
+    what: what was not done, as in "no draw was made"
+    """
     try:
         yield
     except CorpusError:
@@ -174,10 +189,11 @@ def full_disk_explained(what: str) -> Iterator[None]:
 def asking(
     name: str, parts: int | None = None, manifest: Manifest | None = None, engine: str | None = None
 ) -> Iterator[Store]:
-    """A store over the first `parts` parts of a corpus and the votes on them; all of both by default.
+    """Open a store over a corpus and its votes.
 
-    `manifest` is the one that the caller has read, if it wants no later one; without it the one on disk is read.
-    engine: in place of the one that is set.
+    parts: number of parts to include, from the first; None for all
+    manifest: the manifest to use; None to read the current one
+    engine: overrides the setting ENGINE
     """
     opened = _opened if (engine or settings.ENGINE) == "duckdb" else _spark().opened
     manifest, directory = manifest or read_manifest(name), corpus_dir(name)
@@ -191,13 +207,16 @@ def asking(
 
 
 def spread() -> Callable[..., Iterator[pa.Table]] | None:
-    """How a function is applied to files on all machines of the engine (spark.mapped); None if it has but this one."""
+    """Return the function that applies a function to files on all machines (spark.mapped), or None if there is only
+    this one.
+    """
     return None if settings.ENGINE == "duckdb" else _spark().mapped
 
 
 def votes_in(texts: pa.Array) -> pa.Array:
-    """Votes as items have them, in JSON, each as a list of (detector, rank, language, score), in the order of the
-    detectors. DuckDB unpacks them, whichever engine is set: no object is made of a vote.
+    """Convert items' votes from JSON to lists of (detector, rank, language, score), in the order of the detectors.
+
+    DuckDB does the conversion with either engine, without creating an object for each vote.
     """
     of_each = ", ".join(
         f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\').{detector}, []), lambda vote, '
@@ -211,17 +230,19 @@ def votes_in(texts: pa.Array) -> pa.Array:
 
 @cache
 def _aside() -> Any:
-    """A connection that stays: to open one takes longer than the votes of a chunk."""
+    """Return a cached connection, because opening one takes longer than converting a chunk of votes."""
     import duckdb
 
     return duckdb.connect(config={"autoinstall_known_extensions": False})
 
 
 def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
-    """Up to `limit` posts of one (hashed) author, the latest first: id, text, posted_at (UTC or None), url.
+    """Return up to `limit` posts of an author, latest first, with id, text, posted_at (UTC or None) and url.
 
-    A page waits for them, so DuckDB is asked, whichever engine is set. CorpusError if they cannot be read, for whatever
-    reason.
+    DuckDB is used with either engine, because a page waits for the result.
+
+    author: the author's hash
+    CorpusError: the posts cannot be read
     """
     if not author:
         return []

@@ -1,8 +1,8 @@
-"""Spark asks a corpus: on all cores of this machine, or on a cluster whose machines have the data folder at its path.
+"""The Spark engine, on all cores of this machine or on a cluster that mounts the data folder at the same path.
 
-Nothing outside this module imports pyspark, and it is imported only where it is the engine. The queries are those of
-sql/, and the methods of Store those of DuckDB's. What a query finds is brought to this process, as Arrow. One session
-serves the process; each store has its own views beside it.
+Only this module imports pyspark, and it is imported only if Spark is the engine. Queries are in sql/, and Store has the
+methods of the DuckDB store. Results are collected into this process as Arrow. The process has one Spark application;
+each store has its own session and views.
 """
 
 import os
@@ -30,9 +30,9 @@ from corpora.core.voters import VOTERS
 from corpora.engines import check_there, sql_of
 
 _BATCH_ROWS = 10_000
-# What sql/ relies on, whatever an installation of Spark is set to.
+# Settings that the queries in sql/ require, whatever the Spark installation has.
 _FIXED = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-# What a command that asks and ends does without; an installation of Spark, or spark-submit, may set them otherwise.
+# Defaults for a short-lived command; the Spark installation or spark-submit may override them.
 _USUAL = {
     "spark.app.name": "assay",
     "spark.log.level": "ERROR",
@@ -42,16 +42,19 @@ _USUAL = {
 
 
 class Store:
-    """A Spark session on one corpus, with the views `posts` and `votes` (engines/__init__.py)."""
+    """A Spark session on one corpus, with the views `posts` and `votes`. The methods are those of
+    corpora.engines.Store.
+    """
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self.kept: list[DataFrame] = []
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
-        """A view over Parquet files, with the schema's columns even if there are no files. CorpusError if one is gone.
+        """Define a view over Parquet files, with the columns of the schema even if there are no files.
 
-        fields: columns that are also given as one column, `fields`, so that a query need not know their names.
+        fields: columns to repeat as one struct column, `fields`, so that queries need not name them
+        CorpusError: a file is missing
         """
         check_there(files)
         assert not any(file.name.startswith((".", "_")) for file in files), "Spark reads no rows of hidden files"
@@ -64,18 +67,21 @@ class Store:
         frame.createOrReplaceTempView(name)
 
     def rows(self, name: str, table: pa.Table) -> None:
-        """A table of the given rows."""
+        """Create a table from rows."""
         self._given(table).createOrReplaceTempView(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
-        """A view of some columns of a view or table; columns: what each is called here -> its name there."""
+        """Define a view of some columns of a view or table.
+
+        columns: source column by new name
+        """
         named = [_column(column).alias(new) for new, column in columns.items()]
         self.session.table(source).select(*named).createOrReplaceTempView(name)
 
     def first_votes(self) -> None:
-        """The view `first_votes`: id, letters, and for a detector such as cld2 the columns cld2 and cld2_score.
+        """Define the view `first_votes`: id, letters, and two columns for each detector, such as cld2 and cld2_score.
 
-        They are the language that it names first (und if it names none) and its score, if any.
+        They hold the language that the detector ranks first (und for none) and its score.
         """
         columns: list[Column] = [F.col("id"), F.col("letters")]
         for detector in VOTERS:
@@ -85,27 +91,32 @@ class Store:
         self.session.table("votes").select(*columns).createOrReplaceTempView("first_votes")
 
     def define(self, name: str, query: str) -> None:
-        """A view made of a query of sql/, computed whenever it is asked."""
+        """Define a view from a query of sql/, which is computed at each use."""
         self._found(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, query: str) -> None:
-        """A table of what a query of sql/ finds. Files do not change, so it is computed once it is first asked."""
+        """Create a table from the result of a query of sql/. It is computed at its first use, because files do not
+        change.
+        """
         self.kept.append(self._found(query).persist())
         self.kept[-1].createOrReplaceTempView(name)
 
-    # A view keeps what it was made of, so the query may read the table that it replaces.
+    # A view keeps the plan it was made from, so the query may read the table that it replaces.
     keep_anew = keep
 
     def size(self, name: str) -> int:
-        """How many rows a view or table has."""
+        """Return the number of rows of a view or table."""
         return self.session.table(name).count()
 
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
-        """The rows of sql/<name>.sql, with the parameters for its `?` in order; in batches, for large results."""
+        """Run sql/<name>.sql and return its rows in batches.
+
+        parameters: values for its `?` placeholders, in order
+        """
         return self._found(name, *parameters).toArrow().to_reader(_BATCH_ROWS)
 
     def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
-        """All rows of sql/<name>.sql, each by its columns; for results that fit into memory."""
+        """Run sql/<name>.sql and return its rows as dicts, for results that fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
 
@@ -122,7 +133,10 @@ def _column(name: str) -> Column:
 
 @contextmanager
 def opened() -> Iterator[Store]:
-    """A store without any views. CorpusError if Spark cannot be started, or fails."""
+    """Open a store without views.
+
+    CorpusError: Spark cannot be started, or fails
+    """
     try:
         store = Store(_session())
         try:
@@ -131,9 +145,9 @@ def opened() -> Iterator[Store]:
             for frame in store.kept:
                 frame.unpersist()
     except (PySparkException, Py4JError) as error:
-        if "No space left" in str(error):  # which the caller explains
+        if "No space left" in str(error):  # explained by the caller
             raise
-        # Of what the JVM has raised, the first line says only through what Python has asked.
+        # For JVM errors, the first line names only the Python call.
         lines = [line.strip(" :") for line in str(error).splitlines() if "error occurred while calling" not in line]
         reason = next(filter(None, lines), type(error).__name__).rstrip(".")
         raise CorpusError(
@@ -142,14 +156,14 @@ def opened() -> Iterator[Store]:
 
 
 def _session() -> SparkSession:
-    """A session of its own, with no views, in the one Spark of this process, which is started if need be."""
+    """Return a new session, without views, of this process's Spark application, which is started if necessary."""
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not (submitted or _java()):
         raise CorpusError(
             "ASSAY_ENGINE is spark, which needs Java 17 or newer, and none is found here. Install it (on Debian "
             "openjdk-17-jre-headless) or set JAVA_HOME to it, or set ASSAY_ENGINE=duckdb."
         )
-    # The executors' Python is this one, and finds what this one does.
+    # Executors use this Python and its import path.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.config("spark.executorEnv.PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     if not submitted:
@@ -175,10 +189,15 @@ def mapped(
     schema: pa.Schema,
     batch_rows: int,
 ) -> Iterator[pa.Table]:
-    """What the executors make of the rows of each Parquet file, in the order of files and rows. One task has a file.
+    """Apply a function to the rows of each Parquet file on the executors, and yield the results in the order of files
+    and rows.
 
-    function: takes batches of `columns` with up to `batch_rows` rows, and gives batches of the schema. As many files
-    are under way as the executors have cores.
+    Each file is one task. As many files are processed at once as the executors have cores.
+
+    columns: columns to read
+    function: maps batches of `columns` to batches of `schema`
+    schema: columns of the result
+    batch_rows: maximum number of rows per batch
     """
     check_there(files)
     with opened() as store:
@@ -187,7 +206,7 @@ def mapped(
         at_once = session.sparkContext.defaultParallelism
 
         def work(file: Path) -> pa.Table:
-            # coalesce: a file that Spark would cut is one task all the same, so the rows stay in order
+            # coalesce: one task per file, even if Spark would split it, so that rows stay in order
             frame = session.read.parquet(str(file)).select(*columns).coalesce(1)
             return frame.mapInArrow(function, wanted).toArrow().cast(schema)
 

@@ -1,9 +1,8 @@
-"""From the records of a corpus and a vocabulary to two ranked predictors.
+"""Two predictors that rank a vocabulary's concepts for the records of a corpus.
 
-`label-match` ranks concepts by their labels in the text; `nearest` ranks the labels of the records most alike. Of a
-vocabulary, it reads the labels that serve readers of the record's language or of English. A version is a digest of
-all that the rankings depend on, so that the same again changes nothing, and whatever else is asked for stands beside
-it.
+`label-match` ranks concepts by their labels in the text; `nearest` ranks the labels of the most similar records. Of the
+vocabulary, both use the labels for readers of the record's language or of English. A version is a digest of everything
+that the rankings depend on: repeating a run changes nothing, and different options create another version.
 """
 
 import json
@@ -29,54 +28,58 @@ from corpora.storage.locks import changing
 from corpora.vocabulary.concept_index import languages_for, vocabulary_named
 from corpora.vocabulary.thesaurus import words_of
 
-# --- Labels that two plain systems rank for documents: by the words of the labels, and by labelled documents like them.
+# --- The two ranking methods.
 #
-# Label match (`label_match`): a concept is ranked by the greatest (1 + ln n) · ln((D + 1) / d) of its labels, n being
-# how often the label stands in the document, word by word, and d in how many of the D documents it does. Where one
-# label holds another only the longer counts, as in "fishing licence".
+# Label match (`label_match`): a concept's score is the maximum of (1 + ln n) · ln((D + 1) / d) over its labels, where n
+# is the number of times that the label occurs in the document, word by word, and d the number of the D documents in
+# which it occurs. If one label contains another, as in "fishing licence", only the longer counts.
 #
 # Nearest documents (`nearest`): documents are compared by the cosine of their words' (1 + ln n) · ln((D + 1) / (d +
-# 1)), and a label is ranked by the sum of the squared cosines of those of the NEIGHBOURS most alike that have it.
+# 1)). A label's score is the sum of the squared cosines of those of the NEIGHBOURS most similar documents that have it.
 #
-# In both what stands in a title counts TITLE times. The constants were chosen on the train and dev documents of
-# EURLEX57K that tests/benchmarks/suggestions.py measures on, without those of test.
+# In both, a word in the title counts TITLE times. The constants were chosen on the train and dev documents of EURLEX57K
+# that tests/benchmarks/suggestions.py measures on, without those of test.
 
 
-TITLE = 4  # times that a word of a title counts
-NEIGHBOURS = 20  # documents whose labels count
-PLACES = 6  # of a score, so that the last bits of a sum, which differ between machines, part no ties
-_CELLS = 1 << 22  # similarities that are in memory at a time: 32 MiB
+TITLE = 4  # weight of a word in the title
+NEIGHBOURS = 20  # number of similar documents whose labels count
+PLACES = 6  # decimal places of a score, so that ties do not depend on the machine's last bits
+_CELLS = 1 << 22  # similarities in memory at a time: 32 MiB
 
 
 def terms_of(text: str) -> list[str]:
-    """The words of a text as they are compared: as `words_of` has them, a final s cut off, by which English and
-    French plurals differ from singulars."""
+    """Return the words of a text for comparison: those of `words_of`, without the final s of English and French
+    plurals.
+    """
     return [word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word for word in words_of(text)]
 
 
 class Phrases:
-    """The labels of concepts, as phrases to find in texts."""
+    """The labels of concepts, as phrases to search for in texts."""
 
     def __init__(self, labels: Iterable[tuple[str, str]]) -> None:
-        """labels: (concept, text of one of its labels); labels of the same terms are one phrase."""
+        """Index the labels. Labels with the same terms are one phrase.
+
+        labels: (concept, text of one of its labels)
+        """
         found: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for concept, text in labels:
             if terms := tuple(terms_of(text)):
                 found[terms].add(concept)
-        self.concepts: list[list[str]] = [sorted(found[terms]) for terms in sorted(found)]  # by the phrase's number
+        self.concepts: list[list[str]] = [sorted(found[terms]) for terms in sorted(found)]  # by phrase number
         self._numbers = {terms: number for number, terms in enumerate(sorted(found))}
         lengths: dict[str, set[int]] = defaultdict(set)
         for terms in found:
             lengths[terms[0]].add(len(terms))
-        # First term -> how long the phrases are that begin with it, the longest first.
+        # Lengths of the phrases by their first term, longest first.
         self._lengths = {term: sorted(of, reverse=True) for term, of in lengths.items()}
 
     def found_in(self, terms: Sequence[str]) -> Iterator[int]:
-        """The number of each phrase, as often as it stands there; none that lies within a longer one."""
+        """Yield the number of each phrase at each occurrence, except inside a longer phrase."""
         end = 0
         for start, term in enumerate(terms):
             for length in self._lengths.get(term, ()):
-                if start + length <= end:  # and so do all shorter ones
+                if start + length <= end:  # shorter phrases overlap too
                     break
                 number = self._numbers.get(tuple(terms[start : start + length]))
                 if number is not None:
@@ -86,7 +89,7 @@ class Phrases:
 
 
 class Counts:
-    """How often each of many things stands in each of many documents, gathered document by document."""
+    """The number of occurrences of features in documents, added one document at a time."""
 
     def __init__(self) -> None:
         self._columns: dict[Any, int] = {}
@@ -96,7 +99,11 @@ class Counts:
         return len(self._rows)
 
     def add(self, title: Iterable[Any], rest: Iterable[Any]) -> None:
-        """The next document: what stands in its title, and elsewhere in it."""
+        """Add a document.
+
+        title: features in its title
+        rest: features elsewhere in it
+        """
         counts = Counter(rest)
         for each in title:
             counts[each] += TITLE
@@ -104,11 +111,11 @@ class Counts:
         self._rows.append((np.array(columns, np.int32), np.array(list(counts.values()), np.int32)))
 
     def things(self) -> list[Any]:
-        """What each column counts."""
+        """Return the feature that each column counts."""
         return list(self._columns)
 
     def matrix(self) -> csr_array:
-        """(documents, things): 1 + ln of how often, 0 where it does not stand."""
+        """Return 1 + ln of each count, 0 where there is none (documents, features)."""
         ends = np.cumsum([0, *(len(columns) for columns, _ in self._rows)])
         columns, counts = (
             np.concatenate([row[part] for row in self._rows]) if self._rows else np.zeros(0) for part in (0, 1)
@@ -117,14 +124,14 @@ class Counts:
 
 
 def _documents(matrix: csr_array) -> np.ndarray:
-    """In how many documents each thing stands."""
+    """Return the number of documents in which each feature occurs."""
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
-    """Yield, for each document, the concepts with a label in its text, and their scores.
+    """Yield the concepts with a label in the text, and their scores, for each document.
 
-    counts: how often each phrase occurs in each document, by the phrase's number.
+    counts: number of occurrences by phrase number
     """
     matrix, numbers = counts.matrix(), counts.things()
     rarity = [log((len(counts) + 1) / documents) for documents in _documents(matrix)]
@@ -141,12 +148,15 @@ def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
 def nearest(
     counts: Counts, labels: Sequence[Sequence[str]], apart: Sequence[str], progress: Callable[[int], object]
 ) -> Iterator[dict[str, float]]:
-    """For each document the labels of those that are most alike, with their scores. counts: of terms.
+    """Yield the labels of the most similar documents, with their scores, for each document.
 
-    labels: of each document, none of those that are not learned from. apart: documents of the same value, such as
-    translations, do not learn from one another, nor does one from itself. Of documents that are equally alike the
-    first in order count. Products are made in blocks of documents, against those alone that have labels; `progress` is
-    told of documents.
+    Similarities are computed in blocks of documents, and only with documents that have labels. Ties go to the first
+    document.
+
+    counts: counts of terms
+    labels: labels by document, empty for documents that are not learned from
+    apart: group by document; a document does not learn from itself or from others in its group, such as translations
+    progress: called with the number of documents processed
     """
     vectors = _normed(counts.matrix())
     learned = np.array([row for row, of in enumerate(labels) if of], dtype=np.int64)
@@ -168,7 +178,7 @@ def nearest(
 
 
 def _normed(matrix: csr_array) -> csr_array:
-    """(documents, terms): weighed by the rarity of the terms, each document of length 1, or 0 if nothing is in it."""
+    """Weight terms by rarity and scale each document to length 1; an empty document stays 0 (documents, terms)."""
     matrix.data *= np.log((matrix.shape[0] + 1) / (_documents(matrix) + 1))[matrix.indices]
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     length = np.sqrt(np.bincount(rows, matrix.data**2, minlength=matrix.shape[0]))
@@ -177,22 +187,23 @@ def _normed(matrix: csr_array) -> csr_array:
 
 
 def _greatest(values: np.ndarray) -> np.ndarray:
-    """The places of the NEIGHBOURS greatest above 0, the greatest first, equal ones in their order."""
+    """Return the indices of the NEIGHBOURS greatest values above 0, greatest first, ties in order."""
     least = np.partition(values, -NEIGHBOURS)[-NEIGHBOURS] if len(values) > NEIGHBOURS else 0.0
     places = np.flatnonzero((values >= least) & (values > 0))
     return places[np.argsort(-values[places], kind="stable")][:NEIGHBOURS]
 
 
 LABEL_MATCH, NEAREST = "label-match", "nearest"
-_METHOD = 2  # part of every version; raise it when rankings change for the same input
+_METHOD = 2  # part of every version; increase it when rankings change for the same input
 
 
 @dataclass(frozen=True)
 class Suggested:
-    """The predictors, label match first. already: they were there, so that nothing was done and the rest says nothing.
+    """The predictors, label match first.
 
-    learned: records whose labels count; where there are none, only label match was made. outside: labels of these that
-    are no concepts of the vocabulary -> how many records have them.
+    already: whether they existed; then nothing was done and the remaining fields are empty
+    learned: number of records whose labels count; if 0, only label match was made
+    outside: number of records by label that is not a concept of the vocabulary
     """
 
     predictors: list[Predictions]
@@ -211,11 +222,15 @@ def suggest(
     depth: int = 20,
     progress: Progress = lambda count: None,
 ) -> Suggested:
-    """Make the two predictors, with `depth` labels a record at the most.
+    """Create the two predictors.
 
-    learn_from: FIELD=VALUE, the records whose labels `nearest` ranks; all that have labels if it is empty. apart: a
-    field; records with an equal value, such as translations, do not learn from one another. Neither field is read as
-    text. `progress` hears of each record twice. CorpusError where corpus, field, vocabulary or labels are missing.
+    learn_from: FIELD=VALUE of the records whose labels `nearest` ranks; "" for all records with labels
+    apart: a field; records with equal values, such as translations, do not learn from each other
+    depth: maximum number of labels per record
+    progress: called twice for each record
+    CorpusError: the corpus, a field, the vocabulary or the labels are missing
+
+    The fields of `learn_from` and `apart` are not read as text.
     """
     learned_field, _, value = learn_from.partition("=")
     if learn_from and not (learned_field and value):
@@ -264,23 +279,23 @@ def _version(about: list[object]) -> str:
 
 
 def _cut(scores: Iterator[tuple[str, Scores]], depth: int) -> Iterator[tuple[str, Scores]]:
-    """With the best labels of each document alone."""
+    """Yield only the `depth` best labels of each document."""
     for key, of in scores:
         yield key, {label: of[label] for label in ranked(of)[:depth]}
 
 
 class _Read:
-    """The records of a corpus as they are compared, in order of their ids. The first field is taken for a title."""
+    """The records of a corpus, prepared for comparison, sorted by id. The first field is treated as the title."""
 
     def __init__(self, vocabulary: Vocabulary, fields: tuple[str, ...]) -> None:
         self.vocabulary, self.fields = vocabulary, fields
-        # Whether each concept is deprecated: such ones are in the vocabulary, and are not suggested.
+        # Concept to whether it is deprecated. Deprecated concepts are not suggested.
         self.concepts = dict(vocabulary.concepts.values_list("key", "is_deprecated"))
         self.ids: list[str] = []
         self.labels: list[list[str]] = []
         self.apart: list[str] = []
         self.terms = Counts()
-        # Language -> the labels looked for in records of it, how often each stands in them, and their ids.
+        # By language: the phrases to search for, their counts in the records, and the records' ids.
         self.found: dict[str, tuple[Phrases, Counts, list[str]]] = {}
         self.outside: Counter[str] = Counter()
 
@@ -289,14 +304,17 @@ class _Read:
         return sum(map(bool, self.labels))
 
     def scores(self, progress: Progress) -> dict[str, Iterator[tuple[str, Scores]]]:
-        """Predictor -> the id of each record, and its labels with their scores."""
+        """Return the scored labels of each record id, by predictor."""
         scores = {LABEL_MATCH: self.matched()}
         if self.learned:
             scores[NEAREST] = zip(self.ids, nearest(self.terms, self.labels, self.apart, progress), strict=True)
         return scores
 
     def add_all(self, corpus_name: str, learn_from: str, apart: str, progress: Progress) -> None:
-        """All records of a corpus. CorpusError if there is nothing to learn from where learn_from says so."""
+        """Add all records of a corpus.
+
+        CorpusError: `learn_from` selects no record with a concept of the vocabulary
+        """
         learned_field, _, value = learn_from.partition("=")
         for row in declared_records(corpus_name, None, ()):
             fields = row["fields"]
@@ -309,7 +327,11 @@ class _Read:
             )
 
     def add(self, row: dict, *, learns: bool, apart: str) -> None:
-        """The next record. apart: what it has in common with those that it must not learn from; "" for nothing."""
+        """Add a record.
+
+        learns: whether its labels count
+        apart: its group, or "" for none
+        """
         title, *rest = [terms_of(row["fields"][field]) for field in self.fields]
         self.ids.append(row["id"])
         self.apart.append(apart or row["id"])
@@ -331,6 +353,6 @@ class _Read:
         return labels.values_list("concept__key", "text").iterator()
 
     def matched(self) -> Iterator[tuple[str, Scores]]:
-        """Id and label match's scores. A label is as rare as it is in the records of the same language."""
+        """Yield each id with its label-match scores. The rarity of a label is computed within each language."""
         for phrases, counts, ids in self.found.values():
             yield from zip(ids, label_match(counts, phrases), strict=True)

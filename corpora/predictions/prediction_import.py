@@ -1,8 +1,7 @@
-"""From a file to a predictor of a corpus: one label for every post or record, or the labels that a system ranks (a TREC
-run).
+"""Import of a predictor from a file: one label for every post or record, or ranked labels (a TREC run).
 
-A file is taken as a whole or not at all. Single labels must be there for every post: otherwise a draw would be made
-from the posts that the file happens to have. A run need not say something of every record.
+A file is imported completely or not at all. Single labels must cover every post; otherwise a draw would be limited to
+the posts that the file happens to contain. A run may omit records.
 """
 
 from dataclasses import dataclass
@@ -29,8 +28,13 @@ _STAGING = "staging/predictions.parquet"
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a file. strangers: how many ids are not in the corpus, and the first of them; told: notes on its
-    labels. of_records: whether it is about records and not about posts.
+    """The result of an import.
+
+    strangers: number of ids that are not in the corpus
+    first_strangers: the first of these ids
+    told: notes on the file's labels
+    of_records: whether the corpus holds records rather than posts
+    already: whether the predictions were imported before
     """
 
     predictions: Predictions
@@ -52,12 +56,13 @@ def import_predictions(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Imported:
-    """Register a file as what a predictor says of the corpus: the languages of posts, or classes of records. Nothing
-    changes if it is registered already.
+    """Import a predictor's labels: languages of posts, or classes of records. Importing the same file again changes
+    nothing.
 
-    declared: what unknown labels of the file stand for (prediction_rows.py). `progress` is told of bytes read.
-    CorpusError if the name is taken, or if the file does not have one valid prediction for every post; then nothing of
-    it is kept.
+    declared: the labels that unknown labels of the file stand for (prediction_rows.py)
+    columns: column of the file by field
+    progress: called with the number of bytes read
+    CorpusError: the name is taken, or the file lacks a valid prediction for a post; then nothing is imported
     """
     check_file(path, format)
     checked = partial(_checked, corpus_name, name, version, declared)
@@ -84,7 +89,10 @@ def import_predictions(
 
 
 def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Manifest:
-    """The manifest. CorpusError if the corpus cannot have these predictions."""
+    """Return the manifest.
+
+    CorpusError: the corpus cannot have these predictions
+    """
     manifest = manifest_of(corpus_name)
     check_name(name, version, manifest)
     if manifest.fields and declared:
@@ -98,7 +106,7 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
 
 
 def _check_header(path: Path, format: str | None) -> None:
-    """CorpusError for a file that has no labels of records, but perhaps their scores."""
+    """Check that the file has a label column. A file without one may hold scores by label."""
     header = header_of(path, format or format_of(path) or "")
     if "id" in header and "label" not in header:
         raise CorpusError(
@@ -122,9 +130,9 @@ def _check_ids(store: Store, corpus_name: str, path: Path, of_records: bool) -> 
 def _is_same(
     store: Store, directory: Path, before: Predictions, manifest: Manifest, mapping: Mapped, path: Path
 ) -> bool:
-    """Whether the staged predictions are the same as before; False if they add posts that are new since.
+    """Return whether the staged predictions equal the earlier ones; False if they add new posts.
 
-    CorpusError if they say something else of a post that was there before.
+    CorpusError: they differ on an earlier post
     """
     store.view("earlier", [directory / "predictions" / before.file], PREDICTIONS_SCHEMA)
     changed, first = first_ids(store, "predictions_changed")
@@ -137,16 +145,20 @@ def _is_same(
     return before.posts_sha256 == manifest.posts_sha256
 
 
-# --- From a TREC run to a ranked predictor of a corpus of records.
+# --- Import of a TREC run as a ranked predictor of a corpus of records.
 #
-# A file is taken as a whole or not at all. It need not say something of every record; those of which it says nothing
-# have no ranked labels. predictions/rankings.py says what a run is.
+# A file is imported completely or not at all. Records that it omits have no ranked labels. The format is described in
+# corpora/predictions/rankings.py.
 
 
 @dataclass(frozen=True)
 class ImportedRun:
-    """What became of a run. without: how many records it says nothing of; strangers: the ids that are not in the
-    corpus, in the order of the file."""
+    """The result of importing a run.
+
+    without: number of records that it omits
+    strangers: ids that are not in the corpus, in the order of the file
+    already: whether the run was imported before
+    """
 
     predictions: Predictions
     without: int
@@ -163,11 +175,11 @@ def import_ranked(
     vocabulary: str = "",
     progress: Progress = lambda count: None,
 ) -> ImportedRun:
-    """Register a run as what a system ranks for the corpus's records. Nothing changes if it is registered already.
+    """Import a run as a ranked predictor of the corpus. Importing the same file again changes nothing.
 
-    vocabulary: the name of the one whose concepts the labels must be, in its newest version; any label may be if it is
-    empty. `progress` is told of bytes read. CorpusError if the name is taken, or if something is wrong with the file;
-    then nothing of it is kept.
+    vocabulary: name of the vocabulary whose newest version must have the labels as concepts; "" allows any label
+    progress: called with the number of bytes read
+    CorpusError: the name is taken, or the file has a fault; then nothing is imported
     """
 
     def checked() -> Manifest:

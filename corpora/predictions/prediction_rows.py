@@ -1,7 +1,7 @@
-"""One prediction: which label a classifier gives a post, and what its labels mean here. Reads no files.
+"""Predictions in a file: the label that a classifier gives to each post, and the mapping of its labels to ours.
 
-A classifier may say `nb` where the label is `no`, or `zh` where people tell zh-CN from zh-TW. Such labels are
-declared: one target renames the label; several targets make it a coarse class that stands for them and is kept.
+A classifier may use `nb` for our label `no`, or `zh` where annotators distinguish zh-CN and zh-TW. Such labels are
+declared. One target renames the label; several targets make it a coarse class that stands for them and is kept.
 """
 
 import math
@@ -27,23 +27,23 @@ from corpora.storage.intake import all_sound, judged
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
 
-Mapped = Mapping[str, tuple[str, ...]]  # the classifier's label -> the labels that it stands for
+Mapped = Mapping[str, tuple[str, ...]]  # our labels by the classifier's label
 Prediction = tuple[str, str, float | None]  # id, label, score
 
 
 class _Every(frozenset[str]):
-    """Holds whatever it is asked for."""
+    """A set that contains everything."""
 
     def __contains__(self, label: object) -> bool:
         return True
 
 
-# The labels that are right of records, whose classes are no languages.
+# The valid labels for records, whose classes are not languages.
 EVERY_LABEL: Collection[str] = _Every()
 
 
 class UnknownLabel(RecordError):
-    """A label that is neither a language's code, nor und, nor declared."""
+    """A label that is neither a language code, nor und, nor declared."""
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
@@ -54,12 +54,15 @@ class UnknownLabel(RecordError):
 
 
 def is_label(code: str) -> bool:
-    """Whether a code is a label that people may give: that of one language, or und."""
+    """Return whether annotators can choose a code: a single language or und."""
     return code == UND or (code in LANGUAGES and not LANGUAGES[code].labels)
 
 
 def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """What `zh=zh-CN,zh-TW` and the like declare. RecordError, a sentence, for what cannot be declared."""
+    """Parse declarations such as `zh=zh-CN,zh-TW`.
+
+    RecordError: a declaration is invalid
+    """
     declared: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
         label, _, written = pair.partition("=")
@@ -85,16 +88,17 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def classes(declared: Mapped) -> dict[str, tuple[str, ...]]:
-    """The coarse classes among what is declared, in order of their names."""
+    """Return the coarse classes among the declared labels, sorted by name."""
     return {label: tuple(sorted(targets)) for label, targets in sorted(declared.items()) if len(targets) > 1}
 
 
 def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> tuple[str, bool]:
-    """The label of one source row as it counts here, renamed by --map or taken for the nearest that is known; and
-    whether it was taken for that one. RecordError for the first rule that it breaks.
+    """Return the label of a source row and whether its spelling was changed to a known code.
 
-    also: labels that are right here although they are not known as languages; EVERY_LABEL for records, of which an
-    empty label is a refusal, like UND.
+    Declared labels are renamed.
+
+    also: further valid labels; EVERY_LABEL for records, for which an empty label means UND
+    RecordError: the first fault of the label
     """
     of_records = also is EVERY_LABEL
     if (isinstance(value, float) and is_missing(value)) or (value is None and of_records):
@@ -112,7 +116,7 @@ def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> t
     if of_records:
         way = whole(bare) if label in declared or not is_missing(label) else None
     else:
-        # A code is looked up only where the label is not right as it stands.
+        # Codes are looked up only if the label is not valid as written.
         ways = chain((label, bare), map(code_of, (label,)))
         way = next((way for way in ways if way in declared or is_label(way) or way in also), None)
     if way is None and is_missing(label):
@@ -143,11 +147,11 @@ def read_score(value: object) -> float | None:
 
 
 def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
-    """Finer label -> the class that it becomes part of; labels without an entry stay as they are. So a predictor that
-    says zh is right on zh-CN and on zh-TW.
+    """Map finer labels to the coarse class that contains them. A predictor that returns zh is thus right on zh-CN and
+    zh-TW.
 
-    mappings: each predictor's coarse classes with the labels that they stand for. CorpusError if a label would belong
-    to two classes.
+    mappings: each predictor's coarse classes with the labels that they stand for
+    CorpusError: a label belongs to two classes
     """
     labels_of: dict[str, set[str]] = {}
     for mapping in mappings:
@@ -167,15 +171,18 @@ def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
     return folded
 
 
-# --- Files of predictions: which label a classifier gives each post, read line by line.
+# --- Files of predictions, read line by line.
 #
-# A file may be about a corpus (prediction_import.py), or about posts that are in no corpus.
+# A file may be about a corpus (prediction_import.py) or about posts outside any corpus.
 
 
 @dataclass
 class Notes:
-    """What is to be told of a file that was taken. outside: rows about ids that do not count; understood: (label as
-    the file has it, label that it was taken for) -> rows."""
+    """Notes for the user on an imported file.
+
+    outside: number of rows with ids that do not count
+    understood: number of rows by (label as written, label as read)
+    """
 
     outside: int = 0
     understood: Counter[tuple[str, str]] = field(default_factory=Counter)
@@ -202,10 +209,13 @@ def read_predictions(
     also: Collection[str] = (),
     only: Container[str] | None = None,
 ) -> tuple[dict[str, str], Notes]:
-    """Id -> label from a file that is about no corpus; and what else is to be told of the file.
+    """Return the labels by id from a file that belongs to no corpus, and notes on the file.
 
-    Labels are renamed and checked as in import_predictions; also: further labels that are valid. only: the ids that
-    count; rows about other ids are left aside. CorpusError if something is wrong with the file.
+    Labels are renamed and checked as in import_predictions.
+
+    also: further valid labels
+    only: ids that count; other rows are skipped; None for all
+    CorpusError: the file has a fault
     """
     check_file(path, format)
     labels: dict[str, str] = {}
@@ -235,10 +245,11 @@ def read_lines(
     also: Collection[str] = (),
     only: Container[str] | None = None,
 ) -> Iterator[tuple[int, Prediction]]:
-    """Every prediction of a file with its line. CorpusError for a row that is not one; unknown labels are told
-    together.
+    """Yield each prediction with its line number.
 
-    told: collects what is not a fault. only: the ids whose predictions are wanted; None for all.
+    told: collects notes
+    only: wanted ids, None for all
+    CorpusError: a row is invalid; unknown labels are reported together
     """
     written = format or format_of(path) or ""
     places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
@@ -262,7 +273,10 @@ def _read(
     unknown: "_UnknownLabels",
     raw: Mapping[str, Any],
 ) -> Prediction | UnknownLabel | None:
-    """One row; None where its id does not count. RecordError for one that counts and has a fault."""
+    """Read one row. Return None if its id does not count.
+
+    RecordError: a row that counts is invalid
+    """
     key = read_id(raw.get("id"))
     is_wanted = only is None or key in only
     told.outside += not is_wanted
@@ -284,8 +298,13 @@ def _read(
 
 @dataclass
 class _UnknownLabels:
-    """The labels of a file that are not known here. rows: that have such a label, the first in `line`; swapped: of
-    these, how many have a label in the place of the id; first: label -> line and reason of the first of them."""
+    """The unknown labels of a file.
+
+    rows: number of rows with such a label
+    line: the first of these rows
+    swapped: number of these rows with a label in place of the id
+    first: line and reason of the first row, by label
+    """
 
     rows: int = 0
     line: int = 0
@@ -299,7 +318,7 @@ class _UnknownLabels:
             self.first.setdefault(error.label, (line, str(error)))
 
     def check(self, path: Path) -> None:
-        """CorpusError for the labels, or for swapped columns."""
+        """Raise CorpusError about the labels, or about swapped columns."""
         lines = list(self.first.values())[:NAMED]
         if self.swapped * 2 > self.rows:
             raise CorpusError(
@@ -319,6 +338,6 @@ class _UnknownLabels:
 
 
 def _example(label: str) -> str:
-    """How an unknown label may be declared, such as zh=zh-CN,zh-TW; for most labels the meaning is left open."""
+    """Return an example of a declaration for an unknown label, such as zh=zh-CN,zh-TW."""
     finer = LANGUAGES[label].labels if label in LANGUAGES else ()
     return f"{label}={','.join(finer) or f'LABEL, or --map {label}={UND} if it is not a language'}"

@@ -1,9 +1,8 @@
-"""Predictors, which label the posts of a corpus with languages, and what they say of them.
+"""Predictors, which label the posts of a corpus, and their labels.
 
-A predictor is a detector that voted, the majority of them, or a set of imported predictions
-(prediction_import.py). A coarse class of a predictor stands for several labels (zh for zh-CN and zh-TW); this package
-does not decide which of them are right. Predictors that rank labels are found here by their names; rankings.py reads
-their labels.
+A predictor is a detector that voted, the majority of detectors, or a set of imported predictions
+(prediction_import.py). A coarse class stands for several labels (zh for zh-CN and zh-TW). Ranked predictors can be
+looked up here by name; rankings.py reads their labels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -29,12 +28,16 @@ from corpora.storage.layout import (
 )
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
-MAJORITY = "majority"  # the language that more than half of the detectors name first, else und
+MAJORITY = "majority"  # the language that more than half of the detectors rank first, or und
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """version: empty for a built-in predictor; mapping: coarse class -> the labels that it stands for."""
+    """A source of one label per post or record.
+
+    version: empty for a built-in predictor
+    mapping: labels by the coarse class that stands for them
+    """
 
     name: str
     version: str = ""
@@ -50,8 +53,10 @@ class Predictor:
 
 
 def find_predictor(corpus_name: str, spelled: str) -> Predictor:
-    """The predictor `cld2`, `majority`, `mine@2`, or `mine` if it has one version. CorpusError if there is none, or if
-    it ranks labels."""
+    """Return a predictor by name: `cld2`, `majority`, `mine@2`, or `mine` if it has one version.
+
+    CorpusError: there is none, or it ranks labels
+    """
     if Predictor(spelled).voted:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
         known = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
@@ -66,7 +71,10 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
 
 
 def find_imported(corpus_name: str, spelled: str) -> Predictions:
-    """The predictions `mine@2`, or `mine` if it has one version, ranked or not. CorpusError if there are none."""
+    """Return imported predictions by name, ranked or not: `mine@2`, or `mine` if there is one version.
+
+    CorpusError: there are none
+    """
     manifest = manifest_of(corpus_name)
     name, _, version = spelled.partition("@")
     found = [each for each in manifest.predictions if each.name == name and version in ("", each.version)]
@@ -85,7 +93,11 @@ def find_imported(corpus_name: str, spelled: str) -> Predictions:
 
 
 def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = False) -> None:
-    """CorpusError if predictions, ranked or not, cannot have this name and version in the corpus."""
+    """Check that new predictions can have this name and version.
+
+    ranked: whether the new predictions are ranked
+    CorpusError: the name or version is invalid, or belongs to predictions of the other type
+    """
     check_spelling("predictor", "name", name)
     check_spelling("predictor", "version", version)
     if Predictor(name).voted:
@@ -97,13 +109,16 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
 
 
 def knows(predictor: Predictor, code: str) -> bool:
-    """Whether a built-in predictor can say a code: the majority has those that more than half of the detectors know."""
+    """Return whether a built-in predictor can return a code. The majority needs more than half of the detectors."""
     by = VOTERS if predictor.name == MAJORITY else (predictor.name,)
     return 2 * sum(code in VOTERS[detector].languages for detector in by) > len(by)
 
 
 def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
-    """A predictor's entry in the manifest, None for a built-in one. CorpusError if it has not seen all posts."""
+    """Return a predictor's entry in the manifest, or None for a built-in predictor.
+
+    CorpusError: it does not cover all posts
+    """
     if predictor.voted:
         check_votes(corpus_name, manifest)
     known = _entry(corpus_name, predictor, manifest)
@@ -131,11 +146,13 @@ def predicting(
     complete: bool = True,
     other: Predictor | None = None,
 ) -> Iterator[Store]:
-    """A store over the corpus with the view `predicted`: id, label, score, one row for every post; and with
-    `other_predicted`, the same of another predictor, if there is one.
+    """Open a store with the view `predicted` (id, label, score), which has one row for every post.
 
-    The label is und if the predictor names no language. CorpusError if there are posts that it has not seen; if it need
-    not be complete, those have no row.
+    The label is und if the predictor returns no language.
+
+    complete: whether predictions must cover all posts; otherwise posts without one have no row
+    other: a second predictor, for the view `other_predicted`
+    CorpusError: predictions that must be complete are not
     """
     manifest = manifest or manifest_of(corpus_name)
     views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
@@ -161,10 +178,10 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known
 def predicted_labels(
     corpus_name: str, predictor: Predictor, ids: Iterable[str], also: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Id -> the predictor's label; what it says of posts that were there stays true if the corpus grows. also: further
-    ids, of which those that are not in the corpus are left out.
+    """Return a predictor's labels by id. Existing labels stay valid when the corpus grows.
 
-    CorpusError if it has not seen one of the ids, or one is not in the corpus.
+    also: further ids, which are skipped if the corpus lacks them
+    CorpusError: an id is not in the corpus or has no prediction
     """
     needed, manifest = list(dict.fromkeys(ids)), manifest_of(corpus_name)
     wanted = list(dict.fromkeys([*needed, *also]))
@@ -186,13 +203,13 @@ def predicted_labels(
 
 
 def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
-    """Label -> to how many posts of the corpus the predictor gives it, including und."""
+    """Return the number of posts in the corpus by predicted label, including und."""
     with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor) as store:
         return counts(store, "label_counts")
 
 
 def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
-    """Label -> to how many posts of the corpus the predictor gives it and the other predictor does not."""
+    """Return the number of posts by predicted label, counting only posts to which `other` gives a different label."""
     with (
         full_disk_explained("the predictions were not counted"),
         predicting(corpus_name, predictor, other=other) as store,
@@ -201,16 +218,20 @@ def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> di
 
 
 def counts(store: Store, query: str) -> dict[str, int]:
-    """The rows of a query that has the columns label and posts."""
+    """Return the rows of a query with the columns label and posts."""
     return {row["label"]: row["posts"] for row in store.found(query)}
 
 
-# --- How often the detectors name which languages first: what is known of a corpus's agreement before a draw.
+# --- The detectors' first languages, counted to forecast their agreement before a draw.
 
 
 class Voted(NamedTuple):
-    """Posts of which each detector names the same language first. votes: those first places alone, without scores;
-    letters: 0 where the texts are shorter than was asked, else what was asked."""
+    """Posts that have the same first language from each detector.
+
+    votes: the first languages only, without scores
+    letters: the minimum that was asked for if the texts reach it, else 0
+    posts: number of posts
+    """
 
     votes: Votes
     letters: int
@@ -218,7 +239,11 @@ class Voted(NamedTuple):
 
 
 def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
-    """All posts of a corpus. CorpusError if there are none, or they have no votes yet, or it holds records."""
+    """Yield counts of all posts in a corpus by first votes.
+
+    least_letters: minimum length that splits the counts (letters)
+    CorpusError: the corpus has no posts, posts without votes, or records
+    """
     manifest = manifest_of(corpus_name)
     check_posts(corpus_name, manifest)
     if not manifest.rows:

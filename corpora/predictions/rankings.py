@@ -1,11 +1,11 @@
-"""Ranked labels of documents: a TREC run as a file, the order of labels, and the predictors that rank.
+"""Ranked labels of documents: TREC run files, the order of labels, and ranked predictors.
 
-A run has a line for each label of each document, separated by white space.
+A run has one line per label of a document, with fields separated by white space:
 
     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
 
-The score decides; the rank is not read. Labels of equal scores stand in the order of their ids as text. A file holds
-the run of one system, plain or compressed. A document for which a system names nothing has no row in a corpus.
+Labels are ordered by score, ties by id as text; the rank field is ignored. A file holds the run of one system and may
+be compressed. A document without labels has no row in a corpus.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,37 +32,40 @@ Ranking = Sequence[str]
 
 
 def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Labels, the best score first; those of equal scores by their ids, as text."""
+    """Return labels by descending score, ties by id as text."""
     return sorted(scores, key=lambda label: (-scores[label], label))
 
 
 def joined(rankings: Iterable[Ranking]) -> list[str]:
-    """One ranking out of several, by the sum of 1/rank of each label, a ranking without it adding nothing; equal sums
-    by the id, as text. ValueError for a label that one ranking has twice."""
+    """Fuse rankings into one by the sum of 1/rank of each label, ties by id as text.
+
+    ValueError: a ranking has a label twice
+    """
     parts: dict[str, list[float]] = {}
     for ranking in rankings:
         if len(set(ranking)) < len(ranking):
             raise ValueError("A ranking has a label twice; give each label one rank.")
         for rank, label in enumerate(ranking, 1):
             parts.setdefault(label, []).append(1 / rank)
-    # fsum, as a sum that depends on the order of the systems would break ties.
+    # fsum does not depend on the order of the systems; ordinary summation would break ties.
     return ranked({label: fsum(each) for label, each in parts.items()})
 
 
-# --- A TREC run.
+# --- TREC runs.
 
 
 CELLS = ("document", "Q0", "label", "rank", "score", "system")
-SHOWN = 40  # characters of a faulty cell that a sentence shows
+SHOWN = 40  # characters of a faulty cell shown in an error
 _FORMAT = "trec"
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a system says of each of the documents. scores: document -> label -> score, empty where it says nothing.
+    """A system's scores for documents.
 
-    outside: documents of the file that are not among those asked about, in its order; without: how many of those asked
-    about it says nothing of.
+    scores: label to score by document, empty if it ranks none
+    outside: documents of the file that were not asked for, in order
+    without: number of documents asked for that it omits
     """
 
     system: str
@@ -71,7 +74,7 @@ class Run:
     without: int
 
     def rankings(self) -> dict[str, list[str]]:
-        """Document -> its labels, the best first."""
+        """Return the labels of each document, best first."""
         return {document: ranked(scores) for document, scores in self.scores.items()}
 
 
@@ -81,13 +84,17 @@ def read_run(
     labels: Collection[str] | None,
     progress: Progress = lambda count: None,
 ) -> Run:
-    """documents: those asked about; labels: those that there are, None where any may be. `progress` is told of bytes
-    read. CorpusError, a sentence with the line, where a line is not one of a run or contradicts another.
+    """Read a run.
+
+    documents: documents to read
+    labels: valid labels, None for any
+    progress: called with the number of bytes read
+    CorpusError: a line is invalid or contradicts another
     """
     check_file(path, _FORMAT)
     scores: dict[str, dict[str, float]] = {document: {} for document in documents}
     outside: dict[str, set[str]] = {}
-    known: dict[str, str] = {}  # each label once, since a run has it in thousands of lines
+    known: dict[str, str] = {}  # one string per label, because a run repeats labels in thousands of lines
     system = ""
     for number, line in text_lines(path, _FORMAT, progress):
         try:
@@ -108,8 +115,11 @@ def read_run(
 
 
 def _cells(line: str, system: str) -> tuple[str, str, float, str]:
-    """Document, label, score and system of a line. RecordError for one that is none, or of another system."""
-    # White space of ASCII alone, since an id may hold a no-break space.
+    """Return the document, label, score and system of a line.
+
+    RecordError: the line is invalid, or belongs to another system
+    """
+    # Split bytes, at ASCII white space only, because an id may contain a no-break space.
     cells = [cell.decode() for cell in line.encode().split()]
     if len(cells) != len(CELLS):
         raise RecordError(f"The row has {fields_said(cells)} where a run has {len(CELLS)}: {', '.join(CELLS)}.")
@@ -133,17 +143,17 @@ def _label(written: str, labels: Collection[str] | None) -> str:
     return written
 
 
-# --- Ranked predictors of a corpus. They come from a file (prediction_import.py) or from concept_rankers.py.
+# --- Ranked predictors of a corpus, from a file (prediction_import.py) or from concept_rankers.py.
 
 
-Scores = Mapping[str, float]  # label -> score
+Scores = Mapping[str, float]  # score by label
 
 
 def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, list[str]]:
-    """Id -> the labels that the predictor ranks for that document, the best first; none where it names none.
+    """Return the labels that a predictor ranks, best first, by document id.
 
-    spelled: `mine@2`, or `mine` if it has one version. CorpusError if the corpus has no such predictor, or if it gives
-    each document one label and ranks none.
+    spelled: `mine@2`, or `mine` if it has one version
+    CorpusError: the corpus has no such predictor, or it does not rank labels
     """
     known = find_imported(corpus_name, spelled)
     if not known.ranked:
@@ -163,11 +173,12 @@ def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, 
 def with_rankings(
     corpus_name: str, manifest: Manifest, scores: Iterable[tuple[str, Scores]], *, name: str, version: str, source: str
 ) -> tuple[Manifest, Predictions]:
-    """The manifest with a ranked predictor, which the caller writes, and the predictor; the same manifest if it has it
-    already and it says the same.
+    """Write a ranked predictor's file and return the manifest with it, unsaved, and its entry.
 
-    scores: (id, its labels with their scores), each document once. For who has the corpus from locks.changing.
-    CorpusError if the name is taken, or if the predictor has said something else before.
+    If the manifest already has the same predictions, both are returned unchanged. The caller must hold locks.changing.
+
+    scores: (id, score by label), each document once
+    CorpusError: the name is taken, or the predictor's earlier labels differ
     """
     check_name(name, version, manifest, ranked=True)
     table = _table(scores)
@@ -197,9 +208,9 @@ def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:
 
 
 def _is_same(corpus_name: str, before: Predictions, manifest: Manifest, table: pa.Table, source: str) -> bool:
-    """Whether the predictor says this already; False if it says nothing else, but the corpus has grown since.
+    """Return whether the predictor already has these labels; False if only the corpus has grown.
 
-    CorpusError if it has said something else of a record that was there before.
+    CorpusError: the labels of an earlier record differ
     """
     earlier, now = (
         {row.pop("id"): row for row in rows.to_pylist()}

@@ -1,7 +1,7 @@
-"""What a file is before its rows are read: plain or compressed, its format by its name, and how damage is reported.
+"""Files before their rows are read: compression, format by name, size limits and damage.
 
-Those of gzip, zstd (with windows of up to 2 GB, as of Pushshift's dumps), xz and bzip2 are read, and a ZIP file of one
-file, or of one document a file. The name of a file does not decide how it is compressed; its first bytes do.
+gzip, zstd (windows up to 2 GB, as in Pushshift's dumps), xz and bzip2 are supported, and ZIP files with one file or
+with one file per document. The first bytes determine the compression, not the name.
 """
 
 import bz2
@@ -23,7 +23,7 @@ from corpora.core import CorpusError
 PACKED = {
     ".gz": "gzip", ".gzip": "gzip", ".zst": "zstd", ".zstd": "zstd", ".xz": "xz", ".bz2": "bzip2", ".zip": "zip",
 }  # fmt: skip
-_SKIPPED = b"\x2a\x4d\x18"  # the end of the mark of a frame that zstd skips, after a byte from 0x50 to 0x5f
+_SKIPPED = b"\x2a\x4d\x18"  # end of the magic number of a skippable zstd frame, after a byte from 0x50 to 0x5f
 _MAGIC = {
     b"\x1f\x8b": "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
@@ -32,7 +32,7 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
 }
-# What is known and not read: the name of the format, and what to do.
+# Unsupported formats: name and the command that unpacks them.
 _OTHERS = {
     b"7z\xbc\xaf\x27\x1c": ("7-Zip", "7z x"),
     b"Rar!\x1a\x07": ("RAR", "unrar x"),
@@ -42,15 +42,17 @@ _OTHERS = {
     b"\x5d\x00\x00": ("LZMA", "xz --decompress --format=lzma"),
 }
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-START = 8  # bytes by which a format is known
-_LONGEST_WINDOW = 1 << 31  # bytes, as `zstd --long=31` writes
-_PIECE = 1 << 11  # compressed bytes that are uncompressed at once; of zstd they may come to 64 MB
+START = 8  # bytes that identify a format
+_LONGEST_WINDOW = 1 << 31  # bytes, as written by `zstd --long=31`
+_PIECE = 1 << 11  # compressed bytes per step; zstd may expand them to 64 MB
 _DAMAGE = (lzma.LZMAError, zstandard.ZstdError, zipfile.BadZipFile, zlib.error, EOFError, ValueError)
 
 
 def packing_of(path: Path, start: bytes) -> str | None:
-    """The compression format that the first bytes tell, None for a plain file. CorpusError for one that is not read,
-    or not the one that the name tells."""
+    """Return the compression format by the first bytes, or None for a plain file.
+
+    CorpusError: the format is not supported, or contradicts the file's name
+    """
     for magic, packing in _MAGIC.items():
         if start.startswith(magic):
             return packing
@@ -73,8 +75,9 @@ def _spreadsheet(path: Path) -> CorpusError:
 
 
 class _Reader(io.RawIOBase):
-    """Reads as any file does: an OSError without a number stands for whatever the source calls damage. taken: is told
-    of the bytes of each read.
+    """A raw stream over a decompressor. Damage raises an OSError without an errno.
+
+    taken: called with the number of bytes of each read
     """
 
     def __init__(self, source: Any, taken: "Progress") -> None:
@@ -101,13 +104,13 @@ def _damage() -> Iterator[None]:
 
 
 class _Zstd(io.RawIOBase):
-    """The frames of a file, one after another. zstandard's own reader takes a frame that is cut off for whole."""
+    """The concatenated frames of a zstd file. zstandard's own reader does not detect a truncated frame."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
         self.made = zstandard.ZstdDecompressor(max_window_size=_LONGEST_WINDOW)
         self.frame: Any = None
-        self.waiting = b""  # compressed
+        self.waiting = b""  # compressed bytes
         self.ready = memoryview(b"")
 
     def readinto(self, buffer: Any) -> int:
@@ -129,7 +132,7 @@ class _Zstd(io.RawIOBase):
 
 
 def members_of(path: Path) -> list[str]:
-    """The files in a ZIP file, but hidden ones."""
+    """Return the names of the files in a ZIP file, without hidden ones."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _files_in(archive)
@@ -153,7 +156,7 @@ def _zip(path: Path, file: BinaryIO) -> Any:
         )
     try:
         return archive.open(names[0])
-    except (RuntimeError, NotImplementedError) as error:  # a password, or a method that Python does not know
+    except (RuntimeError, NotImplementedError) as error:  # a password, or an unsupported method
         raise CorpusError(
             f"{path} is a ZIP file that cannot be read ({error}); unpack it, and name that file."
         ) from error
@@ -168,7 +171,7 @@ _READERS: dict[str, Callable[[Path, BinaryIO], Any]] = {
 }
 
 
-# --- What a file is before its rows are read: its format by its name, its packing, and how damage is told.
+# --- Formats by file name, and size limits.
 
 
 SUFFIXES = {
@@ -178,16 +181,15 @@ SUFFIXES = {
 }  # fmt: skip
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 SPREADSHEETS = (".xlsx", ".xls", ".ods", ".numbers")
-# What a packed file unpacks to, and a Parquet file has in all its cells, is bounded: a few kilobytes may else fill
-# memory and disk. Text is packed to a third or a twentieth, and the most that gzip can do is a thousandth.
-MOST_TIMES = 200  # its own size
-AT_LEAST = 64 << 20  # bytes that any file may have
-Progress = Callable[[int], object]  # is told of bytes read
+# The decompressed size of a file, and of all cells of a Parquet file, is limited, because a few kilobytes may otherwise
+# fill memory and disk. Text is compressed by a factor of 3 to 20; gzip's maximum is about 1,000.
+MOST_TIMES = 200  # times the file's size
+AT_LEAST = 64 << 20  # bytes allowed for any file
+Progress = Callable[[int], object]  # called with the number of bytes read
 
 
 def format_of(path: Path) -> str | None:
-    """The format that a file's name tells, apart from its packing; None if it tells none. Of a ZIP file of one file,
-    that one's name tells it too."""
+    """Return the format by a file's name without compression suffix, or by a ZIP file's only member, or None."""
     known = SUFFIXES.get(unpacked(path).suffix.lower())
     if not known and path.suffix.lower() == ".zip" and len(inside := members_of(path)) == 1:
         known = SUFFIXES.get(Path(inside[0]).suffix.lower())
@@ -195,12 +197,16 @@ def format_of(path: Path) -> str | None:
 
 
 def unpacked(path: Path) -> Path:
-    """The path without the ending of its packing, if its name has one."""
+    """Return the path without its compression suffix."""
     return path.with_suffix("") if path.suffix.lower() in PACKED else path
 
 
 def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
-    """CorpusError if it is clear before reading that a path cannot be imported. folder: whether it may be one."""
+    """Check whether a path can be imported, without reading the file.
+
+    folder: whether it may be a folder
+    CorpusError: it cannot be imported
+    """
     try:
         if path.is_dir():
             if folder:
@@ -221,7 +227,10 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
 
 @contextmanager
 def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
-    """The file's bytes, unpacked. progress: called with the bytes of the file itself that each read took."""
+    """Open a file and decompress it.
+
+    progress: called with the number of bytes of the file that each read consumed
+    """
     with path.open("rb") as raw:
         packing = packing_of(path, raw.peek(START)[:START])
         counted: Any = _Counted(raw, progress) if progress else raw
@@ -234,7 +243,7 @@ def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
 
 
 class _Counted(_Reader):
-    """A file that tells how far it has been read."""
+    """A file that reports the bytes read from it."""
 
     def seekable(self) -> bool:
         return bool(self.source.seekable())
@@ -247,7 +256,10 @@ class _Counted(_Reader):
 
 
 class Bound:
-    """Counts the bytes that a file comes to when it is read. CorpusError where they are more than may be."""
+    """A limit on the size of a file's content.
+
+    CorpusError: the content exceeds the limit
+    """
 
     def __init__(self, path: Path) -> None:
         self.path, self.size, self.taken = path, path.stat().st_size, 0
@@ -268,7 +280,7 @@ class Bound:
 
 @contextmanager
 def damage_explained(path: Path, format: str) -> Iterator[None]:
-    """What stops the reading of a file becomes a CorpusError that says so."""
+    """Turn errors while a file is read into a CorpusError."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -278,7 +290,7 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
             f"{path} needs more memory than there is for one page of it; write it with smaller pages, or as JSONL."
         ) from error
     except OSError as error:
-        if error.errno is not None:  # the system's own, e.g. no right to read
+        if error.errno is not None:  # an error of the operating system, such as a missing permission
             raise CorpusError(f"{error.filename or path} cannot be read: {error.strerror}.") from error
         raise CorpusError(
             f"{path} is cut off or damaged ({first_line(error)}); nothing of it was imported. Fetch it again."
@@ -286,7 +298,7 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
 
 
 def looks_like_utf16(start: bytes) -> bool:
-    """Whether text begins with the mark of UTF-16, or every other byte of it is NUL, and not all."""
+    """Return whether bytes start with a UTF-16 byte order mark, or nearly every other byte is NUL."""
     fewer, more = sorted((start[::2].count(0), start[1::2].count(0)))
     return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (more * 3 > len(start) and more > 2 * fewer)
 
@@ -295,13 +307,15 @@ def first_line(error: Exception) -> str:
     return str(error).split("\n")[0].rstrip(".")
 
 
-# --- Documents that come as a ZIP file of files, one each.
+# --- ZIP files with one document per file.
 
 
 def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosixPath, bytes | None]]:
-    """(name, content) of each file in a ZIP file that has the suffix, in the order of their names; None in place of one
-    with more than `longest` bytes. Hidden files are passed over. CorpusError where there is none, or the ZIP file is
-    damaged."""
+    """Yield (name, content) of each file in a ZIP file with a suffix, sorted by name, without hidden files.
+
+    longest: maximum size (bytes); the content of a longer file is None
+    CorpusError: there is no such file, or the ZIP file is damaged
+    """
     kind = suffix.removeprefix(".").upper()
     try:
         with zipfile.ZipFile(path) as archive:
@@ -319,7 +333,7 @@ def entries_of(path: Path, suffix: str, longest: int) -> Iterator[tuple[PurePosi
                 bound.take(min(entry.file_size, longest))
                 content = archive.read(entry) if entry.file_size <= longest else None
                 yield PurePosixPath(entry.filename), content
-    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # the last where it asks for a password
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:  # RuntimeError: it needs a password
         raise CorpusError(f"{path} is cut off, damaged or locked ({error}); nothing of it was imported.") from error
 
 

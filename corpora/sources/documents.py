@@ -1,4 +1,4 @@
-"""Published formats of documents: what --format may name beside files of rows, and what each says by itself."""
+"""Published document formats for --format, with the columns and defaults of each, and safe XML parsing."""
 
 import re
 import zipfile
@@ -16,25 +16,28 @@ from corpora.sources.readers import Columns, Row, places_in, read_rows
 from corpora.sources.text import Fault
 from corpora.storage.layout import Manifest
 
-# --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004): an XML file a story, or a ZIP file of such.
+# --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004): one XML file per story, or a ZIP file of them.
 #
-# Of a story are read its language, date, title, headline, paragraphs and topic codes. Its id is `<folder>-<file>`, as
-# the lists of MLDoc have it: 19970308-428849newsML for 428849newsML.xml in the folder, or the archive, 19970308.
+# The fields read are language, date, title, headline, paragraphs and topic codes. The id is `<folder>-<file>`, as in
+# the lists of MLDoc: 19970308-428849newsML for 428849newsML.xml in the folder or archive 19970308.
 
 
-# What a story has, by the names that --fields, --labels and --column may use.
+# The columns of a story, by the names that --fields, --labels and --column accept.
 COLUMNS = ("id", "language", "title", "headline", "body", "topics", "posted_at")
 TOPICS = "bip:topics:1.0"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class StoryError(ValueError):
-    """Why a file is no story, as one clear sentence."""
+    """The reason why a file is not a story, as one sentence."""
 
 
 def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """COLUMNS of each story, numbered as the stories are sorted by name. longest: bytes that a story may have.
-    CorpusError where a file is neither XML nor a ZIP file, or is damaged."""
+    """Yield COLUMNS of each story, numbered in the order of their names.
+
+    longest: maximum size of a story (bytes)
+    CorpusError: a file is neither XML nor a ZIP file, or is damaged
+    """
     for number, (key, content) in enumerate(_files_of(path, longest), 1):
         if content is None:
             yield number, Fault(f"The story {key} is longer than {longest:,} bytes.")
@@ -47,7 +50,7 @@ def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
 
 
 def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
-    """(id, content) of each XML file; None in place of one with more than `longest` bytes."""
+    """Yield (id, content) of each XML file; the content is None above `longest` bytes."""
     if zipfile.is_zipfile(path):
         for name, content in entries_of(path, ".xml", longest):
             yield f"{name.parent.name or path.stem}-{name.stem}", content
@@ -58,7 +61,10 @@ def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
 
 
 def read_story(key: str, content: bytes) -> dict[str, Any]:
-    """COLUMNS of a story; what it has not is left out. StoryError where it is no story."""
+    """Return COLUMNS of a story, without missing values.
+
+    StoryError: it is not a story
+    """
     try:
         story = read_xml(content)
     except XmlError as error:
@@ -86,9 +92,15 @@ def _said(element: ElementTree.Element | None) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class Documents:
-    """columns: those that a document has; read: the rows of a path by these, given the most bytes of a document and a
-    progress. fields, labels, language: those of a new corpus where nobody names any. may_be_empty: fields that need no
-    text. folder: whether a path may be one."""
+    """A document format.
+
+    help: text for --format
+    columns: columns that a document has
+    read: yields the rows of a path, from the path, the maximum size of a document (bytes) and a progress callback
+    fields, labels, language: defaults for a new corpus
+    may_be_empty: fields that need no text
+    folder: whether a path may be a folder
+    """
 
     help: str
     columns: tuple[str, ...]
@@ -126,7 +138,7 @@ DOCUMENTS = {
 def terms_of(
     format: str | None, known: Manifest | None, fields: tuple[str, ...], language: str, labels: str
 ) -> tuple[tuple[str, ...], str, str]:
-    """The fields, language and column of labels that hold: those named, else the corpus's, else the format's own."""
+    """Return the fields, language and label column: as named, else from the corpus, else the format's defaults."""
     if (own := DOCUMENTS.get(format or "")) is None:
         return fields, language, labels
     fields = fields or (known.fields if known else ()) or own.fields
@@ -134,7 +146,10 @@ def terms_of(
 
 
 def read_any(path: Path, format: str, columns: Columns, max_line: int, progress: Progress) -> Iterator[Row]:
-    """Every row or document of a path. CorpusError if it cannot be read as a whole."""
+    """Yield each row or document of a path.
+
+    CorpusError: the path cannot be read
+    """
     if (own := DOCUMENTS.get(format)) is None:
         yield from read_rows(path, format, columns, max_line, progress)
         return
@@ -144,13 +159,13 @@ def read_any(path: Path, format: str, columns: Columns, max_line: int, progress:
             yield number, read if isinstance(read, Fault) else {field: read.get(named[field]) for field in named}
 
 
-# --- XML from outside: read only after a check that nothing in it is expanded.
+# --- Untrusted XML, which is checked for entities before it is read.
 #
-# A document type may define entities, of which a few hundred bytes become gigabytes. The check is made by the parser
-# that reads the file afterwards, so that it holds in every encoding.
+# A document type can define entities that expand from a few hundred bytes to gigabytes. The check uses the parser that
+# then reads the file, so it works for every encoding.
 
 
-# What an element is -> what is done with its name, its attributes, and its line.
+# Called with each element's name, attributes and line.
 Seen = Callable[[str, dict[str, str], int], None]
 
 
@@ -158,7 +173,10 @@ _ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.-]+)""")
 
 
 class XmlError(ValueError):
-    """Why XML is not read, as one clear sentence without the file's name. line: where, or 0."""
+    """The reason why XML is rejected, as one sentence without the file's name.
+
+    line: line number, or 0
+    """
 
     def __init__(self, sentence: str, line: int = 0) -> None:
         super().__init__(sentence)
@@ -166,8 +184,11 @@ class XmlError(ValueError):
 
 
 def check_xml(content: bytes, seen: Seen | None = None) -> None:
-    """XmlError for XML that is broken, or declares a document type. seen: called for each element, with its name as
-    `namespace name`."""
+    """Check that XML is well-formed and declares no document type.
+
+    seen: called for each element; its name has the form `namespace name`
+    XmlError: the check fails
+    """
     parser = expat.ParserCreate(namespace_separator=" ")
 
     def refuse(*_declared: object) -> None:
@@ -198,7 +219,7 @@ def check_xml(content: bytes, seen: Seen | None = None) -> None:
 
 
 def _line_of_other_encoding(content: bytes) -> int:
-    """The first line that is not UTF-8 in a file that is read as such; 0 if there is none."""
+    """Return the first line that is not UTF-8 in a file that should be, or 0."""
     declared = _ENCODING.match(content)
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or (declared and declared[1].upper() not in (b"UTF-8", b"UTF8")):
         return 0
@@ -210,6 +231,9 @@ def _line_of_other_encoding(content: bytes) -> int:
 
 
 def read_xml(content: bytes) -> ElementTree.Element:
-    """The root of the document. XmlError as check_xml has it."""
+    """Return the root element of a checked document.
+
+    XmlError: check_xml fails
+    """
     check_xml(content)
-    return ElementTree.fromstring(content)  # noqa: S314 - it was checked
+    return ElementTree.fromstring(content)  # noqa: S314 - checked above

@@ -1,11 +1,11 @@
-"""Acts of the EU with their concepts of EuroVoc: EURLEX57K and MultiEURLEX (Chalkidis et al. 2019 and 2021).
+"""Readers of EU acts with their EuroVoc concepts: EURLEX57K and MultiEURLEX (Chalkidis et al. 2019 and 2021).
 
-EURLEX57K was published as a file `<celex_id>.json` an act, in the folders train, dev and test; today it is passed on as
-train.jsonl, dev.jsonl and test.jsonl, an act a line, with two keys renamed. MultiEURLEX is such lines, each with the
-text of an act in up to 23 languages, which become a record each.
+EURLEX57K was published as one file `<celex_id>.json` per act, in the folders train, dev and test. It is now distributed
+as train.jsonl, dev.jsonl and test.jsonl, one act per line, with two keys renamed. MultiEURLEX has the same form; each
+line has an act in up to 23 languages, each of which becomes a record.
 
-A record has each part of an act as one text. The articles of `main_body`, a list, are parted in it by an empty line,
-and come out as they went in.
+A record holds each part of an act as one text. The articles of the list `main_body` are joined with empty lines, which
+is reversible.
 """
 
 import re
@@ -21,25 +21,25 @@ from corpora.sources.readers import Row
 from corpora.sources.text import Fault, object_of, values_of
 from corpora.storage.layout import files_in, name_of
 
-# The published keys of an act, in their order.
+# The published keys of an act, in order.
 KEYS = ("celex_id", "uri", "type", "title", "header", "recitals", "main_body", "attachments", "concepts")
-# Of which the published reader (lmtc-eurlex57k, json_loader.py) makes the text of an act.
+# The keys that the published reader (lmtc-eurlex57k, json_loader.py) joins into an act's text.
 TEXTS = ("header", "recitals", "main_body", "attachments")
-# 99.4% of the acts of EURLEX57K have no more concepts, and systems are measured on no more.
+# 99.4% of the acts in EURLEX57K have at most this many concepts, and systems are evaluated on at most as many.
 MOST_CONCEPTS = 10
 
 _BETWEEN = "\n\n"
-# Stands for nothing in a line that has nothing else, so that no line of an article is empty; looks like nothing too.
+# Placeholder for an empty line within an article. It is invisible.
 _NOTHING = "\u00a0"
 
 
 def joined(articles: Iterable[str]) -> str:
-    """The articles as one text, an empty line between each two; articles_of gives them back."""
+    """Join articles into one text with empty lines between them. articles_of is the inverse."""
     return _BETWEEN.join("\n".join(map(_kept, article.split("\n"))) for article in articles)
 
 
 def articles_of(text: str) -> list[str]:
-    """The articles of a text that `joined` made."""
+    """Split a text made by `joined` into its articles."""
     return ["\n".join(map(_released, part.split("\n"))) for part in text.split(_BETWEEN)] if text else []
 
 
@@ -52,29 +52,33 @@ def _released(line: str) -> str:
 
 
 def published(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The act as EURLEX57K has it, by KEYS; row: id, url, the fields and the declared labels of a record."""
+    """Return an act in the form of EURLEX57K, by KEYS.
+
+    row: id, url, fields and declared labels of a record
+    """
     elsewhere = {"celex_id": "id", "uri": "url", "concepts": "declared"}
     act = {key: row[elsewhere.get(key, key)] for key in KEYS}
     return act | {"main_body": articles_of(act["main_body"])}
 
 
-# What an act has, by the names that --fields, --labels and --column may use.
+# The columns of an act, by the names that --fields, --labels and --column accept.
 FIELDS = ("title", "header", "recitals", "main_body", "attachments", "type", "split")
 COLUMNS = ("id", *FIELDS, "concepts", "url")
 LEVELS = ("all_levels", "level_1", "level_2", "level_3")
 FIELDS_OF_MULTI = ("body", "celex_id", "split")
 COLUMNS_OF_MULTI = ("id", "language", *FIELDS_OF_MULTI, *LEVELS, "posted_at")
 
-_TODAY = {"type": "document_type", "concepts": "eurovoc_concepts"}  # what a key is called where acts come in lines
+_TODAY = {"type": "document_type", "concepts": "eurovoc_concepts"}  # the renamed keys
 _MULTI = ("celex_id", "publication_date", "text", "eurovoc_concepts")
 _SPLITS = {"train", "dev", "test"}
-_Act = tuple[int, str, str, bytes | Fault]  # number, file that holds it alone or "", split that names tell or "", JSON
+_Act = tuple[int, str, str, bytes | Fault]  # number; file that holds only this act or ""; split by name or ""; JSON
 
 
 def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """COLUMNS of each act: of a folder or ZIP file in the order of the files' names, else of lines by their number.
+    """Yield COLUMNS of each act: from a folder or ZIP file in the order of file names, else by line number.
 
-    longest: bytes that an act may have. CorpusError where there is no act, or the path is damaged.
+    longest: maximum size of an act (bytes)
+    CorpusError: there is no act, or the path is damaged
     """
     for number, file, split, content in _acts(path, longest, progress):
         what = "file" if file else "line"
@@ -124,7 +128,7 @@ def _too_long(longest: int) -> Fault:
 
 
 def _split(name: str) -> str:
-    """The split that a folder or file is named after, such as train.jsonl; "" where it is named after none, or two."""
+    """Return the split in the name of a folder or file, such as train.jsonl, or "" if there is not exactly one."""
     found = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
     return found.pop() if len(found) == 1 else ""
 
@@ -134,7 +138,10 @@ def _named(name: object, reason: str) -> str:
 
 
 def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
-    """COLUMNS of an act. RecordError for the first rule that it breaks."""
+    """Return COLUMNS of an act.
+
+    RecordError: the first rule that it breaks
+    """
     if isinstance(raw.get("text"), dict):
         raise RecordError("The act is of MultiEURLEX, with its text by language; import it with --format multi_eurlex.")
     act = {key: raw.get(key, raw.get(_TODAY.get(key, key), ...)) for key in KEYS}
@@ -167,7 +174,9 @@ def _text(key: str, value: object) -> str:
 
 
 def _concepts(key: str, value: object) -> list[str]:
-    """The ids as they stand there, in their order; a corpus would drop repeats and spaces, and so change the act."""
+    """Return the ids unchanged. Repeats and spaces are rejected, because a corpus would drop them and so change the
+    act.
+    """
     if not isinstance(value, list):
         raise RecordError(f"The {key} are {kind_of(value)}; they must be a list of strings.")
     found = set[str]()
@@ -185,8 +194,10 @@ def _concepts(key: str, value: object) -> list[str]:
 
 
 def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """COLUMNS_OF_MULTI of each act in each language that has a text, numbered one after another. CorpusError where the
-    file is damaged."""
+    """Yield COLUMNS_OF_MULTI of each act in each language that has a text, numbered consecutively.
+
+    CorpusError: the file is damaged
+    """
     number = 0
     for place, line in values_of(path, longest, progress):
         if not isinstance(line, Fault) and line.isspace():
@@ -202,7 +213,10 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
 
 
 def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any] | Fault]:
-    """COLUMNS_OF_MULTI of an act in each language. RecordError for the first rule that it breaks in all of them."""
+    """Yield COLUMNS_OF_MULTI of an act in each language.
+
+    RecordError: the first rule that it breaks in all languages
+    """
     act = {key: raw.get(key, ...) for key in _MULTI}
     _check_keys(act)
     celex, texts, concepts = _text("celex_id", act["celex_id"]), act["text"], act["eurovoc_concepts"]
