@@ -1,4 +1,4 @@
-"""The registry of voters: the language detectors that vote on every post.
+"""The registry of voters, which are the language detectors that vote on every post, and the combination of votes.
 
 To add a voter, subclass Voter and register it with the entry point `assay.voters` or with `register`. No other code
 refers to a voter by name. The models of the built-in voters are in detectors.py, which is imported at the first vote.

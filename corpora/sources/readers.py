@@ -1,7 +1,8 @@
-"""Files of posts or predictions, read row by row in little memory: JSONL, CSV, TSV, Parquet, plain or packed.
+"""Readers of files of posts or predictions, row by row in little memory: JSONL, CSV, TSV and Parquet, plain or
+compressed.
 
-A reader yields (line, raw values) or (line, Fault); which values are right is decided in core/records.py and
-predictions/prediction_rows.py.
+A reader yields (line, raw values) or (line, Fault). The values are validated in corpora/core/records.py and
+corpora/predictions/prediction_rows.py.
 """
 
 import json
@@ -40,18 +41,19 @@ from corpora.sources.text import (
     values_of,
 )
 
-# --- Which column of a file holds which field: as an option names them, and as a header has them.
+# --- Columns: which column of a file holds which field.
 
 
-WORDY = 4  # words that a column's name has at most
+WORDY = 4  # maximum number of words in a column's name
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """named: our field -> the source's column; needed: the fields that a table must have columns for.
+    """The columns to read from a file.
 
-    bare: a TSV file whose first line has none of the columns is one without a header, its columns those named, in
-    order.
+    named: the file's column by our field
+    needed: fields that a table must have columns for
+    bare: whether a TSV file may lack a header. If its first line has none of the columns, they are taken in order.
     """
 
     named: Mapping[str, str]
@@ -60,7 +62,10 @@ class Columns:
 
 
 def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, str]:
-    """Field -> column, from options such as `label=lang`. CorpusError for an invalid one."""
+    """Return the column by field, from options such as `label=lang`.
+
+    CorpusError: an option is invalid
+    """
     columns = {}
     for pair in pairs:
         field, _, column = pair.partition("=")
@@ -74,7 +79,11 @@ def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, st
 
 
 def lacks(path: Path, missing: Collection[str], there: Sequence[str], columns: Columns) -> CorpusError:
-    """missing: columns that a file has not; there: those that it has."""
+    """Return the error for a file that lacks columns.
+
+    missing: columns that the file lacks
+    there: columns that it has
+    """
     others = {column.casefold(): column for column in there if column not in columns.named.values()}
     lacking = {field: column for field, column in columns.named.items() if column in missing}
     near = {field: get_close_matches(column.casefold(), others, 1) for field, column in lacking.items()}
@@ -92,7 +101,10 @@ def _lacking(path: Path, missing: Collection[str]) -> str:
 
 
 def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
-    """(field, place in the header) of the columns that exist. CorpusError if a needed column is missing."""
+    """Return (field, index in the header) of the columns that exist.
+
+    CorpusError: a needed column is missing
+    """
     if repeated := sorted(
         {column for column in header if header.count(column) > 1}.intersection(columns.named.values())
     ):
@@ -123,7 +135,7 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
 
 
 def _is_value(cell: str) -> bool:
-    """Whether it is hardly a column's name: a number, or a sentence."""
+    """Return whether a cell is unlikely to be a column's name: a number or a sentence."""
     return cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY
 
 
@@ -134,8 +146,8 @@ def _named(path: Path, header: Sequence[str], columns: Columns) -> str:
 
 
 Row = tuple[int, dict[str, Any] | Fault]
-_BATCH = 32 << 20  # bytes of the rows that are in memory at once, as far as the file says
-_LEAST_ROW = 20  # bytes that a row takes at least in a file of lines
+_BATCH = 32 << 20  # bytes of rows in memory at once, by the size that the file states
+_LEAST_ROW = 20  # minimum size of a row in a text file (bytes)
 _TOO_LONG = object()
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -143,7 +155,12 @@ _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 def read_rows(
     path: Path, format: str, columns: Columns, max_line: int = MAX_LINE, progress: Progress | None = None
 ) -> Iterator[Row]:
-    """Every row of a file; blank lines do not count. CorpusError if the file as a whole cannot be read."""
+    """Yield every row of a file except blank lines.
+
+    max_line: maximum length of a line (bytes) or cell (characters)
+    progress: called with the number of bytes read
+    CorpusError: the file cannot be read
+    """
     with damage_explained(path, format):
         if format == "parquet":
             yield from _parquet(path, columns, max_line, progress)
@@ -178,7 +195,7 @@ def _jsonl(path: Path, lines: Iterator[Line], limit: int, columns: Columns) -> I
 
 
 def _check_wrapped(path: Path, only: dict[str, Any]) -> None:
-    """CorpusError where the only object of a file holds its rows in a list, in itself or in objects within it."""
+    """Raise CorpusError if the only object of a file has its rows in a nested list."""
     if keys := next(_lists_of_objects(only), ()):
         steps = "".join(f".{key}" if _PLAIN_KEY.fullmatch(key) else f".[{json.dumps(key)}]" for key in keys)
         raise CorpusError(
@@ -188,7 +205,7 @@ def _check_wrapped(path: Path, only: dict[str, Any]) -> None:
 
 
 def _lists_of_objects(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """The keys that lead to each list of objects, those of outer lists first."""
+    """Yield the path of keys to each list of objects, outer lists first."""
     for key, held in value.items():
         if isinstance(held, list) and held and all(isinstance(each, dict) for each in held):
             yield (key,)
@@ -202,7 +219,7 @@ def _no_header(path: Path) -> CorpusError:
 
 
 def _cells(lines: Iterator[Line], format: str, limit: int = MAX_LINE) -> Iterator[Cells]:
-    """The cells of each row of a table. TSV has no quoting, as in the field's own files: a quote is a quote."""
+    """Yield the cells of each row of a table. TSV has no quoting: a quote is an ordinary character."""
     if format == "csv":
         yield from records(lines, limit)
         return
@@ -215,9 +232,9 @@ def _table(path: Path, lines: Iterator[Line], limit: int, columns: Columns, *, f
     cells = _cells(lines, format, limit)
     names = list(columns.named.values())
     number, header = next(cells, (1, []))
-    # Where a column is named, there is a header that has it.
+    # Named columns imply a header.
     if format == "tsv" and columns.bare and names == list(columns.named) and isinstance(header, list):
-        # A header that is nearly right is no row.
+        # A first line with any of the names is a faulty header, not a row.
         is_row = not {cell.strip().casefold() for cell in header} & set(names)
         if is_row and len(columns.needed) <= len(header) <= len(names):
             cells, header = chain([(number, header)], cells), names[: len(header)]
@@ -253,10 +270,10 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
         names = [file.schema_arrow.names[place] for _, place in places]
         texts = _texts(file.schema, names)
     bound = Bound(path)
-    # A value that many rows share stands in the file once. It stays so in memory, and is not written out in each row.
+    # A value that many rows share is stored once in the file. Dictionary encoding keeps it so in memory.
     with pq.ParquetFile(path, read_dictionary=texts) as file:
         told = _unpacked(file.metadata, names)
-        # Rows that are all the same take next to nothing in the file, and as long to read as others.
+        # Identical rows take almost no space in the file but as much time to read as others.
         bound.check(max(told, file.metadata.num_rows * _LEAST_ROW))
         size, rows, line = path.stat().st_size, max(file.metadata.num_rows, 1), 0
         at_once = max(1, min(1000, _BATCH * rows // max(told, 1)))
@@ -276,7 +293,7 @@ def _parquet(path: Path, columns: Columns, max_line: int, progress: Progress | N
 
 
 def _texts(schema: Any, names: list[str]) -> list[str]:
-    """The paths in Parquet of the texts in some columns."""
+    """Return the Parquet paths of the text columns among some columns."""
     found = (schema.column(number) for number in range(len(schema)))
     return [each.path for each in found if each.physical_type == "BYTE_ARRAY" and each.path.split(".")[0] in names]
 
@@ -291,20 +308,23 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _unpacked(metadata: Any, names: list[str]) -> int:
-    """The bytes that the pages of some columns unpack to, as the file says at its end."""
+    """Return the uncompressed size of some columns, as stated in the file's metadata (bytes)."""
     groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
     chunks = (group.column(number) for group in groups for number in range(group.num_columns))
     return sum(chunk.total_uncompressed_size for chunk in chunks if chunk.path_in_schema.split(".")[0] in names)
 
 
 def _in_microseconds(column: pa.Array) -> pa.Array:
-    if pa.types.is_timestamp(column.type):  # Python knows no nanoseconds
+    if pa.types.is_timestamp(column.type):  # Python has no nanoseconds.
         return column.cast(pa.timestamp("us", column.type.tz), safe=False)
     return column
 
 
 def _value(column: pa.Array, number: int, longest: int) -> Any:
-    """longest: characters of a text; _TOO_LONG in place of what has more for certain."""
+    """Return a cell's value, or _TOO_LONG if it is certainly longer than allowed.
+
+    longest: maximum length of a text (characters)
+    """
     cell = column[number]
     cell = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
     if not cell.is_valid:
@@ -312,7 +332,7 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
     size = len(cell.as_buffer()) if _is_text(cell.type) else 0
     if pa.types.is_nested(cell.type):
         size = _size(column.slice(number, 1))
-    if size > 4 * longest:  # UTF-8 has up to four bytes for a character
+    if size > 4 * longest:  # UTF-8 uses at most four bytes per character
         return _TOO_LONG
     try:
         return _plain(cell.as_py())
@@ -321,7 +341,9 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """As a file of lines would have it: bytes are text, a decimal is the number that it is, a UUID its digits."""
+    """Convert a Parquet value to its form in a text file: bytes to text, a decimal to a number or its digits, a UUID to
+    text.
+    """
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, Decimal):
@@ -332,7 +354,9 @@ def _plain(value: Any) -> Any:
 
 
 def _size(values: pa.Array) -> int:
-    """The bytes of all texts in an array, and one of whatever else is in its lists, before they are written out."""
+    """Return the size of an array's texts, plus one for each other list element (bytes), before it is converted to
+    Python.
+    """
     kind = values.type
     if _is_text(kind):
         return pc.sum(pc.binary_length(values)).as_py() or 0
@@ -346,7 +370,7 @@ def _size(values: pa.Array) -> int:
 
 
 def _bytes(value: Any) -> int:
-    """About as many as a value takes in a file of lines."""
+    """Return the approximate size of a value in a text file (bytes)."""
     if isinstance(value, dict):
         value = [*value.values()]
     if isinstance(value, list | tuple):
@@ -354,7 +378,7 @@ def _bytes(value: Any) -> int:
     return len(value) if isinstance(value, str | bytes) else 8
 
 
-# --- The first rows of a file, so that a person can say which of its columns is which.
+# --- Preview of a file, for matching its columns with fields.
 
 
 ROWS = 10
@@ -362,14 +386,21 @@ ROWS = 10
 
 @dataclass(frozen=True)
 class Sample:
-    """columns: their names; rows: of each of the first rows what stands under each column, or why it cannot be read."""
+    """The first rows of a file.
+
+    columns: their names
+    rows: for each row its values by column, or the reason why it cannot be read
+    """
 
     columns: list[str]
     rows: list[list[Any] | str]
 
 
 def sample(path: Path, format: str | None = None) -> Sample:
-    """The first rows of a file of rows. CorpusError if it cannot be read, or its name tells no format."""
+    """Return the first rows of a file.
+
+    CorpusError: the file cannot be read, or its format is unknown
+    """
     check_file(path, format)
     known = format or format_of(path) or ""
     columns = list(dict.fromkeys(filter(None, header_of(path, known, ROWS))))
@@ -383,7 +414,7 @@ def sample(path: Path, format: str | None = None) -> Sample:
 
 
 def header_of(path: Path, format: str, objects: int = 1) -> list[str]:
-    """The names of a file's columns: its first line, the schema of Parquet, the keys of its first objects of JSON."""
+    """Return the column names of a file: its first line, the Parquet schema, or the keys of its first JSON objects."""
     with damage_explained(path, format):
         return list(_names(path, format, objects))
 

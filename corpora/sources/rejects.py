@@ -1,6 +1,6 @@
-"""Faults in files: how many rows may be rejected before nothing of a file is taken, and the sentences about them.
+"""Rejected rows: how many a file may have, and the errors about them.
 
-A file of which half is lost is worse than one that was refused: nobody would look, and what is left is no sample.
+A file that loses many rows is refused, because the loss could go unnoticed and the rest is not a sample.
 """
 
 import codecs
@@ -17,28 +17,33 @@ from corpora.sources.compression import Progress, damage_explained, looks_like_u
 from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, Fault, lines_of
 from corpora.storage.layout import name_of
 
-REJECTED = 3  # the exit status where rows of a file were rejected
-MOST = 0.05  # of a file's rows, as long as nobody says otherwise
-HOPELESS = 100_000  # rejected rows
-_LOOKED_AT = 1000  # lines that are not UTF-8, to tell in which encoding they may be
+REJECTED = 3  # exit status when rows were rejected
+MOST = 0.05  # default maximum share of a file's rows
+HOPELESS = 100_000  # rejected rows after which reading may stop early
+_LOOKED_AT = 1000  # lines that are not UTF-8, examined to guess the encoding
 _LONGEST = 1 << 16  # bytes of a line
 
 
 class TooManyRejected(CorpusError):
-    """More rows of a file were rejected than may be; nothing of it was taken."""
+    """Too many rows of a file were rejected, so nothing of it was imported."""
 
     status = REJECTED
 
 
 def too_many(count: int, rows: int, most: float) -> bool:
-    """Whether more than the share `most` of a file's rows were rejected."""
+    """Return whether the rejected rows exceed the share `most` of all rows."""
     return count > most * rows
 
 
 @dataclass
 class Rejected:
-    """What was rejected of a file. listed: the file that lists it; count, rows: rejected rows, and all rows; first:
-    line and reason of the first rejected row."""
+    """The rejected rows of a file.
+
+    listed: the file that lists them
+    count: number of rejected rows
+    rows: number of all rows
+    first: line and reason of the first rejected row
+    """
 
     path: Path
     format: str
@@ -48,8 +53,12 @@ class Rejected:
     first: tuple[int, str] = (0, "")
 
     def check_hopeless(self, most: float) -> None:
-        """TooManyRejected as soon as a file can hardly be meant: many of its first rows were rejected, and most of
-        them. So one quote that is not closed costs no hour, and no list of millions."""
+        """Stop reading when many of the first rows, and most of them, were rejected.
+
+        One unclosed quote thus does not cost an hour of reading or a list of millions of rows.
+
+        TooManyRejected: the limits are exceeded
+        """
         if self.count < HOPELESS or not too_many(self.count, self.rows, max(most, 0.5)):
             return
         line, reason = self.first
@@ -60,7 +69,10 @@ class Rejected:
         )
 
     def check(self, most: float) -> None:
-        """TooManyRejected where there are too many."""
+        """Check the number of rejected rows at the end of a file.
+
+        TooManyRejected: it exceeds the share `most`
+        """
         if not too_many(self.count, self.rows, most):
             return
         line, reason = self.first
@@ -73,7 +85,7 @@ class Rejected:
         )
 
     def nothing_accepted(self) -> CorpusError:
-        """The sentence for a file of which every row was rejected, or that holds none."""
+        """Return the error for a file without accepted rows."""
         if not self.count:
             return no_rows(self.path)
         line, reason = self.first
@@ -90,7 +102,7 @@ _ONLY = "its only row was rejected,"
 
 @dataclass
 class RejectLog(Rejected):
-    """The same while a file is read: each reject is written to the list as a line of JSON."""
+    """The rejected rows of a file that is being read. Each is written to the list as a line of JSON."""
 
     file: TextIO = field(kw_only=True)
 
@@ -102,7 +114,7 @@ class RejectLog(Rejected):
         self.file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
 
-# --- Files that are taken as a whole or not at all.
+# --- Files that are imported completely or not at all.
 
 
 def no_rows(path: Path) -> CorpusError:
@@ -110,15 +122,20 @@ def no_rows(path: Path) -> CorpusError:
 
 
 def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> CorpusError:
-    """count: rows with faults, of which this is the first."""
+    """Return the error for a file with faulty rows.
+
+    count: number of faulty rows; `line` is the first
+    """
     more = f"It is the first of {count:,} rows with faults. " if count > 1 else ""
     hint = encoding_hint(path, format)
     return CorpusError(f"{path}, line {line:,}: {reason} {more}{hint}Nothing of the file was taken.")
 
 
 def text_lines(path: Path, format: str, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
-    """The lines of a file that are not blank, each with its number. CorpusError for one that is too long, is not UTF-8
-    or holds a NUL character."""
+    """Yield the lines of a file that are not blank, with their numbers.
+
+    CorpusError: a line is too long, is not UTF-8 or contains a NUL character
+    """
     with damage_explained(path, format):
         for number, line in lines_of(path, MAX_LINE, progress):
             if isinstance(line, Fault):
@@ -134,7 +151,11 @@ def text_lines(path: Path, format: str, progress: Progress | None = None) -> Ite
 
 
 def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) -> CorpusError:
-    """repeats: the first ids that came before, each with its line and the line where it came first."""
+    """Return the error for a file with repeated ids.
+
+    repeats: the first of them, each with its line and the line of its first occurrence
+    total: number of repeats
+    """
     named = [f"{key} (line {line:,}, first in line {first:,})" for key, line, first in repeats]
     return CorpusError(
         f"{path} repeats {listed(named, total, 'id')}. Keep one row for each id. Nothing of the file was taken."
@@ -142,7 +163,9 @@ def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) ->
 
 
 def encoding_hint(path: Path, format: str) -> str:
-    """In which encoding a file of text seems to be, where it is not UTF-8, and what to do; a space ends it."""
+    """Return a guess at the encoding of a text file that is not UTF-8, with advice, ending in a space; "" if there is
+    none.
+    """
     if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""
     with opened(path) as file:
@@ -164,7 +187,7 @@ def _saved(name: str) -> str:
 
 
 def _not_utf8(file: BinaryIO) -> Iterator[bytes]:
-    """The lines that are not; of a long one, those pieces. A character that is cut between two of them is one still."""
+    """Yield the lines that are not UTF-8; long lines are read in pieces, which may split a character."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     while line := file.readline(_LONGEST):
         try:
@@ -175,10 +198,13 @@ def _not_utf8(file: BinaryIO) -> Iterator[bytes]:
 
 
 def _guessed(text: bytes) -> str:
-    """Latin letters with accents stand alone among others; those of another script stand in rows."""
+    """Guess a file's encoding from its bytes above 0x7F.
+
+    In Latin scripts, accented letters are usually isolated; letters of other scripts are consecutive.
+    """
     pairs = sum(one > 0x7F and other > 0x7F for one, other in pairwise(text))
     high = sum(byte > 0x7F for byte in text)
     if pairs * 2 > high:
         return ""
-    # Latin-1 has nothing but controls where Windows has quotation marks, dashes and the euro.
+    # Where Windows-1252 has quotation marks, dashes and the euro sign, Latin-1 has only control characters.
     return "WINDOWS-1252" if any(0x80 <= byte < 0xA0 for byte in text) else "ISO-8859-1"

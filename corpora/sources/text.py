@@ -1,4 +1,4 @@
-"""The lines of a file of text, plain or packed, and the objects of JSON in one: one a line, or in an array."""
+"""Lines of text files, plain or compressed, and the JSON objects in them, one per line or in an array."""
 
 import codecs
 import csv
@@ -17,23 +17,23 @@ from corpora.core.records import kind_of
 from corpora.sources.compression import Progress, first_line, looks_like_utf16, opened
 
 MAX_LINE = 1 << 20  # bytes
-_LOOKED_AT = 1 << 16  # bytes, to tell how a file is written
+_LOOKED_AT = 1 << 16  # bytes examined to detect the layout of a file
 _CHUNK = 1 << 18
 NOT_UTF8, NUL = "The row is not UTF-8.", "The row holds a NUL character, which databases refuse."
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why a row could not even be read, as one clear sentence."""
+    """The reason why a row cannot be read, as one sentence."""
 
     reason: str
 
 
-Line = tuple[int, bytes | Fault]  # its number, from 1
+Line = tuple[int, bytes | Fault]  # line number from 1, and content
 
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
-    """The lines of a file; a Fault in place of a line that is longer than `limit` bytes."""
+    """Yield the lines of a file, with a Fault for each line longer than `limit` bytes."""
     number = 0
     while line := file.readline(limit + 1):
         number += 1
@@ -46,16 +46,20 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
 
 
 def lines_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
-    """The lines of a file of text, unpacked; a Fault in place of one that is longer than `limit` bytes. CorpusError
-    where it is UTF-16."""
+    """Yield the lines of a text file, with a Fault for each line longer than `limit` bytes.
+
+    CorpusError: the file is UTF-16
+    """
     with text_of(path, progress) as (file, start):
         check_encoding(path, start[:4096])
         yield from _lines(file, limit)
 
 
 def values_of(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Line]:
-    """The values of JSON in a file, each with its first line: one a line, or the elements of an array, or one after
-    another over several lines. A Fault in place of one that is longer than `limit` bytes."""
+    """Yield the JSON values in a file with their first lines, and a Fault for each value longer than `limit` bytes.
+
+    The values may be one per line, the elements of an array, or consecutive objects over several lines.
+    """
     with text_of(path, progress) as (file, start):
         check_encoding(path, start[:4096])
         yield from (_lines if _is_one_a_line(start) else _values)(file, limit)
@@ -63,7 +67,7 @@ def values_of(path: Path, limit: int, progress: Progress | None = None) -> Itera
 
 @contextmanager
 def text_of(path: Path, progress: Progress | None = None) -> Iterator[tuple[BinaryIO, bytes]]:
-    """A file of text, unpacked, and its beginning. Where its lines end in CR alone, they end in LF here."""
+    """Open a text file and return it with its first bytes. Line ends that are CR alone become LF."""
     with opened(path, progress) as file:
         start = file.peek(_LOOKED_AT)[:_LOOKED_AT]  # type: ignore[attr-defined]
         if b"\r" in start and b"\n" not in start:
@@ -73,7 +77,7 @@ def text_of(path: Path, progress: Progress | None = None) -> Iterator[tuple[Bina
 
 
 class _OfCr(io.RawIOBase):
-    """A file whose lines end in CR alone, as old Macs wrote them."""
+    """A file with CR line ends, as on classic Mac OS, converted to LF."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.file = file
@@ -88,7 +92,7 @@ class _OfCr(io.RawIOBase):
 
 
 def _is_one_a_line(start: bytes) -> bool:
-    """Whether the values of a file stand one a line, by its beginning."""
+    """Return whether a file has one value per line, judging by its first bytes."""
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"["):
         return False
@@ -100,30 +104,30 @@ def _is_one_a_line(start: bytes) -> bool:
     except RecursionError:
         return True
     except ValueError:
-        # A first object that is longer than what was looked at. A broken first line must not swallow the others.
+        # The first object may be longer than the bytes examined. A broken first line must not hide the others.
         return len(start) < _LOOKED_AT or first.strip() != b"{"
     return end <= len(first.decode(errors="replace"))
 
 
-# What matters outside of a string, and inside of one.
+# Significant characters outside and inside of a string.
 _MARK = re.compile(rb'["{}\[\]\n]')
 _IN_STRING = re.compile(rb'["\\\n]')
 
 
 class _Scan:
-    """Cuts JSON into its values by their brackets, in one pass and without keeping more than one of them."""
+    """A scanner that splits a stream of JSON into values by their brackets, keeping one value at a time."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.line = 1
-        self.depth = self.base = 0  # of brackets; base: 1 within an array of values
+        self.depth = self.base = 0  # depth of brackets; base: 1 within an array of values
         self.in_string = self.is_escaped = False
-        self.first = 0  # line of the value that is being read, 0 between two
+        self.first = 0  # line of the current value, 0 between values
         self.held = bytearray()
         self.is_stray = False
 
     def take(self, chunk: bytes) -> Iterator[Line]:
-        """The values that end in the next bytes of a file."""
+        """Yield the values that end in the next chunk of a file."""
         at = begin = 0
         if self.is_escaped:
             at, self.is_escaped = 1, False
@@ -195,7 +199,10 @@ def _values(file: BinaryIO, limit: int) -> Iterator[Line]:
 
 
 def check_encoding(path: Path, start: bytes) -> None:
-    """CorpusError where a file begins as UTF-16 does."""
+    """Check that a file does not start like UTF-16.
+
+    CorpusError: it does
+    """
     if looks_like_utf16(start):
         raise CorpusError(
             f"{path} is not UTF-8; it looks like UTF-16. Save it as UTF-8, for example with iconv -f UTF-16 -t UTF-8."
@@ -203,7 +210,7 @@ def check_encoding(path: Path, start: bytes) -> None:
 
 
 class _Doubled(Exception):
-    """A key that stands twice in an object of JSON: nobody can tell which is meant."""
+    """An object has a key twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -215,7 +222,11 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def object_of(content: bytes, keys: Iterable[str], what: str = "line") -> dict[str, Any] | Fault:
-    """The object of JSON that a line, or `what` it is, holds. keys: some that are named where it is none."""
+    """Parse a JSON object.
+
+    keys: keys of the example in the error if it is not an object
+    what: the unit that holds the object, for errors
+    """
     try:
         value = json.loads(content.decode(), object_pairs_hook=_object)
     except _Doubled as error:
@@ -247,7 +258,7 @@ def _is_object(content: bytes) -> bool:
 
 
 def at(value: dict[str, Any], column: str) -> Any:
-    """What stands under a key, or under keys within one another, such as data.text; ABSENT where there is none."""
+    """Return the value of a key or of a dotted path such as data.text; ABSENT if there is none."""
     if column in value:
         return value[column]
     found: Any = value
@@ -259,7 +270,7 @@ def at(value: dict[str, Any], column: str) -> Any:
 
 
 def names_in(value: dict[str, Any]) -> Iterator[str]:
-    """The names under which `at` finds what an object holds; those of an object within it begin with its own."""
+    """Yield the names by which `at` finds the values of an object, as dotted paths for nested objects."""
     for key, held in value.items():
         if isinstance(held, dict) and held and "." not in key:
             yield from (f"{key}.{name}" for name in names_in(held))
@@ -270,12 +281,12 @@ def names_in(value: dict[str, Any]) -> Iterator[str]:
 ABSENT = object()
 
 
-# How a line of a table is decoded: bytes that are not UTF-8 become lone surrogates and are found again in
-# readers._table, so that one bad row stays one.
+# Decoding of table lines. Bytes that are not UTF-8 become lone surrogates, which readers._table detects, so only their
+# row is lost.
 ESCAPED = ("utf-8", "surrogateescape")
 
 
-# --- The records of a CSV file, of which a quote that is not closed spoils one and no more.
+# --- CSV, with damage by an unclosed quote limited to one row.
 
 
 Cells = tuple[int, list[str] | Fault]
@@ -284,15 +295,16 @@ _ANEW = "the lines after this one are read anew."
 
 
 class _Feed:
-    """Lines for a csv.reader, those of one record held until it is known whether they are one.
+    """Lines for csv.reader, kept until their record is known to be valid.
 
-    A record ends the feed where it passes `limit` bytes. So does a line that has been in _ATTEMPTS failed records:
-    else a file where every line closes one quote and opens another would be read anew for each of its lines.
+    The feed ends when a record exceeds `limit` bytes, or at a line that was part of _ATTEMPTS failed records. Without
+    the second rule, a file in which every line closes one quote and opens another would be reread from each of its
+    lines.
     """
 
     def __init__(self, lines: Iterator[Line], limit: int) -> None:
         self.lines, self.limit = lines, limit
-        self.taken: list[tuple[int, bytes | Fault, int]] = []  # with the failed records that the line was in
+        self.taken: list[tuple[int, bytes | Fault, int]] = []  # with the count of failed records
         self.again: deque[tuple[int, bytes | Fault, int]] = deque()
         self.size = 0
         self.ended = False
@@ -315,12 +327,12 @@ class _Feed:
         return line.decode(*ESCAPED)
 
     def begin(self) -> None:
-        """Forget the lines taken so far."""
+        """Discard the lines taken so far."""
         self.taken.clear()
         self.size = 0
 
     def is_doubtful(self) -> bool:
-        """Whether the record may be the tail of a failed one: it has an odd quote, and was read before."""
+        """Return whether the record may be the end of a failed one: it has an unpaired quote and was read before."""
         if not self.taken[0][2]:
             return False
         return sum(line.count(b'"') for _, line, _ in self.taken if isinstance(line, bytes)) % 2 == 1
@@ -330,10 +342,11 @@ class _Feed:
 
 
 def records(lines: Iterator[Line], limit: int) -> Iterator[Cells]:
-    """The records of a CSV file, the header first, each of at most `limit` bytes. If one fails, only its first line is
-    lost.
+    """Yield the records of a CSV file, starting with the header. If a record fails, only its first line is lost.
 
-    Otherwise a quote that is not closed would swallow all rows up to the next quote, or up to the limit.
+    Otherwise an unclosed quote would consume all rows up to the next quote or the limit.
+
+    limit: maximum size of a record (bytes)
     """
     csv.field_size_limit(limit)
     feed = _Feed(lines, limit)

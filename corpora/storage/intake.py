@@ -1,9 +1,9 @@
-"""The frame of every importer: rows are judged and staged as they are read, and then written without repeats.
+"""Steps that all importers share: lock the corpus, validate and stage rows, and write them without repeats.
 
-An importer takes the corpus for itself (`taking`), reads rows (sources/readers.py), judges each by itself
-(`judged`), and either lists faulty rows (`accepted`) or refuses the whole file (`all_sound`). What is left goes through
-a `Stage`, a Parquet file that DuckDB can look for repeats in. New files lie beside those that the manifest names, and
-count once the next manifest names them: so whatever ends an import, it is as if it had not begun.
+An importer locks the corpus (`taking`), reads rows (corpora/sources/readers.py), validates each (`judged`), and either
+logs faulty rows (`accepted`) or refuses the whole file (`all_sound`). Valid rows go to a `Stage`, a Parquet file in
+which DuckDB finds repeats. New files take effect when the next manifest names them, so an import that fails leaves no
+trace.
 
 Each step holds one batch in memory, whatever the size of the file.
 """
@@ -39,11 +39,11 @@ Taken = TypeVar("Taken")
 
 @contextmanager
 def taking(name: str, what: str, checked: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
-    """The directory of a corpus, for this process alone, and the manifest.
+    """Lock a corpus and return its directory and manifest.
 
-    checked: reads the manifest and refuses what cannot be imported. It is called before anything is made on disk, and
-    again once nobody else can change the corpus. what: the sentence if the disk is full, such as "nothing of a.csv was
-    imported".
+    what: the error if the disk is full, such as "nothing of a.csv was imported"
+    checked: returns the manifest, or raises an error if the import is not possible. It is called before anything is
+        written, and again under the lock.
     """
     checked()
     with changing(name) as directory, full_disk_explained(what):
@@ -51,7 +51,7 @@ def taking(name: str, what: str, checked: Callable[[], Manifest]) -> Iterator[tu
 
 
 def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iterator[tuple[int, Taken | Fault]]:
-    """The line of each row, and what `read` makes of it; a Fault where that raises RecordError."""
+    """Yield the line of each row with the result of `read`, or a Fault if it raises RecordError."""
     for line, raw in rows:
         if isinstance(raw, Fault):
             yield line, raw
@@ -63,9 +63,11 @@ def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iter
 
 
 def accepted(rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, most: float) -> Iterator[tuple[int, Taken]]:
-    """The rows without a fault; the others are listed in the log. most: the share of the rows that may be rejected.
+    """Yield the valid rows and log the others.
 
-    CorpusError where there are no rows; TooManyRejected as soon as the file is hopeless.
+    most: maximum share of rejected rows
+    CorpusError: there are no rows
+    TooManyRejected: the file is clearly unusable, before its end
     """
     for line, row in rows:
         log.rows += 1
@@ -80,7 +82,10 @@ def accepted(rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, most: fl
 
 
 def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]) -> Iterator[tuple[int, Taken]]:
-    """The rows of a file that is taken as a whole. CorpusError at its end for its first fault, or if it has no rows."""
+    """Yield the rows of a file that is imported completely or not at all.
+
+    CorpusError: a row is faulty (raised at the end of the file), or there are no rows
+    """
     first, faults, line = (0, ""), 0, 0
     for line, row in rows:
         if isinstance(row, Fault):
@@ -94,7 +99,7 @@ def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]
 
 
 class Stage:
-    """Rows on their way into a Parquet file, written in batches. A row has its values in the order of the schema."""
+    """A Parquet file that is written in batches. The values of a row are in the order of the schema."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(exist_ok=True)
@@ -124,24 +129,27 @@ class Stage:
 
 
 def check_repeats(store: Store, path: Path) -> None:
-    """CorpusError if the view `staged` (line, id) has an id twice."""
+    """Check the ids of the view `staged` (line, id).
+
+    CorpusError: an id is repeated
+    """
     if rows := store.found("predictions_repeated", NAMED):
         raise repeated(path, [(row["id"], row["line"], row["first_line"]) for row in rows], rows[0]["total"])
 
 
 def first_ids(store: Store, query: str) -> tuple[int, list[str]]:
-    """How many rows a query has in all, and the first of their ids."""
+    """Return the number of rows of a query and the first of their ids."""
     rows = store.found(query, NAMED)
     return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 
 
 def new_file(folder: Path, known: Iterable[Predictions | Scores]) -> Path:
-    """A file that the manifest does not name yet, so that earlier ones stay whole until this one is committed."""
+    """Return a file name that the manifest does not use, so that existing files stay until the new one is committed."""
     return folder / part_name(1 + max((int(Path(each.file).stem) for each in known), default=0))
 
 
 def write_file(file: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Write a new file, safely on disk before a manifest names it."""
+    """Write a new file and sync it to disk."""
     with pq.ParquetWriter(file, schema) as writer:
         for batch in batches:
             writer.write_batch(batch.cast(schema))
@@ -161,10 +169,11 @@ def stage(
     may_be_empty: Collection[str] = (),
     most: float = 1.0,
 ) -> None:
-    """Write the rows that are records to the staging file and the others to the log.
+    """Write valid rows to the staging file and log the others.
 
-    language: the one declared for the whole file; may_be_empty: fields that need no text. most: the share of the rows
-    that may be rejected.
+    language: the language declared for the whole file
+    may_be_empty: fields that need no text
+    most: maximum share of rejected rows
     """
     key, fields = settings.AUTHOR_KEY.encode(), manifest.fields
     schema = _staged_schema(manifest)
@@ -184,10 +193,10 @@ def _staged_schema(manifest: Manifest) -> pa.Schema:
 
 
 def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) -> tuple[list[Part], int]:
-    """Write the staged rows whose id is new as the parts that follow the manifest's; count the duplicates.
+    """Write the staged rows with new ids as further parts; return these and the number of duplicates.
 
-    The first post of an id stays, whether in this file or in an earlier one. The same text again is a duplicate;
-    another text under the same id is a reject. For a record, every field and its language count as the text.
+    The first post with an id is kept, whether in this file or in an earlier one. A post with the same id and text is a
+    duplicate; with another text it is rejected. For records, all fields and the language are compared.
     """
     duplicates = 0
     fields, schema = manifest.fields, schema_of(manifest.fields, manifest.declared)
@@ -215,7 +224,7 @@ _OTHER = {False: "other fields or another language", True: "other fields, anothe
 
 
 class PartWriter:
-    """Cuts a stream of rows into parts of PART_ROWS."""
+    """A writer that splits a stream of rows into parts of PART_ROWS."""
 
     def __init__(self, directory: Path, number: int, schema: pa.Schema) -> None:
         self.directory, self.number, self.schema = directory, number, schema
@@ -240,7 +249,7 @@ class PartWriter:
             self.contents = {column: hashlib.sha256() for column in self.schema.names if column != "author"}
         self.writer.write_batch(batch)
         for column, content in self.contents.items():
-            # The same bytes however the rows are batched.
+            # These bytes do not depend on the batches.
             values = json.dumps(batch.column(column).to_pylist(), default=str)
             content.update(f"{values[1:-1]}, ".encode())
         self.rows += batch.num_rows

@@ -1,4 +1,4 @@
-"""Which corpora there are, what labels their posts and records have, and how they are deleted."""
+"""Lists of corpora and predictors, the labels that came with records, and deletion."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -31,17 +31,22 @@ POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknow
 
 
 def corpora_there() -> list[dict[str, Any]]:
-    """By name. A row: corpus, holds (posts, records, or judged items, of which the corpus has no texts; unknown where
-    its manifest cannot be read), rows, files, fields, voted (posts that have votes), agreed (on which all three
-    detectors name one language), predictors (as they are spelled), licence, text_may_leave, source, draws, created_at,
-    fault (empty where nothing is wrong).
+    """Return a dict for each corpus, sorted by name.
+
+    corpus: name
+    holds: posts, records, judged items (without texts), or unknown if the manifest cannot be read
+    rows, files, fields, licence, text_may_leave, source, draws, created_at: as in the manifest and database
+    voted: number of posts with votes
+    agreed: number of posts on which all detectors rank the same language first
+    predictors: names of imported predictors
+    fault: what is wrong with the corpus, or ""
     """
     return [_row(found) for found in _entries()]
 
 
 @dataclass(frozen=True)
 class _Entry:
-    """A corpus as it stands in the database and on disk, None where it does not, and what is wrong with it."""
+    """A corpus in the database and on disk, with None for what is missing, and its fault."""
 
     name: str
     row: Any
@@ -70,7 +75,7 @@ def _entry(name: str, row: Any) -> _Entry:
     fault = ""
     if manifest and row is None:
         fault = "It is on disk and not in the database: import its files again, or delete it."
-    # What judgments were imported of has draws, and no manifest.
+    # A corpus made by importing judgments has draws but no manifest.
     if manifest is None and not (row and row.draw_count):
         fault = "It is in the database and not on disk: restore its folder, or delete it."
     return _Entry(name, row, manifest, fault)
@@ -98,9 +103,17 @@ def _row(found: _Entry) -> dict[str, Any]:
 
 
 def predictors_there(name: str = "") -> list[dict[str, Any]]:
-    """Of the corpus of that name, or of all, by corpus. A row: corpus, predictor, posts (that it has labelled), of,
-    complete, ranked (whether it ranks labels), classes (that stand for several labels), source (empty for what is built
-    in). CorpusError if there is no such corpus.
+    """Return a dict for each predictor, sorted by corpus: corpus, predictor and the keys below.
+
+    posts: number of posts that it has labelled
+    of: number of posts in the corpus
+    complete: whether it covers all posts
+    ranked: whether it ranks labels
+    classes: its coarse classes
+    source: the imported file, "" for built-in predictors
+
+    name: the corpus, or "" for all
+    CorpusError: there is no such corpus
     """
     there = {found.name: found for found in _entries()}
     if name and name not in there:
@@ -133,12 +146,17 @@ def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
     return [*({**whole, "predictor": built, **built_in} for built in (*VOTERS, MAJORITY) if voted), *imported]
 
 
-# --- The records of a corpus, with the labels that came with them.
+# --- Labels that came with records.
 
 
 class Declared(NamedTuple):
-    """by_label: label -> how many records have it and no other; by_language: the same for each language that has such
-    records; several, none: how many have several, or none."""
+    """Counts of the labels that came with a corpus.
+
+    by_label: number of records by label, for records with one label
+    several: number of records with several labels
+    none: number of records without labels
+    by_language: `by_label` for each language
+    """
 
     by_label: Counter[str]
     several: int
@@ -147,7 +165,10 @@ class Declared(NamedTuple):
 
 
 def declared_counts(corpus_name: str) -> Declared:
-    """Of all records of a corpus. CorpusError if it cannot be read."""
+    """Count the labels that came with the records of a corpus.
+
+    CorpusError: the corpus cannot be read
+    """
     by_language: dict[str, Counter[str]] = {}
     numbers = Counter[int]()
     with asking(corpus_name) as store:
@@ -162,7 +183,10 @@ def declared_counts(corpus_name: str) -> Declared:
 
 
 def check_declared(corpus_name: str) -> None:
-    """CorpusError if no labels came with a corpus."""
+    """Check that labels came with a corpus.
+
+    CorpusError: none did
+    """
     if not manifest_of(corpus_name).declared:
         raise CorpusError(
             f"Corpus {corpus_name} has no labels that came with its records; import it with --labels COLUMN, or have "
@@ -173,10 +197,11 @@ def check_declared(corpus_name: str) -> None:
 def declared_records(
     corpus_name: str, languages: Collection[str] | None, fields: Iterable[str]
 ) -> Iterator[dict[str, Any]]:
-    """The records of these languages, or of all, in order of their ids: id, language, fields, declared (their labels).
+    """Yield the records with their labels, sorted by id, as dicts with id, language, fields and declared.
 
-    fields: those that are needed. CorpusError if the corpus has posts, or not all of the fields, or nothing in a
-    language.
+    languages: codes, or None for all
+    fields: fields that the corpus must have
+    CorpusError: the corpus has posts, lacks a field, or has no records in a language
     """
     manifest = manifest_of(corpus_name)
     check_records(corpus_name, manifest)
@@ -196,14 +221,17 @@ def declared_records(
             yield from batch.to_pylist()
 
 
-# --- Deleting what nothing rests on: a corpus that was never drawn from, the predictions of one that was.
+# --- Deletion of corpora that were never drawn from, and of predictions that no draw used.
 #
-# A corpus goes from the database first, and then its manifest, which is what makes it one: whatever is left of it
-# after that is swept like any leftover. Broken off in between, the deletion is run again and goes on.
+# A corpus is deleted from the database first, then its manifest is deleted; leftover files are swept up later. An
+# interrupted deletion can be repeated.
 
 
 def corpus_to_delete(name: str) -> dict[str, Any]:
-    """{"corpus", "rows", "files", "predictors"} of one that may be deleted. CorpusError where it may not be."""
+    """Return the corpus, rows, files and predictors that delete_corpus would delete.
+
+    CorpusError: the corpus may not be deleted
+    """
     corpus = Corpus.objects.filter(name=name).first()
     if corpus is None and not corpus_dir(name).exists():
         known = Corpus.objects.order_by("name").values_list("name", flat=True)
@@ -223,11 +251,11 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
 
 
 def delete_corpus(name: str) -> dict[str, Any]:
-    """Delete its files and its row; returns what that was."""
-    corpus_to_delete(name)  # refuses before anything is made on disk
+    """Delete a corpus's files and row, and return what was deleted."""
+    corpus_to_delete(name)  # refuse before anything is written
     with changing(name) as directory:
         with transaction.atomic():
-            # Locked, so that whoever draws from it at the same time waits.
+            # Lock the row, so that concurrent draws wait.
             found = list(Corpus.objects.select_for_update().filter(name=name))
             gone = corpus_to_delete(name)
             for corpus in found:
@@ -244,7 +272,10 @@ def delete_corpus(name: str) -> dict[str, Any]:
 
 
 def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
-    """{"corpus", "predictor", "posts"} of predictions that may be deleted. CorpusError where they may not be."""
+    """Return the corpus, predictor and number of posts that delete_predictions would delete.
+
+    CorpusError: the predictions may not be deleted
+    """
     if spelled in (*VOTERS, MAJORITY):
         raise CorpusError(f"{spelled} is made of the detectors' votes, and posts are drawn with these: it stays.")
     predictor = find_imported(name, spelled)
@@ -257,7 +288,7 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
 
 
 def delete_predictions(name: str, spelled: str) -> dict[str, Any]:
-    """Take a predictor out of the corpus's manifest, and so its file from the disk; returns what that was."""
+    """Delete a predictor from a corpus's manifest and disk, and return what was deleted."""
     manifest_of(name)
     with changing(name):
         gone = predictions_to_delete(name, spelled)

@@ -1,15 +1,15 @@
-"""Where a corpus lives on disk, what its files are called, and its manifest.
+"""The files of a corpus on disk, and its manifest.
 
-    DATA_DIR/corpora/<name>/manifest.json       what is in the corpus; a file that it does not name is a leftover
-                            parts/000001.parquet    posts or records, in the order in which they were imported
+    DATA_DIR/corpora/<name>/manifest.json       the corpus's content; files that it does not name are leftovers
+                            parts/000001.parquet    posts or records, in the order of import
                             votes/000001.parquet    the detectors' votes on that part
-                            voting/                 votes on a part that is not done yet (votes/vote_run.py)
-                            predictions/000001.parquet    what an imported classifier says of all posts
-                            scores/000001.parquet    what an imported scorer says of all pairs
-                            left_out/000001.parquet    the replies of threads that are no pairs of the corpus, and why
-                            rejects/000001.jsonl    what was refused of the first source: file, line, reason
+                            voting/                 votes on a part in progress (votes/vote_run.py)
+                            predictions/000001.parquet    an imported classifier's labels for all posts
+                            scores/000001.parquet    an imported scorer's scores for all pairs
+                            left_out/000001.parquet    replies that are not pairs of the corpus, with reasons
+                            rejects/000001.jsonl    rejected rows of the first source: file, line, reason
 
-Parts never change. The importers and votes/vote_run.py write them.
+Parts are immutable. The importers and votes/vote_run.py write them.
 """
 
 import hashlib
@@ -33,19 +33,25 @@ def corpora_dir() -> Path:
 
 
 def corpora_on_disk() -> list[str]:
-    """The names of the folders that have a manifest, in order."""
+    """Return the sorted names of the folders that have a manifest."""
     return sorted(path.parent.name for path in corpora_dir().glob("*/manifest.json"))
 
 
 def corpus_dir(name: str) -> Path:
-    """The corpus's directory, whether it exists or not. CorpusError for an invalid corpus name."""
+    """Return the directory of a corpus, which may not exist.
+
+    CorpusError: the name is invalid
+    """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise CorpusError(f"{name!r} cannot be a corpus's name; use 1 to 64 letters, digits, hyphens or underscores.")
     return corpora_dir() / name
 
 
 def check_spelling(of: str, what: str, value: str) -> None:
-    """CorpusError for a name or version that a predictor or scorer cannot have."""
+    """Check the name or version of a predictor or scorer.
+
+    CorpusError: it is invalid
+    """
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
         raise CorpusError(
             f"{value!r} cannot be a {of}'s {what}; use 1 to 64 letters, digits, dots, hyphens or underscores."
@@ -61,7 +67,7 @@ def reject_name(number: int) -> str:
 
 
 def sync(path: Path) -> None:
-    """Make sure that a file or directory is on disk before anything refers to it."""
+    """Flush a file or directory to disk before anything refers to it."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -70,9 +76,9 @@ def sync(path: Path) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file outside of the data folder that takes its place as a whole: whatever ends the program meanwhile,
-    what was there before stays.
-    OSError if it cannot be written.
+    """Write a file outside the data folder atomically: if writing fails, the old content stays.
+
+    OSError: the file cannot be written
     """
     draft = path.with_name(f".{path.name}.new")
     try:
@@ -88,23 +94,23 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """All that a folder holds, by name, but what is hidden; folders in it too."""
+    """Return the paths in a folder, sorted by name, including folders but not hidden files."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def name_of(path: Path) -> str:
-    """What a file or folder is called, also where it was given as `.`; a link is called what it is called."""
+    """Return the name of a file or folder, even for `.`; a link keeps its own name."""
     return os.path.basename(os.path.abspath(path))
 
 
 def size_of(path: Path) -> int:
-    """The bytes of a file, or of all files in a folder; 0 of anything else."""
+    """Return the size of a file, or of all files in a folder; 0 for anything else (bytes)."""
     files = files_in(path) if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 
 
 def digest_of(path: Path) -> str:
-    """The SHA-256 of a file, as hex; of a folder that of the lines `<SHA-256> <name>` of its files, by name."""
+    """Return the SHA-256 of a file as hex; for a folder, of the sorted lines `<SHA-256> <name>` of its files."""
     if path.is_dir():
         lines = (f"{digest_of(file)} {file.name}\n" for file in files_in(path) if file.is_file())
         return hashlib.sha256("".join(lines).encode("utf-8", "surrogateescape")).hexdigest()
@@ -112,36 +118,42 @@ def digest_of(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-# --- The manifest of a corpus: what is in it, from which files, under which licence.
+# --- The manifest of a corpus: its content, source files and licence.
 #
-# The manifest is the commit point: it is written beside and renamed, once everything that it names is safely on disk.
+# Writing the manifest commits a change. A draft is renamed once all the files that it names are synced to disk.
 
 
 @dataclass(frozen=True)
 class Source:
-    """One imported file and what became of its rows."""
+    """An imported file and the number of rows by outcome."""
 
     name: str
     sha256: str
     bytes: int
     format: str
-    columns: dict[str, str]  # our field -> the file's column
+    columns: dict[str, str]  # the file's column by our field
     rows: int
     accepted: int
     duplicates: int
     rejects: int
-    language: str = ""  # declared for the whole file; empty for posts
+    language: str = ""  # declared for the whole file; "" for posts
 
 
 def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **counts: Any) -> Source:
-    """The entry of an imported file. counts: as Source has them, and language where one is declared."""
+    """Return the manifest entry for an imported file.
+
+    counts: fields of Source, including `language` if one is declared
+    """
     return Source(name_of(path), sha256, size_of(path), format, columns, **counts)
 
 
 @dataclass(frozen=True)
 class Part:
-    """sha256: of the file; content_sha256: of all columns but the author, which each installation hashes with its own
-    key."""
+    """A file of posts or records.
+
+    sha256: digest of the file
+    content_sha256: digest of all columns except the author, which each installation hashes with its own key
+    """
 
     name: str
     rows: int
@@ -158,13 +170,12 @@ class VotesPart:
     unanimous: int
     sha256: str
     k: int
-    versions: dict[str, str]  # corpora.core.detectors.detector_versions() when they were made
+    versions: dict[str, str]  # corpora.core.voters.voter_versions() at the time of voting
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What a classifier says of every post that the corpus had at the time of the import; or, if it is ranked, the
-    labels that a system ranks for some of its records."""
+    """A classifier's labels for every post at the time of import, or, if ranked, ranked labels for some records."""
 
     name: str
     version: str
@@ -172,7 +183,7 @@ class Predictions:
     rows: int
     sha256: str
     posts_sha256: str  # Manifest.posts_sha256 of the posts that the predictions cover
-    mapping: dict[str, tuple[str, ...]]  # coarse class -> the labels that it stands for
+    mapping: dict[str, tuple[str, ...]]  # labels by the coarse class that stands for them
     source: str
     ranked: bool = False
 
@@ -182,11 +193,13 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Threads:
-    """What became of the messages of the files that a corpus of pairs was made of (threads/thread_import.py).
+    """The messages from which a corpus of pairs was made (corpora/threads/thread_import.py).
 
-    messages: each once; replies: those with a parent; left_out: reason -> replies. declared: (language in the files,
-    language that was found, pairs of the corpus), the files' in order. file: where each reply that was left out is
-    listed.
+    messages: number of distinct messages
+    replies: number of messages with a parent
+    left_out: number of replies by reason
+    declared: (language in the files, detected language, number of pairs), sorted by the files' language
+    file: file that lists the replies left out
     """
 
     messages: int
@@ -201,11 +214,15 @@ class Threads:
 
 @dataclass(frozen=True)
 class Scores:
-    """What a scorer from elsewhere says of the pairs of a corpus (scorers.py). A pair is dropped where its score
-    is above the threshold.
+    """A scorer's scores for the pairs of a corpus (corpora/threads/scorers.py). A pair with a score above the threshold
+    is dropped.
 
-    of: whether the file scored messages or pairs; rows: those of the file that count; lacking, dropped: pairs of which
-    a score is missing, and that the scorer drops; sha256: of `file`; source: the name of the file that was imported.
+    of: whether messages or pairs were scored
+    rows: number of rows in the file that count
+    lacking: number of pairs with a missing score
+    dropped: number of pairs that the scorer drops
+    sha256: digest of `file`
+    source: name of the imported file
     """
 
     name: str
@@ -228,9 +245,9 @@ class Manifest:
     parts: tuple[Part, ...] = ()
     votes: tuple[VotesPart, ...] = ()
     predictions: tuple[Predictions, ...] = ()
-    fields: tuple[str, ...] = ()  # of records, in the order in which people see them; empty for posts
+    fields: tuple[str, ...] = ()  # fields of records, in display order; empty for posts
     declared: bool = False  # whether labels came with the records
-    threads: Threads | None = None  # of a corpus of pairs of message and reply
+    threads: Threads | None = None  # for a corpus of pairs of message and reply
     scores: tuple[Scores, ...] = ()
 
     @property
@@ -239,16 +256,19 @@ class Manifest:
 
     @property
     def posts_sha256(self) -> str:
-        """SHA-256 over the digests of the parts, as lines of hex."""
+        """SHA-256 over the hex digests of the parts, one per line."""
         return hashlib.sha256("\n".join(part.sha256 for part in self.parts).encode()).hexdigest()
 
     def predictions_of(self, name: str, version: str) -> Predictions | None:
-        """What a predictor says of the posts, by its name and version; None if nothing was imported of it."""
+        """Return a predictor's entry, or None."""
         return next((known for known in self.predictions if (known.name, known.version) == (name, version)), None)
 
 
 def read_manifest(name: str) -> Manifest | None:
-    """The manifest of a corpus, None if there is no such corpus yet. CorpusError if it cannot be read."""
+    """Return the manifest of a corpus, or None if there is no such corpus.
+
+    CorpusError: it cannot be read
+    """
     path = corpus_dir(name) / "manifest.json"
     try:
         raw = json.loads(path.read_bytes())
@@ -256,7 +276,7 @@ def read_manifest(name: str) -> Manifest | None:
         raw["sources"] = tuple(Source(**source) for source in raw["sources"])
         raw["parts"] = tuple(Part(**part) for part in raw["parts"])
         raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
-        # An older manifest, from before there were any, does not name them.
+        # Older manifests lack these keys.
         for of in (predictions := raw.get("predictions", ())):
             of["mapping"] = {label: tuple(targets) for label, targets in of["mapping"].items()}
         raw["predictions"] = tuple(Predictions(**of) for of in predictions)
@@ -274,7 +294,10 @@ def read_manifest(name: str) -> Manifest | None:
 
 
 def manifest_of(name: str) -> Manifest:
-    """The manifest of a corpus. CorpusError if there is no such corpus."""
+    """Return the manifest of a corpus.
+
+    CorpusError: there is no such corpus
+    """
     manifest = read_manifest(name)
     if manifest is None:
         raise CorpusError(
@@ -285,7 +308,7 @@ def manifest_of(name: str) -> Manifest:
 
 
 def write_manifest(name: str, manifest: Manifest) -> None:
-    """Commit: from here on the corpus is what this manifest says; before, what the last one said."""
+    """Write a manifest atomically, which commits the change."""
     path = corpus_dir(name) / "manifest.json"
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
@@ -297,7 +320,7 @@ def write_manifest(name: str, manifest: Manifest) -> None:
 
 
 def _written(manifest: Manifest) -> dict[str, Any]:
-    """It names the version that wrote it. A manifest leaves out what only other corpora have."""
+    """Return a manifest as JSON values, with the program's version and without keys that do not apply."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for of in (raw, *raw["sources"], *raw["predictions"]):
         for name in ("fields", "language", "declared", "ranked", "threads", "scores"):
@@ -313,8 +336,11 @@ def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manife
 def with_predictions(
     manifest: Manifest, file: Path, *, name: str, version: str, **terms: Any
 ) -> tuple[Manifest, Predictions]:
-    """The manifest with the predictions in a new file, in place of those of that name and version; and its entry.
-    terms: rows, mapping, source and ranked, as Predictions has them."""
+    """Return the manifest with predictions from a new file, and their entry. It replaces an entry of the same name and
+    version.
+
+    terms: rows, mapping, source and ranked, as in Predictions
+    """
     digests = {"sha256": digest_of(file), "posts_sha256": manifest.posts_sha256}
     predictions = Predictions(name=name, version=version, file=file.name, **digests, **terms)
     before = manifest.predictions_of(name, version)
@@ -323,7 +349,10 @@ def with_predictions(
 
 
 def check_records(corpus_name: str, manifest: Manifest) -> None:
-    """CorpusError if the corpus holds posts."""
+    """Check that the corpus holds records.
+
+    CorpusError: it holds posts
+    """
     if not manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} holds posts, not records of several fields; import records into a corpus of their "
@@ -332,7 +361,10 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
 
 
 def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
-    """What the corpus was made of. CorpusError if it holds no pairs of message and reply."""
+    """Return the manifest's entry for threads.
+
+    CorpusError: the corpus does not hold pairs of message and reply
+    """
     if manifest.threads is None:
         raise CorpusError(
             f"Corpus {corpus_name} was not made of threads; this needs pairs of message and reply. Make a corpus of "
@@ -342,7 +374,10 @@ def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
 
 
 def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None:
-    """CorpusError if posts of the first parts have no votes, or votes of other detectors than those that there are."""
+    """Check that the posts of the first `parts` parts have votes by the current detectors.
+
+    CorpusError: they do not
+    """
     if len(manifest.votes) < len(manifest.parts[:parts]):
         raise CorpusError(f"Corpus {name} has posts without votes; run `assay prelabel {name}`.")
     if other := next((votes for votes in manifest.votes[:parts] if votes.versions.keys() != VOTERS.keys()), None):
@@ -353,7 +388,10 @@ def check_votes(name: str, manifest: Manifest, parts: int | None = None) -> None
 
 
 def check_posts(corpus_name: str, manifest: Manifest) -> None:
-    """CorpusError if the corpus holds records."""
+    """Check that the corpus holds posts.
+
+    CorpusError: it holds records
+    """
     if manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} holds records of {' '.join(manifest.fields)}, whose language is declared; this "

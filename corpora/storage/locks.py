@@ -1,4 +1,4 @@
-"""Changing a corpus: one process at a time may do it, and what a crash has left behind is swept away."""
+"""The lock for changing a corpus, and removal of what a crash has left in it."""
 
 import fcntl
 import os
@@ -18,10 +18,11 @@ _FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 
 @contextmanager
 def changing(name: str) -> Iterator[Path]:
-    """The corpus's directory, which one process at a time may change, cleared of what a crash left in it.
+    """Lock a corpus and return its directory, cleared of leftovers.
 
-    CorpusError if another process has it, or it cannot be written to. If no corpus came of it, everything made for it
-    is removed.
+    If the corpus still has no manifest at the end, everything created for it is removed.
+
+    CorpusError: another process holds the lock, or the directory cannot be written
     """
     directory = corpus_dir(name)
     try:
@@ -41,9 +42,9 @@ def changing(name: str) -> Iterator[Path]:
                 raise _unwritable(directory, error) from error
             raise
         finally:
-            # The next command sweeps what cannot be swept now; it must not hide why this one failed.
+            # The next command retries a failed sweep; an error here would hide the original one.
             with suppress(OSError, CorpusError):
-                # A list of rejects stays, so that people can read why a file was refused, unless that names none.
+                # Keep a list of rejects so that users can read it, unless the error is of another kind.
                 why = sys.exception()
                 names_it = isinstance(why, TooManyRejected) or not isinstance(why, CorpusError)
                 manifest = read_manifest(name)
@@ -55,7 +56,7 @@ def changing(name: str) -> Iterator[Path]:
 def _take(lock: TextIO, name: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # Since it was opened, another command may have removed the file with its corpus that came to nothing.
+        # Another command may have deleted the lock file, with an empty corpus, after this one opened it.
         free = os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name))
     except (BlockingIOError, FileNotFoundError):
         free = False
@@ -83,7 +84,10 @@ def _remove_empty(directory: Path) -> None:
 
 
 def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = False) -> None:
-    """Remove what the manifest does not name. lists_stay: keep lists of rejects, unless they are empty."""
+    """Remove files that the manifest does not name.
+
+    lists_stay: keep lists of rejects that are not empty
+    """
     named: set[str] = set()
     if manifest:
         named |= {f"parts/{part.name}" for part in manifest.parts}
@@ -97,7 +101,7 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
             stays = lists_stay and folder == "rejects" and path.stat().st_size
             if f"{folder}/{path.name}" not in named and not stays:
                 path.unlink()
-    if manifest is None:  # the pieces of a prelabelling of a corpus that is no more
+    if manifest is None:  # unfinished votes on a deleted corpus
         shutil.rmtree(directory / "voting", ignore_errors=True)
     (directory / "manifest.draft").unlink(missing_ok=True)
     shutil.rmtree(directory / "staging", ignore_errors=True)

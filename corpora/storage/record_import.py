@@ -1,8 +1,8 @@
-"""From files of posts to a corpus: the terms of the corpus, and each file committed as a whole or not at all.
+"""Import of posts and records into a corpus, one file per commit.
 
-Nothing here depends on the clock or on chance, so an import that was killed and is run again ends with the
-very bytes that it would have had. Rows are read by sources/readers.py, judged by core/records.py and written by
-storage/intake.py.
+An import does not depend on the clock or on chance: if it is killed and run again, the resulting bytes are the same.
+Rows are read by corpora/sources/readers.py, validated by corpora/core/records.py and written by
+corpora/storage/intake.py.
 """
 
 from collections import Counter
@@ -49,9 +49,13 @@ from corpora.storage.locks import changing
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one file. `source` is as in the manifest; `rejects` is the file that lists them; formulas: how
-    many of its ids a spreadsheet would run as such, and the first of them. authorless: what stands there in place of an
-    author, such as [deleted], with its rows.
+    """The result of importing one file.
+
+    source: the file's entry in the manifest
+    rejects: the file that lists rejected rows
+    already: whether the file was imported before
+    formulas: number of ids that a spreadsheet would run as a formula, and the first of them
+    authorless: number of rows by placeholder for an author, such as [deleted]
     """
 
     source: Source
@@ -63,7 +67,7 @@ class Outcome:
 
 @dataclass
 class _Noted:
-    """Counts on the way what an outcome tells of a file."""
+    """Counts for an outcome, made while the rows are read."""
 
     count: int = 0
     first: str = ""
@@ -91,11 +95,12 @@ def open_corpus(
     language: str = "",
     declared: bool = False,
 ) -> Manifest:
-    """The corpus's manifest, or a new one's. CorpusError if the terms are missing or contradict it.
+    """Return a corpus's manifest, or that of a new corpus.
 
-    `text_may_leave` None is no answer: then a free licence answers yes, and any other must be answered for. fields:
-    of records; none given are those of the corpus, or a new one is of posts. declared: whether a column of labels is
-    named.
+    text_may_leave: whether exports may contain the text; None is yes for a free licence and an error for any other
+    fields: names of the records' fields; empty for those of the corpus, or for a new corpus of posts
+    declared: whether a column of labels is named
+    CorpusError: the terms are missing or contradict the existing manifest
     """
     known = read_manifest(name)
     _check_fields(name, known, fields)
@@ -186,19 +191,23 @@ def import_files(
     language: str = "",
     declared: str = "",
 ) -> Iterator[Outcome]:
-    """Import each file into the corpus, committing after each; yields what became of the file.
+    """Import files into a corpus, committing after each, and yield the outcomes.
 
-    fields: of records, in order; none of posts, or as the corpus has them. language: of all records in the files.
-    declared: the column of the labels that came with the records, one or several each; empty if none did.
-    max_rejects: the share of a file's rows that may be rejected; with more, nothing of it is taken. `progress` hears of
-    bytes read. CorpusError for a file that cannot be imported: the files before it stay.
+    columns: the files' column by our field
+    max_line: maximum length of a line (bytes)
+    max_rejects: maximum share of rejected rows; if it is exceeded, nothing of the file is imported
+    progress: called with the number of bytes read
+    fields: names of the records' fields, in order; empty for those of the corpus, or for posts
+    language: language of all records in the files
+    declared: column of the labels that came with the records, or ""
+    CorpusError: a file cannot be imported; the files before it stay imported
     """
     own = DOCUMENTS.get(format or "")
     for path in paths:
         check_file(path, format, folder=bool(own and own.folder))
     terms = {"licence": licence, "text_may_leave": text_may_leave, "source": source}
     opened = partial(open_corpus, name, **terms, fields=fields, language=language, declared=bool(declared))
-    opened()  # refuses before anything is made on disk
+    opened()  # refuse before anything is written
     with changing(name) as directory:
         manifest = opened()
         known = {column: column for column in columns_of(manifest.fields, manifest.declared)}
@@ -207,13 +216,17 @@ def import_files(
             file = _File(path, format or format_of(path) or "", mapping, language)
             with full_disk_explained(f"nothing of {path} was imported"):
                 outcome, manifest = _import(name, directory, manifest, file, max_line, max_rejects, progress)
-            # After each file, since the command may end at the next; a second run makes a row that a kill prevented.
+            # After each file, since the command may fail at the next. Running it again creates a row that a kill
+            # prevented.
             Corpus.objects.get_or_create(name=name)
             yield outcome
 
 
 class _File(NamedTuple):
-    """A file, and how it is read. language: the one declared for all of it."""
+    """A file to import and how to read it.
+
+    language: the language declared for the whole file
+    """
 
     path: Path
     format: str

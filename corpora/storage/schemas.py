@@ -1,6 +1,7 @@
-"""The columns of a corpus's Parquet parts: posts or records, votes, predictions, and of pairs also scores.
+"""Schemas of a corpus's Parquet files: posts or records, votes, predictions, and the messages and scores of pairs.
 
-This module imports no engine: a votes/vote_run.py worker that has loaded DuckDB ends with pages of complaints.
+This module must not import an engine: a worker of votes/vote_run.py that has loaded DuckDB prints pages of errors when
+it exits.
 """
 
 from collections.abc import Iterable
@@ -25,8 +26,9 @@ _LABELS = pa.field(DECLARED, pa.list_(pa.string()), nullable=False)
 
 
 def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
-    """The columns of a corpus's parts: those of posts, and for records also the language, each field, and the labels
-    that came with them, if any did."""
+    """Return the schema of a corpus's parts: the columns of posts and, for records, language, fields and declared
+    labels.
+    """
     names = ("language", *fields) if fields else ()
     columns = (pa.field(name, pa.string(), nullable=False) for name in names)
     return pa.schema([*POST_SCHEMA, *columns, *((_LABELS,) if declared else ())])
@@ -36,7 +38,7 @@ _RANKING = pa.list_(pa.struct([("language", pa.string()), ("score", pa.float64()
 
 
 def votes_schema(voters: Iterable[str] = VOTERS) -> pa.Schema:
-    """The columns of the votes of these voters, by default of all."""
+    """Return the schema of votes by these voters."""
     return pa.schema(
         [
             pa.field("id", pa.string(), nullable=False),
@@ -54,7 +56,7 @@ PREDICTIONS_SCHEMA = pa.schema(
     ]
 )
 
-# One row for each document that has labels, these best first, with as many scores.
+# One row for each document with labels, best label first.
 RANKED_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),
@@ -63,7 +65,7 @@ RANKED_SCHEMA = pa.schema(
     ]
 )
 
-# Messages on their way into pairs. file, line, turn: where a message stands; a turn only where a row is a whole thread.
+# Staged messages. file, line, turn: position of a message; turn is 1 unless a row holds a whole thread.
 MESSAGES_SCHEMA = pa.schema(
     [
         pa.field("file", pa.int32(), nullable=False),
@@ -75,7 +77,7 @@ MESSAGES_SCHEMA = pa.schema(
     ]
 )
 
-# Replies that are no pairs of the corpus; language and certainty only where they were looked for.
+# Replies that are not pairs of the corpus. Language and certainty are null if no language was detected.
 LEFT_OUT_SCHEMA = pa.schema(
     [
         *(pa.field(name, pa.string(), nullable=False) for name in ("id", "message_id", "thread", "reason")),
@@ -84,8 +86,8 @@ LEFT_OUT_SCHEMA = pa.schema(
     ]
 )
 
-# One row for each pair of a corpus and scorer. score: the greater of those that its sides have, if any; lacking:
-# whether one that it should have is missing; dropped: whether the score is above the scorer's threshold.
+# One row for each pair and scorer. score: maximum over its sides, null for none; lacking: whether an expected score is
+# missing; dropped: whether the score exceeds the scorer's threshold.
 SCORES_SCHEMA = pa.schema(
     [
         pa.field("id", pa.string(), nullable=False),

@@ -1,5 +1,7 @@
-"""Messages of threads and the pairs that they make: a message, and one that answers it. What is a pair, and why one is
-left out, as Zhang et al. have it (2021, A Dataset and Baselines for Multilingual Reply Suggestion). It reads no files.
+"""Messages of threads, and the rules by which a message and a reply form a pair.
+
+The rules follow Zhang et al. (2021, A Dataset and Baselines for Multilingual Reply Suggestion). This module reads no
+files.
 """
 
 import math
@@ -13,22 +15,22 @@ from corpora.core.masking import readable
 from corpora.core.records import RecordError, checked, kind_of, read_author, read_id, read_number
 from corpora.core.values import is_missing, is_removed, tidy
 
-# The fields of a record that is a pair. People are shown the first two. `certainty` is the detector's score of the
-# record's language, from 0 to 1, in six digits.
+# The fields of a record that is a pair. Annotators see the first two. `certainty` is the detector's score for the
+# record's language, from 0 to 1 with six digits.
 FIELDS = ("message", "reply", "thread", "message_id", "certainty")
-# What a file may say of a message; and of a thread, whose messages are turns that answer one another in their order.
+# Columns for a message, and for a thread, whose messages are turns that each answer the previous one.
 MESSAGE = ("id", "parent_id", "text", "thread", "score", "deleted", "language", "author")
 MESSAGE_NEEDS = ("id", "parent_id", "text")
 TURNS = ("thread", "turns", "language")
 TURNS_NEED = ("thread", "turns")
 
-# How the texts of removed messages begin; other notices, such as [ Removed by Reddit ], are the whole text.
+# Prefixes of the texts of removed messages. Other notices, such as [ Removed by Reddit ], must be the whole text.
 REMOVED = ("[removed]", "[deleted]")
 LEAST_SCORE = 1.0
 LEAST_CERTAINTY = 0.7
 
-# Why a message with a parent is no pair of the corpus: reason -> in words. A pair has the first that applies; the query
-# messages_paired.sql gives all but the last, in this order.
+# Reasons why a message with a parent is not a pair of the corpus, in words. The first that applies is recorded;
+# messages_paired.sql checks all but the last, in this order.
 UNKNOWN, CIRCLE, DELETED, LOW, EMPTY, UNCERTAIN = "unknown_parent", "circle", "deleted", "low", "empty", "uncertain"
 REASONS = {
     UNKNOWN: "answers a message that is not in the files",
@@ -38,14 +40,18 @@ REASONS = {
     EMPTY: "a side is empty",
     UNCERTAIN: "no language is certain enough",
 }
-# Those of them that are no pairs at all.
+# Reasons for which there is no pair at all.
 NO_PAIR = (UNKNOWN, CIRCLE)
 
 _SAID = {"": False, "0": False, "false": False, "no": False, "1": True, "true": True, "yes": True}
 
 
 class Message(NamedTuple):
-    """parent: the id of the message that it answers, or empty. language: what the file says that it is in, or empty."""
+    """A message of a thread.
+
+    parent: id of the message that it answers, or ""
+    language: language stated by the file, or ""
+    """
 
     id: str
     parent: str
@@ -58,9 +64,9 @@ class Message(NamedTuple):
 
 
 def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
-    """The message of a row, keyed by MESSAGE. RecordError for the first rule that it breaks.
+    """Return the message of a row keyed by MESSAGE, without the text if it was deleted.
 
-    The text of a deleted message is not kept.
+    RecordError: the first rule that the row breaks
     """
     text = "" if is_missing(raw.get("text")) else _text(raw.get("text"))
     deleted = _deleted(raw.get("deleted")) or is_notice(text)
@@ -77,8 +83,12 @@ def read_message(raw: Mapping[str, Any], author_key: bytes) -> Message:
 
 
 def read_turns(raw: Mapping[str, Any]) -> Iterator[Message]:
-    """The messages of a row, keyed by TURNS, each of which answers the one before. The id of a turn is its thread and
-    its number, from 1. RecordError where it is no list of turns."""
+    """Yield the messages of a row keyed by TURNS, each of which answers the previous one.
+
+    The id of a turn is its thread and its number, from 1.
+
+    RecordError: the row is not a list of turns
+    """
     thread = read_id(raw.get("thread"), "thread")
     turns = raw.get("turns")
     if not isinstance(turns, list):
@@ -98,12 +108,14 @@ def turn_id(thread: str, number: int) -> str:
 
 
 def message_id(value: object, what: str = "id") -> str:
-    """An id as a corpus of pairs has it. Reddit writes t1_ before a comment's id in some places and not in others."""
+    """Return a message's id. Reddit adds the prefix t1_ to a comment's id in some places only, so it is removed."""
     return read_id(value, what).removeprefix("t1_")
 
 
 def _parent(value: object) -> str:
-    """Empty for a message that answers none; on Reddit that is one whose parent is a post, written t3_."""
+    """Return the parent's id, or "" for the first message of a thread. On Reddit, its parent is a post, with the prefix
+    t3_.
+    """
     if is_missing(value):
         return ""
     parent = message_id(value, "parent_id")
@@ -111,7 +123,7 @@ def _parent(value: object) -> str:
 
 
 def _text(value: object) -> str:
-    """Empty where there is none, as of a deleted message."""
+    """Return a text, "" for the missing text of a deleted message."""
     if value is None:
         return ""
     if not isinstance(value, str):
@@ -144,34 +156,39 @@ def _deleted(value: object) -> bool:
 
 
 def is_notice(text: str) -> bool:
-    """Whether a text stands only in place of a message that was deleted or removed."""
+    """Return whether a text is only a notice in place of a deleted or removed message."""
     return text.lstrip().lower().startswith(REMOVED) or is_removed(text)
 
 
 def is_empty(text: str) -> bool:
-    """Whether there is nothing in it that could be seen."""
+    """Return whether a text has no visible character."""
     return not any(character.isprintable() and not character.isspace() for character in text)
 
 
 def joined(message: str, reply: str) -> str:
-    """What the language is found in: both sides on one line, as detectors read a text, but with the addresses and
-    mentions, which the article keeps. Without them, of 1,791 pairs of oasst1 without a deleted side one more would pass
-    0.7, whose reply is two links; of 11,926 pairs of the chatterbot corpus none."""
+    """Return the text for language detection: both sides on one line, readable, with addresses and mentions.
+
+    The article keeps these. Without them, one more of the 1,791 oasst1 pairs without a deleted side would exceed 0.7, a
+    reply of two links, and none of the 11,926 pairs of the chatterbot corpus.
+    """
     return readable(f"{message} {reply}")
 
 
 def cell(text: str) -> str:
-    """A text as published files have it, in a cell of a line: white space, with tabs and breaks, as one space, and no
-    mark of byte order, which some readers drop. Texts that are equal as this are equal."""
+    """Return a text as a cell of a published file: white space normalised, without byte order marks, which some readers
+    drop.
+
+    Texts with equal cells count as equal.
+    """
     return " ".join(text.replace("\ufeff", " ").split())
 
 
 def compared(text: str) -> str:
-    """What texts of two files are compared as: a cell in NFC, since a program may have taken its accents apart."""
+    """Return a text for comparison between files: its cell in NFC, because programs may decompose accents."""
     return unicodedata.normalize("NFC", cell(text))
 
 
 def agrees(declared: str, found: str) -> bool:
-    """Whether a language that a file names is the one that fastText found. A finer code agrees with its coarser one."""
+    """Return whether a declared language matches the one detected. A finer code matches its coarser one."""
     code = code_of(declared) or declared
     return found in (code, code.split("-")[0]) or code in finer(found)

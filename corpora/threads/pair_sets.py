@@ -1,7 +1,7 @@
-"""What is published of a corpus of pairs: the pairs that are kept, their splits, and how often each reply is seen.
+"""The published set of a corpus of pairs: the kept pairs, their splits, and the frequency of replies.
 
-Files of it are written by whoever asks; nothing here decides how they look. All of it is asked of DuckDB, so that no
-corpus must fit into memory; only --apart thread holds two numbers for each message of a thread.
+Callers write the files. DuckDB runs the queries, so a corpus need not fit into memory; only --apart thread holds two
+numbers for each message of a thread.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-import scipy  # which loads its part `sparse` when it is first used
+import scipy  # loads its module `sparse` on first use
 
 from corpora.core import CorpusError
 from corpora.engines import Store
@@ -26,7 +26,7 @@ from corpora.threads.scorers import filtering
 TRAIN, VALID, TEST = SPLITS = ("train", "valid", "test")
 SHARES = (80, 10, 10)
 SMALL = "small_language"
-# said: the digest of the message as files have it; answer: the reply as files have it.
+# said: digest of the message's cell; answer: the reply's cell.
 _KEPT = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("id", "language", "message", "reply", "thread", "message_id")),
@@ -39,8 +39,12 @@ _KEPT = pa.schema(
 
 @dataclass(frozen=True)
 class Plan:
-    """shares: the parts of train, valid and test, as whole numbers in any ratio; least_pairs: languages with fewer are
-    left out; apart: what is never in two splits, equal messages alone or whole threads too."""
+    """Options of a published set.
+
+    shares: relative sizes of train, valid and test (integers)
+    least_pairs: minimum number of pairs; languages with fewer are left out
+    apart: what stays within one split: equal messages, or whole threads
+    """
 
     seed: str
     shares: tuple[int, int, int] = SHARES
@@ -50,8 +54,12 @@ class Plan:
 
 @contextmanager
 def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> Iterator[Store]:
-    """A store for the queries of a set: pairs_in_order, split_counts, replies_counted, left_out_before and
-    left_out_by_scores. staged: a file that is made for it. CorpusError where nothing is left, or threads are not known.
+    """Open a store for the queries of a set.
+
+    These are pairs_in_order, split_counts, replies_counted, left_out_before and left_out_by_scores.
+
+    staged: path of a temporary file that is created
+    CorpusError: no pairs remain, or the threads are unknown
     """
     threads = check_pairs(corpus_name, manifest)
     with filtering(corpus_name, manifest) as store:
@@ -73,7 +81,10 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
 
 
 def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
-    """Make the view `placed`, the pairs of `exported` each with its split. CorpusError where threads are not known."""
+    """Define the view `placed`, which adds a split to each pair of `exported`.
+
+    CorpusError: the threads are unknown
+    """
     _, valid, test = plan.shares
     design = {"seed": plan.seed, "valid": valid, "test": test, "whole": sum(plan.shares)}
     store.rows("design", pa.Table.from_pylist([design]))
@@ -85,7 +96,7 @@ def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
 
 
 def _stage(store: Store, staged: Path) -> None:
-    """Write the kept pairs, with what files have of them."""
+    """Write the kept pairs with their cells."""
     with pq.ParquetWriter(staged, _KEPT) as writer:
         for batch in store.query("pairs_kept"):
             rows: list[dict[str, Any]] = batch.to_pylist()
@@ -96,12 +107,15 @@ def _stage(store: Store, staged: Path) -> None:
 
 
 def digest_of_message(message: str) -> str:
-    """By which equal messages are known, and by which lots are drawn: SHA-256 of the message as files have it."""
+    """Return the SHA-256 of a message's cell, which identifies equal messages and seeds random draws."""
     return hashlib.sha256(cell(message).encode()).hexdigest()
 
 
 def _components(store: Store, corpus_name: str) -> pa.Table:
-    """said -> part, the least digest among the messages of all threads that hang together by equal messages."""
+    """Return a table that maps `said` to `part`, the smallest digest among all threads connected by equal messages.
+
+    CorpusError: a message has no thread
+    """
     edges = store.query("messages_and_threads").read_all()
     said, thread = (edges.column(name).combine_chunks().dictionary_encode() for name in ("said", "thread"))
     if "" in thread.dictionary.to_pylist():
@@ -113,6 +127,6 @@ def _components(store: Store, corpus_name: str) -> pa.Table:
     ends = said.indices.to_numpy(), thread.indices.to_numpy() + size
     graph = scipy.sparse.coo_array((np.ones(len(edges), bool), ends), shape=(size + len(thread.dictionary),) * 2)
     _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
-    # The digests come in their order, so the first of a component is its least.
+    # The digests are sorted, so the first of a component is its smallest.
     _, first, inverse = np.unique(labels[:size], return_index=True, return_inverse=True)
     return pa.table({"said": said.dictionary, "part": said.dictionary.take(pa.array(first[inverse]))})

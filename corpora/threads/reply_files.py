@@ -1,8 +1,8 @@
-"""Files of replies that a system suggests, as MRS publishes them: a line an example, its cells separated by tabs, which
-are the message, the reference reply, and up to three suggested replies, the best first.
+"""Files of replies suggested by a system, in the format of MRS.
 
-No header, no quoting, UTF-8. A system is one file, or a folder with a file for each language, such as
-en_model_responses.txt.
+Each line is an example, with cells separated by tabs: the message, the reference reply, and up to three suggested
+replies, best first. There is no header and no quoting; the encoding is UTF-8. A system is one file, or a folder with a
+file for each language, such as en_model_responses.txt.
 """
 
 from collections import Counter
@@ -17,9 +17,9 @@ from corpora.sources.rejects import faulty, text_lines
 from corpora.storage.layout import digest_of
 from corpora.threads.messages import cell, compared
 
-MOST = 3  # replies of a message
+MOST = 3  # suggested replies per message
 OF_LANGUAGE = "_model_responses.txt"
-# Language, or empty where no file says it; message; reference, None where there is none. Texts are as files have them.
+# language, "" if the file does not state it; message; reference, None if there is none. Texts are cells.
 Key = tuple[str, str, str | None]
 
 
@@ -32,9 +32,12 @@ class Example(NamedTuple):
 
 @dataclass
 class Suggested:
-    """What one system suggests. files: their names, with the SHA-256 of each. replies: of each message, and reference
-    if the file has one. By what is to be told of them: how many lines are `repeated`, with other replies than a line
-    before, which counts; have `none`; or have `fewer` than MOST.
+    """The replies that a system suggests.
+
+    files: SHA-256 by file name
+    replies: suggestions by message, with its reference if the file has one
+    told: counts for the report: `repeated` lines whose replies differ from an earlier line, which is kept; lines with
+        `none`; and lines with `fewer` than MOST replies
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -42,7 +45,7 @@ class Suggested:
     told: Counter[str] = field(default_factory=Counter)
 
     def key_of(self, language: str, message: str, reference: str) -> Key | None:
-        """That of the line for a record with these texts, if there is one; the most exact counts."""
+        """Return the most specific key that matches a record's texts, or None."""
         message, reference = compared(message), compared(reference)
         codes = dict.fromkeys((language, published_code(language, [language]), ""))
         tried = ((code, message, said) for said in (reference, None) for code in codes)
@@ -50,7 +53,10 @@ class Suggested:
 
 
 def read_suggested(path: Path) -> Suggested:
-    """What a file, or a folder of files by language, suggests. CorpusError, a sentence, if it is not such a file."""
+    """Read a file, or a folder with a file for each language.
+
+    CorpusError: a file has another format
+    """
     found = Suggested()
     for file in _files(path):
         language = _language(file)
@@ -70,8 +76,10 @@ def read_suggested(path: Path) -> Suggested:
 
 
 def examples(path: Path) -> Iterator[Example]:
-    """The lines of a file that are not empty, each as it stands; the file may be packed. CorpusError for one that has
-    not two to five cells, or is not UTF-8."""
+    """Yield the lines of a file that are not empty. The file may be compressed.
+
+    CorpusError: a line does not have two to five cells, or is not UTF-8
+    """
     for number, line in text_lines(path, "tsv"):
         cells = line.split("\t")
         if not 2 <= len(cells) <= 2 + MOST or not cells[0].strip():
@@ -95,6 +103,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _language(file: Path) -> str:
-    """The language that the name of a file says, empty if it says none."""
+    """Return the language in a file's name, or ""."""
     code = file.name.removesuffix(OF_LANGUAGE)
     return code if code != file.name and code in LANGUAGES else ""

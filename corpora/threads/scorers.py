@@ -1,9 +1,8 @@
-"""Which pairs of a corpus are kept, and which are dropped, by the scores of machines that were run elsewhere.
+"""Filters on a corpus of pairs, made from the imported scores of external systems.
 
-A scorer, such as a detector of toxicity, gives a score from 0 to 1; its file is imported with a threshold. A pair's
-score is the greater of its sides' scores. A pair is dropped where any scorer's is above its threshold, and kept
-otherwise, also where scores are missing: a missing score is never taken for 0. Nothing is taken out of the corpus: a
-draw takes kept and dropped pairs by the view that is made here.
+A scorer, such as a toxicity detector, gives scores from 0 to 1, imported with a threshold. A pair's score is the
+maximum over its sides. A pair is dropped if any scorer's score exceeds its threshold. A missing score drops no pair; it
+is never treated as 0. The corpus itself is unchanged: draws select kept and dropped pairs through the view `filtered`.
 """
 
 import hashlib
@@ -50,8 +49,12 @@ from corpora.threads.messages import message_id
 
 @dataclass(frozen=True)
 class Filtered:
-    """Of one pair: scorer -> its score, None where it has none of either side; the scorers that drop it; and those of
-    which a score is lacking."""
+    """The scores of one pair.
+
+    scores: score by scorer, None if neither side has one
+    dropped_by: scorers that drop it
+    lacking: scorers with a missing score
+    """
 
     scores: dict[str, float | None]
     dropped_by: tuple[str, ...]
@@ -63,18 +66,22 @@ class Filtered:
 
 
 def filter_digest(manifest: Manifest) -> str:
-    """SHA-256 of all that decides which pairs are kept: lines of scorer, threshold and the digest of its scores.
-    Whatever was drawn under another digest was drawn from other sets of kept and dropped pairs."""
+    """Return the SHA-256 of the filter: the scorers, thresholds and digests of the scores.
+
+    Draws under different digests come from different sets of kept and dropped pairs.
+    """
     lines = sorted(f"{each.name}\t{each.threshold!r}\t{each.sha256}\n" for each in manifest.scores)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @contextmanager
 def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[Store]:
-    """A store over a corpus of pairs with the views `scores` (SCORES_SCHEMA) and `filtered`: id, language, dropped (by
-    how many scorers; 0 is kept) and lacking (of how many a score is missing), one row for every pair.
+    """Open a store over a corpus of pairs with the views `scores` (SCORES_SCHEMA) and `filtered`.
 
-    CorpusError if the corpus holds no pairs.
+    `filtered` has one row per pair: id, language, dropped (number of scorers that drop it; 0 is kept) and lacking
+    (number of scorers with a missing score).
+
+    CorpusError: the corpus holds no pairs
     """
     manifest = manifest or manifest_of(corpus_name)
     check_pairs(corpus_name, manifest)
@@ -89,14 +96,14 @@ def scores_files(corpus_name: str, manifest: Manifest) -> list[Path]:
 
 
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:
-    """{"pairs", "dropped", "lacking"}: of the whole corpus, those that any scorer drops, those that lack a score."""
+    """Return the number of pairs, of those that any scorer drops, and of those that lack a score."""
     with filtering(corpus_name, manifest) as store:
         [counts] = store.found("filter_counts")
     return counts
 
 
 def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
-    """Id -> what the scorers say of that pair, and whether it is kept."""
+    """Return the scores and the filter's result by pair id."""
     found: dict[str, list[dict]] = {key: [] for key in ids}
     with filtering(corpus_name) as store:
         store.rows("asked", pa.table({"id": pa.array(list(found), pa.string())}))
@@ -112,7 +119,7 @@ def filtered(corpus_name: str, ids: Iterable[str]) -> dict[str, Filtered]:
     }
 
 
-# --- From a file of scores to a scorer of a corpus of pairs. A file is taken as a whole or not at all.
+# --- Import of scores. A file is imported completely or not at all.
 
 
 MESSAGE, PAIR = SIDES = ("message", "pair")
@@ -128,9 +135,17 @@ _STAGED = pa.schema(
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of a file. empty: its rows without a score; outside: how many ids are of nothing in the corpus, and
-    the first of them; replaced: the threshold or file that the scorer had before. dropped: pairs that all scorers drop
-    together. draws: how many there were by the filter that this changed."""
+    """The result of an import.
+
+    pairs: number of pairs in the corpus
+    empty: number of rows without a score
+    outside: number of ids that are not in the corpus
+    first_outside: the first of these ids
+    dropped: number of pairs that all scorers together drop
+    draws: number of earlier draws by the filter
+    replaced: the scorer's previous entry
+    already: whether the scores were imported before
+    """
 
     scores: Scores
     pairs: int
@@ -154,12 +169,15 @@ def import_scores(
     format: str | None = None,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Register a file as what a scorer says of the corpus's pairs. Nothing changes if it says so already.
+    """Import a scorer's scores for the corpus's pairs. Importing the same file again changes nothing.
 
-    of: whether the ids are those of messages or of pairs, which have the id of their reply. A scorer that says
-    something else, or has another threshold, takes the place of the one of that name, as long as nothing was drawn
-    from the corpus. `progress` is told of bytes read. CorpusError if something is wrong with the file; then nothing of
-    it is kept.
+    Different scores or another threshold replace the scorer's previous ones, unless the corpus has draws.
+
+    threshold: pairs with a higher score are dropped
+    of: whether the ids are of messages or of pairs; a pair has the id of its reply
+    columns: the file's column by our field
+    progress: called with the number of bytes read
+    CorpusError: the file has a fault; then nothing is imported
     """
     check_file(path, format)
     check_spelling("scorer", "name", name)
@@ -194,7 +212,9 @@ def _checked(corpus_name: str) -> Manifest:
 def _written(
     corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: Scores
 ) -> tuple[Scores, int, list[str]]:
-    """The scores in a new file, with their counts; and how many ids are of nothing in the corpus, and the first."""
+    """Write the scores to a new file; return their entry, the number of ids that are not in the corpus, and the first
+    of them.
+    """
     with asking(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
         check_repeats(store, path)
@@ -224,7 +244,7 @@ def _check_undrawn(corpus_name: str, before: Scores | None) -> None:
 
 
 def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progress: Progress) -> int:
-    """Write the scores with their lines to the staging file; returns how many rows have none."""
+    """Write the scores to the staging file and return the number of rows without a score."""
     places = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
     rows = judged(read_rows(path, format, places, MAX_LINE, progress), _read)
     empty = 0
@@ -238,7 +258,10 @@ def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, progr
 
 
 def _read(raw: Mapping[str, Any]) -> tuple[str, float | None]:
-    """Id and score, from 0 to 1; None where there is none. RecordError for anything else, such as NaN or 1.5."""
+    """Return the id and score of a row, None for an empty score.
+
+    RecordError: the score is not a number from 0 to 1
+    """
     key, score = message_id(raw.get("id")), read_number(raw.get("score"))
     if score is not None and not 0 <= score <= 1:
         raise RecordError(

@@ -1,8 +1,8 @@
-"""From threads to a corpus of pairs: each message with the one that it answers, in the language that both are found to
-be in. What a pair is stands in threads/messages.py.
+"""Import of threads as a corpus of pairs: each message with a reply, in the language detected for both.
 
-A corpus of pairs is made by one call, of all its files, since a reply may stand in another file than its message. It is
-made as a whole or not at all, and nothing in it depends on the clock or on chance.
+corpora/threads/messages.py defines what a pair is. A corpus of pairs is made in one call from all its files, because a
+reply and its message may be in different files. It is made completely or not at all, and does not depend on the clock
+or on chance.
 """
 
 from collections import Counter
@@ -57,14 +57,19 @@ from corpora.threads.messages import (
     read_turns,
 )
 
-# DuckDB joins messages on disk, beyond its limit of memory, and no step follows a thread message by message, so neither
-# the number of messages nor the length of a thread matters.
+# DuckDB joins messages on disk above its memory limit, and no step follows a thread message by message, so the number
+# of messages and the length of a thread are not limited.
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How files are read. columns: field -> their column, where it is called otherwise; max_line: bytes; max_rejects:
-    the share of a file's rows that may be no messages."""
+    """Options for reading files.
+
+    columns: the files' column by field, where the names differ
+    max_line: maximum length of a line (bytes)
+    max_rejects: maximum share of rejected rows in a file
+    progress: called with the number of bytes read
+    """
 
     columns: dict[str, str]
     max_line: int
@@ -73,7 +78,7 @@ class Reading:
 
 
 def stage(staged: Path, logs: list[RejectLog], how: Reading) -> None:
-    """Write the messages of the files to the staging file, and rows that are no messages to each file's log."""
+    """Write the messages of the files to the staging file, and log invalid rows by file."""
     with Stage(staged, MESSAGES_SCHEMA) as stage:
         for number, log in enumerate(logs):
             for line, read in accepted(_read(log.path, log.format, how), log, how.max_rejects):
@@ -84,7 +89,7 @@ def stage(staged: Path, logs: list[RejectLog], how: Reading) -> None:
 
 
 def _read(path: Path, format: str, how: Reading) -> Iterator[tuple[int, list[Message] | Fault]]:
-    """The messages of each row of a file: one, or those of a list of turns."""
+    """Yield the messages of each row: one message, or a list of turns."""
     turns = _has_turns(path, format, how)
     fields, needed = (messages.TURNS, messages.TURNS_NEED) if turns else (messages.MESSAGE, messages.MESSAGE_NEEDS)
     named = Columns({field: how.columns.get(field, field) for field in fields}, needed)
@@ -94,14 +99,14 @@ def _read(path: Path, format: str, how: Reading) -> Iterator[tuple[int, list[Mes
 
 
 def _has_turns(path: Path, format: str, how: Reading) -> bool:
-    """Whether the rows of a file are lists of turns, by the first of them that can be read."""
+    """Return whether the rows of a file are lists of turns, judging by the first readable one."""
     named = Columns({"turns": how.columns.get("turns", "turns")}, ())
     rows = read_rows(path, format, named, how.max_line)
     return next((row.get("turns") is not None for _, row in rows if not isinstance(row, Fault)), False)
 
 
 def join(store: Store, staged: Path) -> None:
-    """Make the views and tables of the queries messages_*.sql: `repeated`, `messages`, `links` and `circles`."""
+    """Define the inputs of the queries messages_*.sql: `repeated`, `messages`, `links` and `circles`."""
     store.view("staged_messages", [staged], MESSAGES_SCHEMA)
     store.keep("repeated", "messages_repeated")
     store.define("messages", "messages")
@@ -109,10 +114,10 @@ def join(store: Store, staged: Path) -> None:
 
 
 def find_circles(store: Store) -> None:
-    """Make `circles`, the messages that answer one another in a circle.
+    """Create `circles`, the messages that answer each other in a cycle.
 
-    Each round doubles how far a link reaches, so a thread of 100,000 takes 17 rounds. A round that lets no link pass a
-    beginning shows that those left lead into circles; once they reach as far as there are links, they all end on one.
+    Each round doubles the reach of the links, so a thread of 100,000 messages takes 17 rounds. If a round removes no
+    link, the remaining links lead into cycles; once they reach as far as the number of links, all end on a cycle.
     """
     store.keep("links", "messages_linked")
     reach, before = 1, -1
@@ -128,7 +133,11 @@ _SCHEMA = schema_of(FIELDS)
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of the files; rejects: the lists of rows that are no messages, where there are such."""
+    """The result of an import.
+
+    rejects: lists of rejected rows, for files that have some
+    already: whether the corpus was made from these files before
+    """
 
     manifest: Manifest
     rejects: list[Path]
@@ -137,8 +146,12 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Disagreement:
-    """A language that the files name. pairs: that are said to be in it; agreed: of them, those that were found to be;
-    most: the language that most others were found to be in, and how many."""
+    """Pairs that the files declare to be in a language.
+
+    pairs: number of these pairs
+    agreed: number of these pairs with the same detected language
+    most: the most frequent other detected language, and its number of pairs
+    """
 
     language: str
     pairs: int
@@ -160,11 +173,14 @@ def import_threads(
     max_rejects: float = 1.0,
     progress: Progress = lambda count: None,
 ) -> Outcome:
-    """Make a corpus of the pairs in these files, or change nothing if it is made of them already.
+    """Create a corpus from the pairs in files, or change nothing if it was made from them before.
 
-    columns: field of a message or of a list of turns -> the files' column. least_certainty: a pair is kept whose
-    language has a higher score. max_rejects: the share of a file's rows that may be no messages. `progress` hears of
-    bytes read. CorpusError where the corpus cannot be made, or is made of something else; then nothing is changed.
+    columns: the files' column by field of a message or list of turns
+    least_certainty: a pair is kept if the detector's score for its language is higher
+    max_line: maximum length of a line (bytes)
+    max_rejects: maximum share of rejected rows in a file
+    progress: called with the number of bytes read
+    CorpusError: the corpus cannot be made, or was made from something else; then nothing changes
     """
     for path in paths:
         check_file(path, format)
@@ -174,7 +190,7 @@ def import_threads(
         if manifest.parts or manifest.threads:
             _check_same(name, manifest, given, columns or {}, least_certainty)
             progress(sum(map(size_of, paths)))
-            # A call that was broken off may have made the files and not the row.
+            # An interrupted call may have created the files but not the row.
             Corpus.objects.get_or_create(name=name)
             return Outcome(manifest, _lists(directory, manifest), already=True)
         _check_once(paths, given)
@@ -188,15 +204,17 @@ def import_threads(
 
 
 def told_of(name: str, manifest: Manifest) -> dict[str, Any]:
-    """What became of the threads of a corpus of pairs, in a form that can be written as JSON."""
+    """Return the manifest's entry for threads as JSON values."""
     threads = asdict(check_pairs(name, manifest))
     told = {name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "detector")}
     return told | {"declared": [asdict(each) for each in disagreements(check_pairs(name, manifest))]}
 
 
 def disagreements(threads: Threads) -> list[Disagreement]:
-    """Of each language that the files name, however they write it, how often it is the one that was found, those with
-    most pairs first. What is no code stands as it is written."""
+    """Return how often each declared language was detected, most pairs first.
+
+    Declared languages are converted to codes; those that are not codes stay as written.
+    """
     found: dict[str, Counter[str]] = {}
     for declared, language, number in threads.declared:
         if declared != UND:
@@ -212,7 +230,10 @@ def disagreements(threads: Threads) -> list[Disagreement]:
 def _check_same(
     name: str, manifest: Manifest, given: list[tuple[str, str]], columns: dict[str, str], least_certainty: float
 ) -> None:
-    """CorpusError unless the corpus was made of these files in this way."""
+    """Check that the corpus was made from these files with these options.
+
+    CorpusError: it was not
+    """
     made = [(known.sha256, known.format) for known in manifest.sources]
     if manifest.threads is None or made != given or any(known.columns != columns for known in manifest.sources):
         raise CorpusError(
@@ -227,7 +248,7 @@ def _check_same(
 
 
 def _nothing(manifest: Manifest, paths: list[Path]) -> str:
-    """Why files have no pair that is kept."""
+    """Return the error for files without a kept pair."""
     threads = check_pairs("", manifest)
     if not threads.messages:
         return f"{paths[0]} holds no messages."
@@ -260,7 +281,7 @@ def _make(
     how: Reading,
     least_certainty: float,
 ) -> Manifest:
-    """Write the corpus's parts and what is left out; returns the manifest that names them."""
+    """Write the corpus's parts and the replies left out, and return the manifest."""
     staged = directory / _STAGING
     with ExitStack() as files:
         logs = []
@@ -290,7 +311,7 @@ def _make(
 
 
 def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
-    """List the messages whose id came before with something else; of each file, how many say the same again."""
+    """Log messages that repeat an id with other content; return the number of exact repeats by file."""
     duplicates = Counter[int]()
     for batch in store.query("messages_repeats_told"):
         for row in batch.to_pylist():
@@ -304,9 +325,11 @@ def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
 
 
 class _Pairs:
-    """The pairs as they are found, written to the corpus's parts or to what is left out.
+    """A writer of pairs to the corpus's parts, and of the rest to the file of replies left out.
 
-    accepted: of each file; left_out: reason -> replies; declared: (language the file names, language found) -> pairs.
+    accepted: number of pairs by file
+    left_out: number of replies by reason
+    declared: number of pairs by (declared language, detected language)
     """
 
     def __init__(self, directory: Path, least_certainty: float) -> None:
@@ -343,7 +366,10 @@ class _Pairs:
         return self.parts.close()
 
     def threads(self, count: int) -> Threads:
-        """The manifest's entry. count: of all messages."""
+        """Return the manifest's entry.
+
+        count: number of messages
+        """
         return Threads(
             messages=count,
             replies=self.accepted.total() + self.left_out.total(),

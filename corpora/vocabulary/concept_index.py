@@ -1,4 +1,4 @@
-"""Which vocabularies there are, and what is known of their concepts: labels, paths, what stands beside them."""
+"""Queries on vocabularies and their concepts: labels, hierarchy, related concepts, and search."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -15,15 +15,20 @@ from corpora.vocabulary.thesaurus import VocabularyError, label_in, words_of
 
 
 class Shown(NamedTuple):
-    """A label as it is shown, and its language, so that a page can say so where it is not the one asked for; empty
-    where the source does not say it."""
+    """A label and its language.
+
+    A page marks a language that differs from the one requested; it is "" if the source does not state it.
+    """
 
     text: str
     language: str
 
 
 def vocabularies_there() -> list[dict[str, Any]]:
-    """By name and version. A row: vocabulary, version, concepts, schemes, languages, source, sha256, imported_at."""
+    """Return a dict for each vocabulary version, sorted by name and version.
+
+    The keys are vocabulary, version, concepts, schemes, languages, source, sha256 and imported_at.
+    """
     found = Vocabulary.objects.annotate(
         concept_count=Count("concepts", distinct=True), scheme_count=Count("schemes", distinct=True)
     )
@@ -43,7 +48,10 @@ def vocabularies_there() -> list[dict[str, Any]]:
 
 
 def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
-    """That version, or the newest. VocabularyError if there is none."""
+    """Return a version of a vocabulary, by default the newest.
+
+    VocabularyError: there is none
+    """
     found = Vocabulary.objects.filter(name=name)
     wanted = found.order_by("version").last() if version is None else found.filter(version=version).first()
     if wanted is None:
@@ -55,14 +63,15 @@ def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
 
 @lru_cache(maxsize=64)
 def vocabulary_of(key: int) -> Vocabulary:
-    """The version with this primary key, read once in a process: versions never change, nor are keys used again."""
+    """Return the version with a primary key, cached because versions are immutable and keys are not reused."""
     return Vocabulary.objects.get(pk=key)
 
 
 @lru_cache(maxsize=8)
 def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
-    """By id of all its concepts: the preferred label that `label_in` chooses for readers of the language; another
-    label where there is no preferred one, and the id where there is none. Read once in a process, for the same reason.
+    """Return the display label of each concept by id, cached because versions are immutable.
+
+    This is the preferred label that `label_in` chooses for the language, else another label, else the id.
     """
     rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
     found = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
@@ -71,12 +80,14 @@ def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
 
 
 def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
-    """The tags of the vocabulary whose labels are compared with text in these languages: those that serve readers of
-    them or of English, and no tag at all; every tag where the vocabulary has none of these."""
+    """Return the vocabulary's language tags to compare with text in these languages.
+
+    They include English and labels without a tag. If the vocabulary has none of these, all its tags are returned.
+    """
     return in_languages(vocabulary.languages, [*languages, "en", ""]) or vocabulary.languages
 
 
-_Labels = dict[bool, dict[str, str]]  # whether preferred -> language -> text
+_Labels = dict[bool, dict[str, str]]  # text by language, by whether the label is preferred
 
 
 def _by_concept(rows: Iterable[tuple[Any, str, str, bool]]) -> dict[Any, _Labels]:
@@ -91,16 +102,17 @@ def _shown(labels: _Labels, language: str) -> Shown:
 
 
 def label_of_scheme(scheme: Scheme, language: str) -> str:
-    """As that of a concept; its id where it has none."""
+    """Return the label of a scheme, chosen as for a concept, or its id."""
     return label_in(scheme.labels, language)[0] or scheme.key
 
 
 class Tree(NamedTuple):
-    """Where the concepts of a version stand, by their ids.
+    """The hierarchy of a vocabulary version, by concept id.
 
-    above: the broader one over which the way to it leads: of several the one whose id comes first. narrower: how many
-    offered ones are. scheme: the one by which it is told from others of its name, one within a domain before others:
-    EuroVoc is a scheme of its own, of all its concepts.
+    above: broader concept on the path to the concept; if there are several, the one with the first id
+    narrower: number of narrower concepts that are not deprecated
+    scheme: the scheme that distinguishes it from concepts of the same name. Schemes in a domain come first, because
+        EuroVoc is itself a scheme of all its concepts.
     """
 
     above: Mapping[str, str]
@@ -108,7 +120,7 @@ class Tree(NamedTuple):
     scheme: Mapping[str, Scheme]
 
     def way_to(self, key: str) -> list[str]:
-        """The ids from a concept that has no broader one down to this one, itself left out."""
+        """Return the ids from a top concept down to this one, without itself."""
         way: list[str] = []
         while key := self.above.get(key, ""):
             way.insert(0, key)
@@ -117,7 +129,7 @@ class Tree(NamedTuple):
 
 @lru_cache(maxsize=8)
 def tree_of(vocabulary: Vocabulary) -> Tree:
-    """Read once in a process, as names are: a list of ten concepts would need a statement for each level above them."""
+    """Return the hierarchy, cached because a list of ten concepts would need a query for each level above them."""
     rows = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("-broader__key")
     links = list(rows.values_list("concept__key", "broader__key", "concept__is_deprecated"))
     schemes = {each.pk: each for each in vocabulary.schemes.all()}
@@ -131,9 +143,10 @@ def tree_of(vocabulary: Vocabulary) -> Tree:
 
 
 def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
-    """By id of all its concepts: label and alt_labels in English, label_fr and so on in other languages, parents and
-    related, as EURLEX57K publishes them and import_vocabulary reads them. A concept that has no label in English has
-    the one that is shown in its place, since every reader needs one.
+    """Return all concepts by id, in the form that EURLEX57K publishes and import_vocabulary reads.
+
+    The keys are label and alt_labels for English, label_fr and so on for other languages, parents and related. A
+    concept without an English label has its display label, because the format requires one.
     """
     found: dict[str, dict[str, Any]] = {
         key: {"label": shown.text, "alt_labels": [], "parents": [], "related": []}
@@ -156,7 +169,7 @@ def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
 
 
 def concepts_of(vocabulary: Vocabulary, keys: Iterable[str]) -> dict[str, Concept]:
-    """By id, those of these ids that there are."""
+    """Return the existing concepts among these ids, by id."""
     return {each.key: each for each in vocabulary.concepts.filter(key__in=list(keys))}
 
 
@@ -171,45 +184,45 @@ SELECT start, concept FROM above WHERE concept IN ({0})
 
 
 def nested(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]:
-    """Those of the concepts that are beside one that is broader, at whatever distance: (narrower, broader), by id."""
+    """Return the pairs (narrower, broader) among the concepts, at any distance, sorted by id."""
     known = {each.pk: each for each in concepts}
     if len(known) < 2:
         return []
     with connection.cursor() as cursor:
-        # UNION leaves out what is there already, so that several ways up cost no more than one.
+        # UNION removes duplicates, so several paths upwards cost no more than one.
         cursor.execute(_NESTED.format(", ".join(["%s"] * len(known))), [*known, *known])
         pairs = [(known[start], known[above]) for start, above in cursor.fetchall()]
     return sorted(pairs, key=lambda pair: (pair[0].key, pair[1].key))
 
 
 def siblings_of(concept: Concept) -> QuerySet[Concept]:
-    """The other concepts that have a broader one in common with it, by id."""
+    """Return the other concepts that share a broader concept, sorted by id."""
     beside = Concept.objects.filter(broader__in=concept.broader.all()).exclude(pk=concept.pk)
     return beside.distinct().order_by("key")
 
 
 def tops_of(scheme: Scheme) -> QuerySet[Concept]:
-    """The concepts of a scheme that are offered and have no broader one in it, by id."""
+    """Return the concepts of a scheme that are not deprecated and have no broader concept in it, sorted by id."""
     current = scheme.concepts.filter(is_deprecated=False)
-    # Excluding broader__in would look up the links of each concept, which PostgreSQL may plan as nested loops.
+    # Excluding by broader__in would look up the links of each concept, which PostgreSQL may plan as nested loops.
     below = Broader.objects.filter(broader__in=current).values("concept")
     return current.exclude(pk__in=below).order_by("key")
 
 
-# --- Concepts of a vocabulary by beginnings of words: "env pol" finds environmental policy, and so does "pol env".
+# --- Search for concepts by word prefixes: "env pol" and "pol env" both find environmental policy.
 #
-# Each word that is typed must begin a word of one label, two typed words two of them, single letters apart. The label
-# may be preferred or other, in any tag that serves readers of the given language or of English
-# (core/language_codes.py), or in no language that its source says; where a vocabulary has none of these, in any.
-# Accents, case and punctuation do not count (vocabulary/thesaurus.py).
+# Each typed word must be a prefix of a word in one label; two typed words match two different words, except single
+# letters. The label may be preferred or not, in any tag for readers of the language or of English
+# (corpora/core/language_codes.py), or without a tag; if the vocabulary has none of these, in any tag. Accents, case and
+# punctuation are ignored (corpora/vocabulary/thesaurus.py).
 
 
-LONGEST = 200  # characters of a search
-_AFTER = b"\xff"  # comes after every byte of UTF-8
+LONGEST = 200  # characters of a query
+_AFTER = b"\xff"  # greater than every byte of UTF-8
 
 
 class Hit(NamedTuple):
-    """A concept, and which of its labels was found."""
+    """A concept and its matching label."""
 
     concept: Concept
     label: Label
@@ -218,13 +231,13 @@ class Hit(NamedTuple):
 def find(
     vocabulary: Vocabulary, typed: str, language: str, limit: int = 10, *, also: Collection[str] = ()
 ) -> list[Hit]:
-    """At most `limit` concepts, each once, by its best label, best first; none if nothing was typed. also: further
-    languages whose labels count, such as those that a reader reads.
+    """Return the best `limit` concepts for a query, each once with its best label; none for an empty query.
 
-    First comes a label that is what was typed; then preferred labels before others; then one that begins with the first
-    word typed; then the given language before others; then the shorter; and where all that is equal, they are in the
-    order of the text without accents and case, and of the concepts' ids. VocabularyError for a search that is too long,
-    or holds no letter and no digit.
+    The order is: labels equal to the query; preferred labels; labels that begin with the first typed word; labels in
+    the given language; shorter labels; then by normalised text and concept id.
+
+    also: further languages to search, such as those that the reader reads
+    VocabularyError: the query is too long, or has no letter or digit
     """
     if not typed.strip():
         return []
@@ -249,14 +262,16 @@ def _begins(name: str, word: str) -> Q:
 
 
 def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[str]) -> QuerySet[Label]:
-    """The longest word, of which there are fewest, leads; the others are looked up in the labels that have it."""
+    """Return the matching labels. The longest word, which has the fewest matches, is looked up first and the others
+    within it.
+    """
     first, *others = sorted(words, key=len, reverse=True)
     leading = LabelWord.objects.filter(_begins("word", first), vocabulary=vocabulary)
     labels = Label.objects.filter(pk__in=leading.values("label"), language__in=languages)
     for word in others:
         of_label = LabelWord.objects.filter(_begins("word", word), label=OuterRef("pk"))
-        # Of "in inte", both begin "international": it takes two words that begin with "in". A single letter may be the
-        # beginning of a word that was typed again.
+        # For "in inte", "international" matches both, so two words that begin with "in" are required. A single letter
+        # may be the beginning of another typed word.
         needed = sum(each.startswith(word) for each in words) if len(word) > 1 else 1
         if needed > 1:
             of_label = of_label.values("label").annotate(count=Count("pk")).filter(count__gte=needed)
@@ -265,7 +280,10 @@ def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[
 
 
 def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str]) -> QuerySet[Label]:
-    """closest: tags, that of the given language first."""
+    """Sort the labels.
+
+    closest: tags, closest to the given language first
+    """
 
     def last_unless(condition: Q) -> Case:
         return Case(When(condition, then=Value(0)), default=Value(1))
@@ -274,7 +292,7 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
         last_unless(Q(plain=" ".join(words).encode())),
         F("is_preferred").desc(),
         last_unless(_begins("plain", words[0])),
-        # PostgreSQL takes a constant for the number of a column.
+        # PostgreSQL would read a constant as a column number.
         *([_place(closest)] if closest else []),
         Length("plain"),
         "plain",
@@ -288,7 +306,7 @@ def _place(closest: Sequence[str]) -> Case:
 
 
 def _each(labels: QuerySet[Label], limit: int) -> Iterator[Label]:
-    """The labels in their order, read in growing parts: a concept may be found by many of its labels."""
+    """Yield the labels in order, in growing slices, because a concept may match by many labels."""
     start, size = 0, 3 * limit
     while part := list(labels[start : start + size]):
         yield from part

@@ -1,7 +1,7 @@
-"""SKOS as a thesaurus: what is read from the triples of a file, and how addresses become ids.
+"""A reader for SKOS: which triples it uses, and how URIs become ids.
 
-Labels may be plain or in SKOS-XL. Broader concepts may also be named by ISO 25964's properties, or by
-`broaderTransitive` alone. What a thesaurus must be is decided in vocabulary/thesaurus.py.
+Labels may be plain or in SKOS-XL. Broader concepts may also be stated with the properties of ISO 25964, or by
+`broaderTransitive` alone. corpora/vocabulary/thesaurus.py validates the result.
 """
 
 import re
@@ -18,7 +18,7 @@ XL = rdflib.Namespace("http://www.w3.org/2008/05/skos-xl#")
 ISO = rdflib.Namespace("http://purl.org/iso25964/skos-thes#")
 LABELS = ((SKOS.prefLabel, XL.prefLabel), (SKOS.altLabel, XL.altLabel), (SKOS.hiddenLabel, XL.hiddenLabel))
 BROADER, TRANSITIVE, RELATED, SCHEME, REPLACED = "broader", "broader, directly or not", "related", "scheme", "replaced"
-# Predicate -> what it says, and whether of its subject (1) or of its object (-1).
+# What each predicate states, and whether about its subject (1) or its object (-1).
 LINKS = {
     SKOS.broader: (BROADER, 1), SKOS.narrower: (BROADER, -1),
     ISO.broaderGeneric: (BROADER, 1), ISO.narrowerGeneric: (BROADER, -1),
@@ -29,18 +29,20 @@ LINKS = {
     SKOS.inScheme: (SCHEME, 1), SKOS.topConceptOf: (SCHEME, 1), SKOS.hasTopConcept: (SCHEME, -1),
     DCTERMS.isReplacedBy: (REPLACED, 1), DCTERMS.replaces: (REPLACED, -1),
 }  # fmt: skip
-# What is in a file, is no concept, and is counted.
+# Resources that are counted but not read.
 UNREAD = {SKOS.Collection: "collection", SKOS.OrderedCollection: "collection", ISO.ThesaurusArray: "thesaurus array"}
-# Last parts of addresses that name no concept, as in http://example.org/Smart#this.
+# Last URI segments that do not identify a concept, as in http://example.org/Smart#this.
 _EMPTY_PARTS = {"this", "it", "id", "me", "self"}
 
 _Links = Mapping[tuple[Node, str], set[Node]]
 
 
 def ids_of(addresses: Collection[str]) -> dict[str, str]:
-    """Address -> id: what stands after its last / or #. More of the address is taken where that part says nothing
-    (`this`), or where several addresses end in it; then for each of these, so that none of them takes the id of
-    another in a later version."""
+    """Return the id of each URI: its last segment, after / or #.
+
+    More segments are included if the last says nothing (`this`), or if several URIs share it. In that case all of them
+    are extended, so that in a later version none gets the id of another.
+    """
     found = {}
     for address in addresses:
         found[address] = 1
@@ -58,14 +60,17 @@ def ids_of(addresses: Collection[str]) -> dict[str, str]:
 
 
 def _last(address: str, parts: int) -> str:
-    """The last parts of an address, which / and # separate; all of it if there are no more."""
+    """Return the last `parts` segments of a URI, separated by / and #, or all of it if there are no more."""
     plain = address.rstrip("/#")
     starts = [found.end() for found in re.finditer(r"[/#]+", plain)]
     return plain[starts[-parts] :] if parts <= len(starts) else address
 
 
 def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
-    """Add the concepts and schemes of the triples. faults: where what is wrong with them is gathered."""
+    """Add the concepts and schemes of a graph to a thesaurus.
+
+    faults: collects the faults of the graph
+    """
     links = _links(graph)
     concepts = _addressed(graph, set(graph.subjects(RDF.type, SKOS.Concept)), "concept", faults)
     schemes = set(graph.subjects(RDF.type, SKOS.ConceptScheme))
@@ -105,7 +110,7 @@ def _links(graph: rdflib.Graph) -> _Links:
 
 
 def _nearest(node: Node, links: _Links) -> set[Node]:
-    """Of the concepts that are broader at some distance, those to which no other one leads."""
+    """Return the closest of the concepts that are broader at any distance: those that no other one leads to."""
     if not links[node, TRANSITIVE]:
         return set()
 
@@ -122,7 +127,9 @@ def _nearest(node: Node, links: _Links) -> set[Node]:
 
 
 def _addressed(graph: rdflib.Graph, nodes: Iterable[Node], what: str, faults: Faults) -> list[Node]:
-    """The nodes that have an address, in order; of others, ids would differ at each import."""
+    """Return the nodes that have a URI, sorted. Blank nodes are faults, because their ids would change with each
+    import.
+    """
     found = sorted(nodes, key=str)
     for node in found:
         if isinstance(node, BNode):
@@ -142,7 +149,7 @@ def _keys(nodes: Iterable[Node], faults: Faults) -> dict[Node, str]:
 
 
 def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iterable[Node]:
-    """A kind of labels of a node, those in SKOS-XL among them."""
+    """Yield the labels of one kind, plain and in SKOS-XL."""
     yield from graph.objects(node, plain)
     for label in graph.objects(node, extended):
         yield from graph.objects(label, XL.literalForm)
@@ -163,7 +170,7 @@ def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults) -> Term
 
 
 def _unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Node]) -> Counter[str]:
-    """What has labels in the file and is not taken -> how many."""
+    """Count the labelled resources that are not imported, by kind."""
     known = {*concepts, *schemes}
     found: Counter[str] = Counter()
     grouped = {node: noun for kind, noun in UNREAD.items() for node in graph.subjects(RDF.type, kind)}

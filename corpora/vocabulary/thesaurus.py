@@ -1,7 +1,7 @@
-"""A thesaurus as it was published: concepts with labels by language, their links, schemes and domains. It reads no
-files and knows no rows.
+"""The content of a published thesaurus: concepts with labels by language, links, schemes and domains.
 
-What can only be a mistake is refused with a sentence; what is odd, and may be meant, is counted (Oddities).
+Certain mistakes are rejected with an error; irregularities that may be intended are reported (Oddities). This module
+uses neither files nor the database.
 """
 
 import json
@@ -21,20 +21,24 @@ from corpora.core.languages import cased
 
 MAX_KEY = 200
 MAX_LABEL = 500
-MAX_TAG = 16  # of a language
+MAX_TAG = 16  # characters of a language tag
 
-Labels = dict[str, str]  # language -> text
+Labels = dict[str, str]  # text by language
 
 
 class VocabularyError(CorpusError):
-    """Why a vocabulary cannot be taken, searched or found, as one clear sentence."""
+    """The reason why a vocabulary cannot be imported, searched or found, as one sentence."""
 
 
 @dataclass(slots=True)
 class Term:
-    """One concept: preferred, language -> its label; other, language -> its further labels; the rest are ids.
+    """A concept.
 
-    is_deprecated: no longer to be used; replaced_by: the concepts to use in its place.
+    preferred: preferred label by language
+    other: further labels by language
+    broader, related, schemes: ids
+    is_deprecated: whether it should no longer be used
+    replaced_by: ids of the concepts to use instead
     """
 
     preferred: Labels = field(default_factory=dict)
@@ -48,8 +52,10 @@ class Term:
 
 @dataclass(slots=True)
 class Group:
-    """A scheme, such as a microthesaurus of EuroVoc; within: the id of the domain that it belongs to, "" for a domain
-    itself and where there is none."""
+    """A scheme, such as a EuroVoc microthesaurus, or a domain.
+
+    within: id of its domain; "" for a domain or a scheme without one
+    """
 
     labels: Labels = field(default_factory=dict)
     within: str = ""
@@ -57,9 +63,10 @@ class Group:
 
 @dataclass(slots=True)
 class Thesaurus:
-    """By id: the concepts, and the schemes with their domains.
+    """Concepts, schemes and domains by id.
 
-    lengthened: id -> address, for ids that take more than its last part. unread: what the files hold besides -> count.
+    lengthened: URI by id, for ids that consist of more than the last segment
+    unread: number of unused resources in the files, by kind
     """
 
     terms: dict[str, Term] = field(default_factory=dict)
@@ -73,7 +80,7 @@ class Thesaurus:
 
     @property
     def digest(self) -> str:
-        """SHA-256 over all that it says, the same whatever the format and order of its files."""
+        """SHA-256 of the content, independent of the format and order of its files."""
         terms = [
             [
                 key,
@@ -89,7 +96,7 @@ class Thesaurus:
 
 
 class Faults:
-    """What is wrong with a vocabulary, gathered so that it can be mended at once."""
+    """The faults of a vocabulary, collected so that they can be reported together."""
 
     def __init__(self) -> None:
         self.first: list[str] = []
@@ -102,14 +109,17 @@ class Faults:
 
     @contextmanager
     def gathered(self) -> Iterator[None]:
-        """A VocabularyError within becomes one of the faults."""
+        """Turn a VocabularyError in this block into a fault."""
         try:
             yield
         except VocabularyError as error:
             self.add(str(error))
 
     def check(self, where: str) -> None:
-        """VocabularyError if there are any. where: the files."""
+        """Raise VocabularyError if there are faults.
+
+        where: the files
+        """
         if self.count == 1:
             raise VocabularyError(f"{where}: {self.first[0]}")
         if self.count:
@@ -119,9 +129,14 @@ class Faults:
 
 @dataclass(frozen=True)
 class Oddities:
-    """Ids, in order: unlabelled, without a preferred label that serves readers of the wanted language; shared, label ->
-    the concepts that have it in one language; alike, ids that differ in capital letters, or as Unicode writes them.
-    deprecated: id -> what replaces it. lengthened, unread: as a Thesaurus has them."""
+    """Irregularities of a thesaurus, sorted by id.
+
+    unlabelled: ids without a preferred label for readers of the wanted language
+    shared: ids of concepts with the same label in one language, by label
+    alike: ids that differ only in case or Unicode normalisation
+    deprecated: ids of the replacements, by deprecated id
+    lengthened, unread: as in Thesaurus
+    """
 
     unlabelled: list[str]
     shared: dict[str, list[str]]
@@ -133,8 +148,11 @@ class Oddities:
 
 @dataclass(frozen=True)
 class Changes:
-    """Against an earlier version, in order of the ids: gone and new, id -> label; renamed, id -> labels before and
-    now, in a language that both versions have."""
+    """Differences from an earlier version, sorted by id.
+
+    gone, new: label by id
+    renamed: (earlier label, current label) by id, in a language of both versions
+    """
 
     gone: dict[str, str]
     new: dict[str, str]
@@ -142,7 +160,10 @@ class Changes:
 
 
 def read_key(value: object, what: str = "id") -> str:
-    """VocabularyError for what cannot be an id: neither string nor whole number, empty, or too long."""
+    """Return an id as text.
+
+    VocabularyError: it is neither a string nor an integer, is empty, contains spaces, or is too long
+    """
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise VocabularyError(f"The {what} {_short(value)} is not a string.")
     key = _clean(str(value), what)
@@ -158,7 +179,11 @@ def read_key(value: object, what: str = "id") -> str:
 
 
 def read_label(value: object, key: str) -> str:
-    """A label of the concept of this id, its white space made one space each; "" where nothing is in it."""
+    """Return a concept's label with single spaces; "" if it is empty.
+
+    key: the concept's id
+    VocabularyError: it is not a string, or is too long
+    """
     if not isinstance(value, str):
         raise VocabularyError(f"A label of concept {key} is {_short(value)}; it must be a string.")
     label = _clean(value, f"label of concept {key}")
@@ -181,14 +206,21 @@ def _short(value: object) -> str:
 
 
 def read_tag(tag: str, key: str) -> str:
-    """The language tag of a label of the concept of this id, in its usual case."""
+    """Return a label's language tag in its conventional case.
+
+    key: the concept's id
+    VocabularyError: it is not a valid tag
+    """
     if len(tag) > MAX_TAG or not re.fullmatch(r"[A-Za-z0-9_-]*", tag):
         raise VocabularyError(f"A label of concept {key} is in the language {tag[:20]!r}, which is no code.")
     return cased(tag)
 
 
 def prefer(term: Term, key: str, tag: str, label: str) -> None:
-    """Make it the preferred label of the concept of this id. VocabularyError if it has another one."""
+    """Set a concept's preferred label.
+
+    VocabularyError: it has another one in the language
+    """
     if term.preferred.setdefault(tag, label) != label:
         raise VocabularyError(
             f"Concept {key} has two preferred labels in one language ({tag or 'none said'}): "
@@ -197,10 +229,13 @@ def prefer(term: Term, key: str, tag: str, label: str) -> None:
 
 
 def finish(thesaurus: Thesaurus, where: str) -> None:
-    """Bring it into the one form that every source has: a link of related concepts goes both ways, a preferred label is
-    no other label, and a scheme that all concepts are in, or none is in, is left out, since nothing is found by it.
+    """Normalise and check a thesaurus.
 
-    where: the files. VocabularyError if something in it can only be a mistake.
+    Related links become symmetric, preferred labels are removed from the other labels, and schemes that contain all
+    concepts or none are dropped, because they distinguish nothing.
+
+    where: the files, for errors
+    VocabularyError: the thesaurus has a fault
     """
     terms, faults = thesaurus.terms, Faults()
     if not terms:
@@ -233,7 +268,7 @@ def _check_no_cycle(terms: Mapping[str, Term]) -> None:
     try:
         TopologicalSorter({key: sorted(term.broader) for key, term in terms.items()}).prepare()
     except CycleError as error:
-        # Each is narrower than the next; the first stands at the end again.
+        # Each is narrower than the next; the first is repeated at the end.
         cycle = list(reversed(error.args[1]))
         named = cycle if len(cycle) <= NAMED + 1 else [*cycle[:NAMED], "…", cycle[-1]]
         raise VocabularyError(
@@ -282,27 +317,32 @@ def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
 
 
 def _folded(text: str) -> str:
-    """Equal for texts that differ in capital letters, or only in how Unicode writes them."""
+    """Return a key that is equal for texts that differ only in case or Unicode normalisation."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
-    """The label to show, and its tag: the closest to the language asked for, else to English, else the first by its
-    tag; empty where there is none."""
+    """Return the label to show and its tag; empty if there is none.
+
+    The closest tag to the language wins, else the closest to English, else the first tag in alphabetical order.
+    """
     tags = tuple(labels)
     tag = next(chain(serving(tags, language), serving(tags, "en"), sorted(tags)), "")
     return labels.get(tag, ""), tag
 
 
 def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: str) -> Changes:
-    """before, now: id -> the preferred labels of a concept."""
+    """Compare two versions.
+
+    before, now: a concept's preferred labels, by id
+    """
 
     def shown(side: Mapping[str, Labels], keys: Iterable[str]) -> dict[str, str]:
         return {key: label_in(side[key], language)[0] for key in sorted(keys)}
 
     renamed = {}
     for key in sorted(before.keys() & now.keys()):
-        # The language asked for first, so that its label is the one that is told.
+        # The requested language comes first, so that its labels are reported.
         both = before[key].keys() & now[key].keys()
         tags = list(dict.fromkeys([*serving(tuple(sorted(both)), language), *sorted(both)]))
         if differing := [tag for tag in tags if before[key][tag] != now[key][tag]]:
@@ -310,21 +350,21 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
     return Changes(shown(before, before.keys() - now.keys()), shown(now, now.keys() - before.keys()), renamed)
 
 
-# --- Words as a search compares them: without accents, case and punctuation.
+# --- Words for search, without accents, case and punctuation.
 
 
-# Letters that Unicode does not take apart into a letter and its accent.
+# Letters that Unicode does not decompose.
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"}
 )
-# A letter of a script that parts no words by spaces (Thai to Tibetan, Burmese, Khmer, kana, Han) is a word of its own.
+# In scripts without spaces (Thai to Tibetan, Burmese, Khmer, kana, Han), each letter is a word.
 _SINGLE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD = re.compile(rf"[{_SINGLE}]|[^\W_{_SINGLE}]+")
-LONGEST_WORD = 64  # letters of a word that count; an index of PostgreSQL holds no more than 2,700 bytes of one
+LONGEST_WORD = 64  # letters of a word that count; a PostgreSQL index row holds at most 2,700 bytes
 
 
 def words_of(text: str) -> list[str]:
-    """The runs of letters and digits in their order: "L'été à Århus" is l, ete, a, arhus. None where there is none."""
+    """Return the runs of letters and digits, normalised: "L'été à Århus" gives l, ete, a, arhus."""
     apart = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", text).casefold())
     plain = "".join(letter for letter in apart if not unicodedata.combining(letter))
     return [word[:LONGEST_WORD] for word in _WORD.findall(plain.translate(_LETTERS))]

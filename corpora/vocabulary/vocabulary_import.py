@@ -1,7 +1,7 @@
-"""From files to a version of a vocabulary: taken as a whole or not at all, and never put over an earlier one.
+"""Import of vocabulary versions from files, complete or not at all. Earlier versions are never changed.
 
-Files are descriptors as EURLEX57K has them (JSON), a table (TSV) or SKOS, plain or packed. What a thesaurus must be is
-decided in thesaurus.py.
+Files are descriptors in the format of EURLEX57K (JSON), tables (TSV) or SKOS, plain or compressed.
+corpora/vocabulary/thesaurus.py validates the content.
 """
 
 import codecs
@@ -46,7 +46,7 @@ from corpora.vocabulary.thesaurus import (
     words_of,
 )
 
-# --- Files of a vocabulary
+# --- Files of a vocabulary.
 
 
 FORMATS = ("json", "tsv", "turtle", "rdf-xml", "n-triples")
@@ -57,29 +57,31 @@ SUFFIXES = {
     ".rdf": "rdf-xml", ".xml": "rdf-xml", ".owl": "rdf-xml", ".skos": "rdf-xml",
     ".nt": "n-triples",
 }  # fmt: skip
-# N-Triples is a part of Turtle, whose reader says in which line it stopped.
+# N-Triples is a subset of Turtle, and the Turtle parser reports the line of an error.
 _PARSERS = {"turtle": "turtle", "rdf-xml": "xml", "n-triples": "turtle"}
-_TEXT = "text"  # a file's format, for the sentences that all importers share
-MOST_BYTES = 256 << 20  # unpacked; a reader of SKOS takes about ten times as much memory
-_BARE = ("id", "label", "parents")  # the columns of a table without a header
+_TEXT = "text"  # format name for errors shared with other importers
+MOST_BYTES = 256 << 20  # uncompressed; parsing SKOS takes about ten times as much memory
+_BARE = ("id", "label", "parents")  # columns of a table without a header
 _TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at", re.DOTALL)
 
-# Attributes of RDF/XML, as check_xml names them.
+# RDF/XML attributes, as check_xml names them.
 _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
 _NAMED = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
-_TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # what rdflib takes for one
+_TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # what rdflib accepts
 
-# It tells, with a traceback, of dates in a notation of their own, which nothing here reads.
+# rdflib logs tracebacks for dates in unusual notations, which are not used here.
 logging.getLogger("rdflib").setLevel(logging.CRITICAL)
 
 
 def read_thesaurus(
     files: Sequence[Path], schemes: Path | None, format: str | None, progress: Progress = lambda count: None
 ) -> Thesaurus:
-    """What the files say together, checked; schemes: a file of schemes and domains, in place of those in the files.
+    """Read and check the combined content of files.
 
-    VocabularyError with the first faults of a file, or CorpusError for a path that cannot be read. `progress` is told
-    of bytes read.
+    schemes: a file of schemes and domains, which replaces those in the files
+    progress: called with the number of bytes read
+    VocabularyError: a file has faults
+    CorpusError: a path cannot be read
     """
     found, graph, faults = Thesaurus(), rdflib.Graph(), Faults()
     named = ", ".join(path.name for path in files)
@@ -118,7 +120,9 @@ def _format_of(path: Path) -> str:
 
 
 def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
-    """All of a file, unpacked; without a byte-order mark, unless it is XML, which says its encoding itself."""
+    """Return the uncompressed content of a file, without a byte order mark unless it is XML, which declares its
+    encoding.
+    """
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _too_large(path)
@@ -156,7 +160,7 @@ def _text(path: Path, content: bytes) -> str:
 
 
 class _Twice(Exception):
-    """A key that an object of JSON has twice."""
+    """A JSON object has a key twice."""
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -197,7 +201,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
     if lines and columns == lines[0][1]:
         del lines[0]
     at = columns.index("id") if columns else 0
-    # What pandas writes where there is no value, if it is no id there.
+    # Words that pandas writes for missing values, unless they are ids in this table.
     missing = MISSING - {cells[at].strip() for _, cells in lines if at < len(cells)} | {""}
     for number, cells in lines:
         if len(cells) > len(columns):
@@ -217,7 +221,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
 
 
 def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
-    """The columns that a table's first line names; those of a bare one if it names none."""
+    """Return the columns in a table's first line, or the default columns if it is not a header."""
     if "id" not in cells:
         if any(cell.strip().casefold() == "id" for cell in cells):
             raise VocabularyError(
@@ -240,7 +244,7 @@ def _is_of_labels(name: str) -> bool:
 
 
 def _term(key: str, row: Mapping[str, Any]) -> Term:
-    """A row of descriptors: label and alt_labels, in English, or with a language as in label_fr; parents; related."""
+    """Return the concept of a row with label and alt_labels (English), label_fr (French) etc., parents and related."""
     term = Term()
     for name, value in row.items():
         if not _is_of_labels(name) or value is None:
@@ -265,8 +269,12 @@ def _list(value: object, name: str, key: str) -> list[Any]:
 
 
 def _add_schemes(found: Thesaurus, content: Mapping[str, Any]) -> None:
-    """A file of schemes: domains, number -> its label and id; schemes, id -> its label and its domain's number;
-    in_scheme, concept -> schemes."""
+    """Add schemes from a file with three objects.
+
+    domains: label and id of each domain, by number
+    schemes: label and domain number of each scheme, by id
+    in_scheme: schemes of each concept, by concept id
+    """
     parts = [content.get(name) for name in ("domains", "schemes", "in_scheme")]
     if not all(isinstance(part, dict) for part in parts):
         raise VocabularyError("It must have the objects domains, schemes and in_scheme.")
@@ -301,7 +309,7 @@ def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None
         _text(path, content)
     try:
         graph.parse(source, format=parser)
-    except Exception as error:  # noqa: BLE001 - it raises errors of many types for what a file may hold
+    except Exception as error:  # noqa: BLE001 - it raises errors of many types for invalid files
         what = "RDF/XML" if parser == "xml" else "Turtle or N-Triples"
         if fault := _TURTLE_FAULT.search(str(error)):
             why = " ".join(fault[2].split())
@@ -311,8 +319,10 @@ def _parse(path: Path, content: bytes, parser: str, graph: rdflib.Graph) -> None
 
 
 def _check_rdf_xml(path: Path, content: bytes) -> None:
-    """VocabularyError for what is no XML, or must not be read; and for language tags that are none, each with its line
-    and the concept before it, of which the parser would name neither."""
+    """Check RDF/XML and its language tags. Unlike the parser, errors name the line and the concept.
+
+    VocabularyError: the file is not XML, declares a document type, or has invalid language tags
+    """
     faults, about = Faults(), ""
 
     def seen(_name: str, attributes: dict[str, str], line: int) -> None:
@@ -333,8 +343,12 @@ def _check_rdf_xml(path: Path, content: bytes) -> None:
 
 @dataclass(frozen=True)
 class Imported:
-    """What became of the files. version: the one that they are, or would be; before: the newest there was, None for
-    the first; changes: since then; already: whether they were that version before, so that nothing was done.
+    """The result of an import.
+
+    version: the version that the files are, or would be
+    before: the newest version before, None for the first
+    changes: changes since then
+    already: whether they were imported before, so that nothing was done
     """
 
     version: int
@@ -358,10 +372,14 @@ def import_vocabulary(
     dry_run: bool = False,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Register what the files say as the next version of the vocabulary; nothing changes if one version says the same.
+    """Import files as the next version of a vocabulary. If a version has the same content, nothing changes.
 
-    schemes: a file of schemes and domains. language: the one that concepts should have a label in. `progress` is told
-    of bytes read. VocabularyError, or CorpusError for a file that cannot be read; then nothing of it is kept.
+    schemes: a file of schemes and domains
+    language: language in which concepts should have a label
+    dry_run: check the files without importing them
+    progress: called with the number of bytes read
+    VocabularyError: the files have faults; then nothing is imported
+    CorpusError: a file cannot be read
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise VocabularyError(
@@ -432,13 +450,13 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
     insert(
         LabelWord(vocabulary=vocabulary, label=label, word=word)
         for label in labels
-        if not label.concept.is_deprecated  # no search finds it
+        if not label.concept.is_deprecated  # not searchable
         for word in sorted(set(label.plain.split()))
     )
 
 
 def _labels(concept: Concept, term: Term) -> Iterator[Label]:
-    """The preferred labels, then the others, each by language and text."""
+    """Yield the preferred labels, then the others, sorted by language and text."""
     texts = [(language, text, True) for language, text in sorted(term.preferred.items())]
     texts += [(language, text, False) for language, others in sorted(term.other.items()) for text in sorted(others)]
     for language, text, is_preferred in texts:
@@ -448,7 +466,7 @@ def _labels(concept: Concept, term: Term) -> Iterator[Label]:
 
 def _stored_schemes(vocabulary: Vocabulary, thesaurus: Thesaurus) -> dict[str, Scheme]:
     stored: dict[str, Scheme] = {}
-    # Domains first, since their parts name them.
+    # Domains first, because schemes refer to them.
     groups = sorted(thesaurus.groups.items(), key=lambda item: (bool(item[1].within), item[0]))
     for part in (False, True):
         rows = [

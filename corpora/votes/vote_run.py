@@ -1,8 +1,8 @@
-"""From a corpus to votes: the detectors read every post, part by part, on all cores; with Spark on all its machines.
+"""Voting on a corpus: the detectors read every post, part by part, on all cores or on all machines of a Spark cluster.
 
-A part's votes stand in a Parquet part of their own beside it; core/voters.py says what they mean together.
-A part is committed when it is done. Until then what this machine has done of it is kept in pieces,
-so that a stopped run goes on where it was; Spark does the parts under way once more.
+The votes on a part are a Parquet file of their own; corpora/core/voters.py combines them. A part is committed when it
+is complete. Until then, local votes are saved in pieces, so that an interrupted run can resume; Spark repeats the parts
+in progress.
 """
 
 import hashlib
@@ -34,25 +34,31 @@ from corpora.storage.locks import changing
 from corpora.storage.schemas import votes_schema
 from corpora.votes.vote_worker import Chunk, counted_schema, vote_on, vote_on_all
 
-# --- The votes on a part that is not done yet, kept in pieces, so that a run that is stopped loses one piece at most.
+# --- Votes on an incomplete part, saved in pieces so that an interrupted run loses at most one.
 #
-# They stand in <corpus>/voting/<key>/, where the key tells on what and by what they were made. A part that is done
-# has none: its votes are made of them, with the same bytes as if nobody had stopped.
+# They are in <corpus>/voting/<key>/, where the key identifies the part, the voters and the options. Complete parts have
+# no
+# pieces: their votes are assembled from them, with the same bytes as in an uninterrupted run.
 
 
-PIECE_CHUNKS = 5  # half a second's work, or some seconds' on a busy machine
+PIECE_CHUNKS = 5  # half a second of work, or several seconds on a busy machine
 
 
 @dataclass
 class Pieces:
-    """chunks: those that make the next piece."""
+    """The pieces of a part.
+
+    chunks: chunks for the next piece
+    """
 
     folder: Path
     number: int = 0
     chunks: list[Chunk] = field(default_factory=list)
 
     def kept(self) -> Iterator[Chunk]:
-        """What an earlier run has done, in order. All the votes on a piece stand with its first chunk."""
+        """Yield the chunks of an earlier run, in order. The first chunk of a piece carries the count of the whole
+        piece.
+        """
         while (file := self._file()).exists():
             with pa.ipc.open_file(file) as piece:
                 agreed = int(piece.schema.metadata[b"unanimous"])
@@ -81,7 +87,7 @@ class Pieces:
 
 
 def pieces_of(directory: Path, part: Part, k: int, versions: dict[str, str], chunk_rows: int) -> Pieces:
-    """The pieces of a part. Those of other parts, or that were made in another way, are removed."""
+    """Return the pieces of a part, and delete pieces of other parts or made with other options."""
     told = json.dumps([part.sha256, k, versions, chunk_rows], sort_keys=True)
     folder = directory / "voting" / hashlib.sha256(told.encode()).hexdigest()[:16]
     for other in (directory / "voting").glob("*"):
@@ -96,12 +102,12 @@ def done_with(directory: Path) -> None:
 
 
 _CHUNK_ROWS = 2_000
-PIECE = PIECE_CHUNKS * _CHUNK_ROWS  # posts whose votes are kept at a time
-# Chunks that a worker has, so that it need not wait for this process, which also writes what is done.
+PIECE = PIECE_CHUNKS * _CHUNK_ROWS  # posts saved at a time
+# Chunks queued per worker, so that it need not wait for this process, which also writes the results.
 _AHEAD = 3
 
 Worker = subprocess.Popen[bytes]
-# The votes on a part, and on how many of its posts the detectors are unanimous.
+# The votes on a part, and the number of its posts on which the detectors are unanimous.
 Voted = tuple[pa.Table, int]
 Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]
 
@@ -114,11 +120,15 @@ def prelabel(
     again: bool = False,
     progress: Callable[[int], object] = lambda rows: None,
 ) -> Manifest:
-    """Give every part of the corpus votes, k languages a detector; returns the manifest with all of them.
+    """Compute the votes on every part of a corpus and return the updated manifest.
 
-    `processes` None is one a core, or what Spark has where that is the engine. Parts that have votes by the same
-    detectors and k are left alone; others raise CorpusError or, with `again`, are done anew. `progress` hears of rows
-    as they are done, old ones included.
+    Parts that have votes by the same detectors with the same k are skipped.
+
+    k: maximum number of languages per detector
+    processes: number of processes; None for one per core, or for Spark's resources if that is the engine
+    again: recompute votes by other detectors or with another k
+    progress: called with the number of rows done, including skipped ones
+    CorpusError: votes are outdated and `again` is False
     """
     _check(name, k, processes)
     versions = voter_versions()
@@ -169,7 +179,7 @@ def _difference(name: str, votes: VotesPart, k: int, versions: dict[str, str]) -
 
 
 def _fresh_name(number: int, old: VotesPart | None) -> str:
-    """A name that the manifest does not use yet, so that old votes stay whole until new ones are committed."""
+    """Return a file name that the manifest does not use, so that old votes stay until the new ones are committed."""
     name = part_name(number)
     return name.replace(".parquet", "-again.parquet") if old and old.name == name else name
 
@@ -184,7 +194,7 @@ def _voting(
     processes: int | None,
     progress: Callable[[int], object],
 ) -> Iterator[Iterator[Voted]]:
-    """The votes on each part, in order."""
+    """Open an iterator over the votes on each part, in order."""
     spreading = spread() if processes is None else None
     if spreading:
         with closing(_voted_elsewhere(spreading, directory, parts, k, progress)) as voted:
@@ -196,7 +206,7 @@ def _voting(
 
 @contextmanager
 def _mapping(processes: int, name: str) -> Iterator[Map]:
-    """An ordered map over chunks, on this many processes; 1 means this process."""
+    """Return an ordered map over chunks that uses a number of processes; for 1, this process."""
     if processes == 1:
         yield map
         return
@@ -204,7 +214,7 @@ def _mapping(processes: int, name: str) -> Iterator[Map]:
     try:
         yield partial(_map, workers, name)
     finally:
-        # They keep nothing: what is done has been sent.
+        # Workers have no state: finished work has been sent.
         for connection, process in workers.items():
             process.kill()
             process.wait()
@@ -212,16 +222,17 @@ def _mapping(processes: int, name: str) -> Iterator[Map]:
 
 
 def _begin() -> tuple[Connection, Worker]:
-    """A worker, and the connection to it. Each has its own: the standard library's pool has one for all, and waits for
-    ever if a process is killed while it writes to that.
+    """Start a worker and return the connection to it.
 
-    It is a program of its own. A fork would take over open database connections and other threads' locks, and what the
-    standard library spawns runs the caller's script once more. It imports from where we do, and not from the folder in
-    which we were started. It is in a group of its own too: a signal to ours, as a terminal, a shell or `timeout` sends
-    it, reaches this process alone, which decides what happens to the workers.
+    Each worker has its own connection. The standard library's pool shares one, and hangs if a process is killed while
+    it writes to it.
+
+    The worker is a separate program: a fork would inherit database connections and other threads' locks, and the
+    standard library's spawn reruns the caller's script. It has our import path without the current folder, and its own
+    process group, so signals from a terminal, shell or `timeout` reach only this process, which then stops the workers.
     """
     ours, theirs = Pipe()
-    process = subprocess.Popen(  # noqa: S603 - the program is this one
+    process = subprocess.Popen(  # noqa: S603 - this program
         [sys.executable, "-P", "-c", "from corpora.votes.vote_worker import main; main()", str(theirs.fileno())],
         env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
         stdin=subprocess.DEVNULL,
@@ -268,7 +279,7 @@ def _map(
 
 @contextmanager
 def _explained(worker: Worker, name: str) -> Iterator[None]:
-    """CorpusError where the worker has ended before it was told to."""
+    """Turn the early end of a worker into a CorpusError."""
     try:
         yield
     except (EOFError, OSError) as error:  # an OSError in the middle of a message
@@ -291,13 +302,13 @@ def _voted_here(
     versions: dict[str, str],
     progress: Callable[[int], object],
 ) -> Iterator[Voted]:
-    """By this machine's processes, which go on with the next part while one is being written."""
+    """Yield the votes by local processes, which start on the next part while one is being written."""
     left: Iterator[Chunk] | None = None
     for part in parts:
         pieces = pieces_of(directory, part, k, versions, _CHUNK_ROWS)
         done = list(pieces.kept())
         progress(sum(votes.num_rows for votes, _ in done))
-        if left is None:  # only the first of them can have been under way when a run was stopped
+        if left is None:  # only the first part can have pieces of an interrupted run
             vote = partial(vote_on, k, tuple(VOTERS.values()))
             left = mapping(vote, islice(_chunks(directory, parts), len(done), None))
         rows = sum(votes.num_rows for votes, _ in done)
@@ -324,7 +335,7 @@ def _voted_elsewhere(
     k: int,
     progress: Callable[[int], object],
 ) -> Iterator[Voted]:
-    """By an engine's machines, which read the parts where they lie. This process writes what they send."""
+    """Yield the votes by the engine's machines, which read the parts directly. This process writes the results."""
     files = [directory / "parts" / part.name for part in parts]
     voters = tuple(VOTERS.values())
     vote, schema = partial(vote_on_all, k, voters), counted_schema(voters)
@@ -335,9 +346,9 @@ def _voted_elsewhere(
 
 
 def _write(voted: Voted, file: Path) -> tuple[int, int]:
-    """Returns on how many posts these votes are, and on how many of them the detectors are unanimous."""
+    """Write votes and return the number of posts and of those on which the detectors are unanimous."""
     votes, agreed = voted
-    # As one chunk: the bytes must not depend on who cast the votes, and in which pieces.
+    # As one chunk, so that the bytes do not depend on workers and pieces.
     pq.write_table(votes.combine_chunks(), file)
     sync(file)
     sync(file.parent)

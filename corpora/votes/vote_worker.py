@@ -1,6 +1,6 @@
-"""What a worker process of votes/vote_run.py does, or an executor of Spark: it computes the votes on some posts.
+"""The worker process of votes/vote_run.py, also used by Spark executors: it computes the votes on posts.
 
-It imports no more than that takes: a worker that has loaded DuckDB ends with pages of complaints.
+It must not import an engine: a worker that has loaded DuckDB prints pages of errors when it exits.
 """
 
 import sys
@@ -19,15 +19,18 @@ from corpora.core.masking import clean_for_detectors, count_letters
 from corpora.core.voters import Voter, all_unanimous
 from corpora.storage.schemas import votes_schema
 
-# Votes, and on how many of the posts the detectors are unanimous.
+# Votes, and the number of posts on which the detectors are unanimous.
 Chunk = tuple[pa.RecordBatch, int]
 
 
 def main() -> None:
-    """Answer what the parent sends, a function and its argument, until the parent is gone. argv has the connection."""
+    """Call each function that the parent sends with its argument, and return the result, until the parent exits.
+
+    argv[1]: file descriptor of the connection
+    """
     connection = Connection(int(sys.argv[1]))
     asked = SimpleQueue[Any]()
-    # What is asked next is read meanwhile. Otherwise each would wait until the other has read what it sends.
+    # Read the next task in the meantime. Otherwise both processes could wait for the other to read.
     Thread(target=_hear, args=(connection, asked), daemon=True).start()
     while (question := asked.get()) is not None:
         vote, posts = question
@@ -35,7 +38,7 @@ def main() -> None:
             said = vote(posts)
         except Exception as error:  # noqa: BLE001 - the parent raises it
             said = error
-        with suppress(OSError):  # the parent is gone
+        with suppress(OSError):  # the parent has exited
             connection.send(said)
 
 
@@ -47,7 +50,7 @@ def _hear(connection: Connection, asked: SimpleQueue[Any]) -> None:
 
 
 def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
-    """The votes on some posts, k languages a voter at most."""
+    """Return the votes on posts, at most k languages per voter."""
     cleaned = [clean_for_detectors(text) for text in posts.column("text").to_pylist()]
     rankings = [ranked(voter.vote(cleaned, k), k) for voter in voters]
     columns: list[Any] = [posts.column("id"), pa.array(count_letters(cleaned), pa.int32()), *map(_column, rankings)]
@@ -57,12 +60,12 @@ def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
 
 
 def counted_schema(voters: Iterable[Voter]) -> pa.Schema:
-    """The votes, and with the first post of a batch on how many of it the voters are unanimous."""
+    """Return the schema of votes with the column `unanimous`: a batch's number of unanimous posts, in its first row."""
     return votes_schema(voter.name for voter in voters).append(pa.field("unanimous", pa.int64(), nullable=False))
 
 
 def vote_on_all(k: int, voters: Sequence[Voter], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same of many batches, for an engine that hands on columns alone."""
+    """Yield the votes on batches of posts, with the column `unanimous`, for an engine that only passes columns."""
     for posts in batches:
         votes, agreed = vote_on(k, voters, posts)
         counts = pa.array(np.r_[agreed, np.zeros(len(votes) - 1, np.int64)][: len(votes)], pa.int64())
