@@ -1,20 +1,20 @@
-"""Assay in a notebook or a script: one import, and no server.
+"""Assay in a notebook or a script: one import, no server.
 
     import assay
 
     assay.corpora()                                    # what there is
-    assay.corpus("july").posts().to_pandas()           # posts, votes: read from disk as they are asked for
+    assay.corpus("july").posts().to_pandas()           # posts and votes, read from disk on demand
     assay.task("language-july").progress()
-    gold = assay.gold("gold/uniform")                  # a folder that export_gold or import_gold has written
+    gold = assay.gold("gold/uniform")                  # a folder from export_gold or import_gold
     gold.labels, gold.manifest, gold.card, gold.to_pandas()
-    gold.evaluate("predictions.tsv")                   # or a dict, or a DataFrame: a DataFrame of figures
-    gold.report("predictions.tsv")                     # the tables of the report, its errors and confusions
+    gold.evaluate("predictions.tsv")                   # or a dict or DataFrame; returns a DataFrame of figures
+    gold.report("predictions.tsv")                     # tables of the report, errors and confusions
     assay.run("export_gold", task="language-july", out="gold/uniform")     # any command, by its name
 
-The installation is the one of ASSAY_DATA_DIR (and DATABASE_URL), as for the command; `assay.use("/folder")` names its
-data folder instead, before anything else is asked. Gold sets can be read and measured on without an installation.
-Nothing here writes, but for what `run` does. Whatever is wrong is an AssayError that says in a sentence what, where,
-and what to do. Tables become DataFrames where pandas is installed: pip install "assay[notebook]".
+As for the command, ASSAY_DATA_DIR and DATABASE_URL name the installation; `assay.use("/folder")` selects another data
+folder if called first. Gold sets can be read and used for evaluation without an installation. Only `run` writes. Every
+error is an AssayError that says what is wrong, where, and what to do. Tables are DataFrames if pandas is installed: pip
+install "assay[notebook]".
 """
 
 from importlib import import_module
@@ -22,8 +22,8 @@ from typing import Any
 
 from annotate.notebook.installation import AssayError, begin, use
 
-# What is found where: the modules need Django, which is set up when the first of them is asked for and not before, so
-# that `use` can still say for which installation.
+# Name -> its module. The modules need Django, which is set up when one of them is first used, so that `use` can select
+# the installation before.
 _HOMES = {
     "corpora": "campaign_data",
     "corpus": "campaign_data",

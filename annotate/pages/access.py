@@ -1,13 +1,12 @@
-"""Access rights, which are decided only here; tests/annotate/access/test_access.py walks the whole matrix. Also who
-asks, by session or token, and how many requests of the API are accepted.
+"""Access rights, authentication and the rate limit of the API.
 
-A person is an annotator if they have an Annotator row, an adjudicator if that row says so, a manager if they are staff
-(work/accounts.py, which commands ask too). Managers may look at everything; the admin's own permissions decide what
-they may change here as well: a manager who may change tasks may also pause people, let them go on, void their answers,
-reply to what they flag and write them notes. Whose account may be changed is decided by `may_change` in
-work/accounts.py, which the table of people asks too; managers are made by superusers alone. What a person flagged, and
-the replies and notes to them, are shown to them alone (work/flags.py, notes.py). The login and the documentation
-(annotate/manual/views.py), which holds no secret, are open to everybody.
+All rights are decided here; tests/annotate/access/test_access.py tests every combination. A person with an Annotator
+row is an annotator, and an adjudicator if the row says so. Staff are managers (work/accounts.py). Managers may see
+everything, and the permissions of the admin site decide what they may change: with the permission to change tasks, a
+manager may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
+work/accounts.py decides whose account may be changed; only superusers make managers. A person's flags, and the replies
+and notes to them, are shown only to that person and to managers (work/flags.py, work/notes.py). The login and the
+documentation (annotate/manual/views.py) are public.
 """
 
 import binascii
@@ -117,16 +116,16 @@ def may(user, right: str) -> bool:
 
 
 def check_right(user, right: str) -> Annotator | None:
-    """The person's Annotator row, which a manager need not have. NotAllowed if the person does not have the right."""
+    """Return the user's Annotator row, or None if a manager has none. Raise NotAllowed if the user lacks the right."""
     annotator = annotator_of(user)
     if not RIGHTS[right](user, annotator):
-        # Whoever may not look either is told that.
+        # Users who may not even look get the reason for that.
         may_look = right in ("annotate", "read", "adjudicate") or is_manager(user)
         raise NotAllowed(_(REFUSALS[right if may_look else "manage"]))
     return annotator
 
 
-# What an address names -> how it is looked up. A view gets the thing under the same name.
+# URL argument -> function that looks it up. The view receives the object under the same name.
 NAMED: dict[str, Callable[[Any], Any]] = {
     "task": lambda name: _only(_task(name)),
     "person": lambda pk: _only(Annotator.objects.filter(pk=pk).select_related("user")),
@@ -136,8 +135,9 @@ OF_ANNOTATORS = ("annotate", "read", "adjudicate")
 
 
 def with_right(right: str):
-    """Makes view(request, ...) of a view, for people who have the right; it gets what the address names. A right of
-    annotators also hands on the annotator, who is None for a manager who only reads.
+    """Return a decorator that checks a right and looks up the objects named by the URL.
+
+    Views with a right of annotators also receive the Annotator, which is None for a manager who may only look.
     """
 
     def decorate(view):
@@ -155,7 +155,7 @@ def with_right(right: str):
 
 
 def with_permit(view):
-    """Makes view(request, permit, ...) of an annotator's address that names a task; it only shows."""
+    """Turn view(request, permit, ...) into a view of a task's URL for annotators. The view must not change anything."""
 
     @wraps(view)
     def checked(request, task, **named):
@@ -165,47 +165,51 @@ def with_permit(view):
     return checked
 
 
-# --- Numbers sent by forms
+# --- Numbers in forms
 
 
 def whole_number(text: str | None) -> int | None:
-    """A non-negative number from a form; None for anything else."""
+    """Return a non-negative integer from a form, or None for any other text."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def active_seconds(request) -> float | None:
-    """The working time that the page has measured, None if it has not."""
+    """Return the working time that the page measured (seconds), or None if it measured none."""
     milliseconds = whole_number(request.POST.get("active_ms"))
     return None if milliseconds is None else milliseconds / 1000
 
 
-# --- Refusals (annotate/core/refusals.py) as statuses of HTTP
+# --- Refusals (annotate/core/refusals.py) as HTTP status codes
 
 API = "/api/"
-# Refusal -> its status; any other is a conflict with what has happened meanwhile.
+# Refusal -> its status. Any other refusal is a conflict with an earlier change.
 STATUSES = {InvalidAnswer: 400, ActionError: 400, BadTable: 400, NotAllowed: 403, NotFound: 404}
 CONFLICT = 409
 
 
 def status_of(refusal: Exception | None) -> int:
-    """The status of a page that shows the refusal, if there is one."""
+    """Return the status of a page that may show a refusal; 200 if there is none."""
     if refusal is None:
         return 200
     return next((status for kind, status in STATUSES.items() if isinstance(refusal, kind)), CONFLICT)
 
 
-# --- Who asks: tokens of the API
+# --- API tokens
 
 
 class TokenAuthentication(auth.TokenAuthentication):
-    """Knox's, which fails on a token that is no UTF-8, and with every request looks for tokens that have expired."""
+    """Knox's authentication with two changes.
+
+    A token that is not ASCII is refused instead of raising an error, and expired tokens are looked for only if no
+    token matches.
+    """
 
     def authenticate_credentials(self, token: bytes):
         if not token.isascii():
             raise AuthenticationFailed
         text = token.decode()
         for found in _tokens(text[: CONSTANTS.TOKEN_KEY_LENGTH], timezone.now()):
-            with suppress(TypeError, binascii.Error):  # it is no token, which Knox says
+            with suppress(TypeError, binascii.Error):  # not a token; Knox reports it below
                 if compare_digest(hash_token(text), found.digest):
                     return self.validate_user(found)
         return super().authenticate_credentials(token)
@@ -217,12 +221,12 @@ def _tokens(key, now) -> QuerySet[AuthToken]:
 
 
 class TokenScheme(KnoxTokenScheme):
-    """How the reference of the API tells of it."""
+    """The authentication scheme in the OpenAPI schema."""
 
     target_class = TokenAuthentication
 
 
-# --- The session and the account of a request, which every one asks for: Django's own, by statements built once.
+# --- The session and the user, which every request needs: Django's queries, prepared once
 
 
 class SessionStore(db.SessionStore):
@@ -237,7 +241,7 @@ class SessionStore(db.SessionStore):
         try:
             super().save(must_create)
         except UpdateError as error:
-            # Django takes it for a session that was ended meanwhile.
+            # Django mistakes a storage fault for a session that was deleted meanwhile.
             fault = error.__context__
             if fault and is_storage_fault(fault):
                 raise fault from fault.__cause__
@@ -260,29 +264,30 @@ def _user(key) -> QuerySet[User]:
     return User.objects.filter(pk=key)
 
 
-# --- Answers to OPTIONS
+# --- Responses to OPTIONS
 
 
 class NoMetadata(BaseMetadata):
-    """The header Allow says which methods an address takes; what it takes and gives is said once, in the schema."""
+    """Return no metadata: the Allow header lists the methods, and the schema describes requests and responses."""
 
     def determine_metadata(self, request, view) -> None:
         return None
 
 
-# --- Requests a minute that the API accepts from one person, or from one address without a login
+# --- Rate limit of the API: requests a minute for each user, or for each address without a login
 #
-# They are counted in files of the data folder. Memory belongs to one worker, so three workers would accept three times
-# as many. A cache that is read and then written loses simultaneous requests, which are the ones to limit. A row of the
-# database would add a commit to each request, and on SQLite the answers of others would wait for it.
+# Counts are kept in files of the data folder. In memory, each worker would count separately, so three workers would
+# accept three times as many. A cache that is read and then written misses simultaneous requests, which matter most. A
+# database row would add a commit to each request, and on SQLite other people's answers would wait for it.
 
-NETWORK = 64  # bits: of IPv6, one customer has as many addresses as they like behind these
+NETWORK = 64  # bits; an IPv6 customer controls all addresses with the same prefix of this length
 
 
 def address_of(request) -> str | None:
-    """The address of the browser or program; of IPv6 its network. None where there is none, as behind a local socket.
+    """Return the client's IP address, or its network for IPv6. Return None without an address, as behind a local
+    socket.
 
-    Behind proxies it is the one that the outermost of them was reached from (ASSAY_PROXIES in deploy/env.example).
+    Behind proxies, it is the address that the outermost of them saw (ASSAY_PROXIES in deploy/env.example).
     """
     try:
         address = ip_address(BaseThrottle().get_ident(request) or "")
@@ -294,14 +299,15 @@ def address_of(request) -> str | None:
 
 
 MINUTE = 60  # seconds
-# A person has the place of their number. Addresses share these places, so that whoever has many fills no disk.
+# A user's slot is their primary key. Addresses share a fixed number of slots, so that many addresses cannot fill the
+# disk.
 ADDRESSES = 1 << 16
-# In a place: the minute, counted from the epoch, and the requests in it.
-NUMBER = 4  # bytes of each
+# A slot holds the minute, counted from the epoch, and the number of requests in it.
+NUMBER = 4  # bytes each
 
 
 class PerMinute(BaseThrottle):
-    """Refuses what is beyond ASSAY_API_RATE in the minute of the clock, or beyond ASSAY_API_RATE_UNKNOWN."""
+    """Refuse requests beyond ASSAY_API_RATE in a clock minute, or ASSAY_API_RATE_UNKNOWN without a login."""
 
     def allow_request(self, request, view) -> bool:
         if request.user.is_authenticated:
@@ -314,15 +320,18 @@ class PerMinute(BaseThrottle):
 
 
 def _allows(rate: int, name: str, place: int) -> bool:
-    """rate: requests a minute; with 0 there is no limit."""
+    """Count a request, and return whether it is within the limit.
+
+    rate: requests a minute; 0 for no limit
+    """
     try:
         return not rate or _count(settings.DATA_DIR / "requests" / name, place, int(time.time() // MINUTE)) <= rate
     except OSError:
-        return True  # On a full disk the API is better without a limit than without answers.
+        return True  # On a full disk, the API works without a limit.
 
 
 def _count(path: Path, place: int, minute: int) -> int:
-    """How many requests of the minute have come in a place of the file, with this one."""
+    """Count a request in a slot of the file, and return the number of requests in the minute."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -332,4 +341,4 @@ def _count(path: Path, place: int, minute: int) -> int:
         os.pwrite(file, minute.to_bytes(NUMBER) + count.to_bytes(NUMBER), 2 * NUMBER * place)
         return count
     finally:
-        os.close(file)  # and with it goes the lock
+        os.close(file)  # closing releases the lock

@@ -1,4 +1,4 @@
-"""Login, passwords and API tokens: the pages that everybody has, and who must wait to log in."""
+"""Login, lockout, passwords and API tokens."""
 
 import re
 import unicodedata
@@ -37,15 +37,17 @@ from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
 
 BACKEND = "annotate.pages.access.PasswordBackend"
-MAILS_APART = 300  # seconds between two mails to one account
+MAILS_APART = 300  # minimum seconds between two mails to one account
 TOO_MANY = 429
 
 
-# --- a forgotten password
+# --- Forgotten passwords
 
 
 class ForgottenForm(PasswordResetForm):
-    """Sends a link to whoever has the account and a mail address; of others it says and does the same."""
+    """Mail a reset link to an account with a password and a mail address. The page is the same if there is no such
+    account.
+    """
 
     email = forms.CharField(
         label=gettext_lazy("User name or mail address"),
@@ -63,8 +65,8 @@ class ForgottenForm(PasswordResetForm):
         ]
 
     def send_mail(self, *arguments, **options):
-        # Beside the answer: otherwise the time that it takes would tell who has an account. A thread of its own knows
-        # nothing of the language in which the link was asked for.
+        # Send in a thread: the response time would otherwise reveal whether the account exists. The thread does not
+        # inherit the language of the request.
         send = override(get_language())(super().send_mail)
         Thread(target=send, args=arguments, kwargs=options).start()
 
@@ -72,12 +74,12 @@ class ForgottenForm(PasswordResetForm):
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def forgotten(request):
-    """Where no mail can be sent the page says who helps."""
+    """Show the form that requests a reset link, or whom to ask if no mail can be sent."""
     form = ForgottenForm(request.POST if request.method == "POST" and settings.MAIL else None)
     sent = form.is_valid()
     if sent:
         form.save(
-            # Not from the request: what it says of the host is its sender's to choose.
+            # Do not use the request's Host header, which the sender can forge.
             domain_override=settings.SITE,
             subject_template_name="annotate/password_mail_subject.txt",
             email_template_name="annotate/password_mail.txt",
@@ -87,7 +89,7 @@ def forgotten(request):
 
 
 class Reset(PasswordResetConfirmView):
-    """Behind the link of the mail."""
+    """The page that the mailed link opens."""
 
     template_name = "annotate/reset.html"
     success_url = reverse_lazy("home")
@@ -102,7 +104,7 @@ class Reset(PasswordResetConfirmView):
         return super().render_to_response(context, status=200 if self.validlink else 404, **options)
 
 
-# --- setting a password
+# --- Setting a password
 
 
 @login_not_required
@@ -119,13 +121,13 @@ def accept_invite(request, token):
         login(request, user, backend=BACKEND)
         return redirect("home")
     shown = render(request, "annotate/invite.html", {"form": form, "invited": user})
-    # Where the page came from has its token in it; browsers would tell it with all that the page needs.
+    # The URL contains the token, and a browser would send it as the referrer of styles and scripts.
     shown["Referrer-Policy"] = "strict-origin"
     return shown
 
 
 class ChangeForm(PasswordChangeForm):
-    """Asks for the old password as the log-in does, so that wrong ones count as there."""
+    """Check the old password as the login does, so that wrong ones count towards the lockout."""
 
     def __init__(self, request, *arguments):
         super().__init__(request.user, *arguments)
@@ -152,7 +154,7 @@ def change_password(request):
 
 
 def locked_out(request, response, credentials):
-    """What django-axes answers after too many wrong passwords, in place of the response."""
+    """Return the response of django-axes after too many wrong passwords."""
     name, address = get_client_username(request, credentials), get_client_ip_address(request)
     seconds = (locked_until(name, address) - timezone.now()).total_seconds()
     context = {"name": name, "minutes": max(1, ceil(seconds / 60)), "mail": settings.MAIL}
@@ -166,11 +168,11 @@ def locked_out(request, response, credentials):
 
 @require_http_methods(["GET", "POST"])
 def account(request):
-    """The person's API tokens. A new token is shown once; only its hash is kept."""
+    """Show the user's API tokens. A new token is shown once; only its hash is stored."""
     made = None
     now = timezone.now()
     if request.method == "POST":
-        # Searched among the person's own, in Python: the database may not be able to compare what was sent.
+        # Compare in Python: the database may not be able to compare arbitrary input.
         own = {token.token_key: token for token in AuthToken.objects.filter(user=request.user)}
         if "make" in request.POST:
             _, made = AuthToken.objects.create(request.user)
@@ -185,37 +187,37 @@ def account(request):
     )
 
 
-# --- Login. A form that was sent after its session had ended is carried through the login and can be sent again.
-# drafts.js keeps drafts of typed text; without JavaScript the login page carries the form.
+# --- Login. A form sent after the session ended is carried through the login and can be sent again. drafts.js keeps
+# drafts of typed text; without JavaScript, the login page carries the form.
 
-FORM = "form"  # query of the log-in
-CARRIED = "carried"  # field of the log-in, and salt of its signature
-CARRIED_FOR = 24 * 3600  # seconds
-CARRIED_MOST = 1 << 20  # characters of a form
+FORM = "form"  # query parameter of the login page
+CARRIED = "carried"  # field of the login form, and salt of its signature
+CARRIED_FOR = 24 * 3600  # lifetime, in seconds
+CARRIED_MOST = 1 << 20  # maximum length of a form, in characters
 NOT_CARRIED = re.compile("csrfmiddlewaretoken|.*password.*|next|carried")
-PERSON = "person"  # cookie: who was logged in here last, signed
-DRAFT, ACCEPTED = "draft", "accepted"  # field and cookie of drafts.js
+PERSON = "person"  # cookie with the signed primary key of the last user
+DRAFT, ACCEPTED = "draft", "accepted"  # field and cookie for drafts.js
 NUMBER = re.compile(r"[0-9]{2,20}")
-# Steps on the way to what is saved: what was typed is not accepted yet.
+# Names of views that save nothing yet, so the draft is kept.
 STEPS = ("preview", "choose")
 
 
 class LogInMiddleware(LoginRequiredMiddleware):
-    """Leads to the log-in and back to a page; notes for drafts.js what was accepted."""
+    """Redirect to the login and back, and tell drafts.js in a cookie which drafts were saved."""
 
     def handle_no_permission(self, request, view_func):
         if request.method != "POST" or request.path_info.startswith(API):
             return super().handle_no_permission(request, view_func)
         led = redirect_to_login(way_back(request))
         if not request.headers.get("HX-Request") and _carried(request, request.path):
-            # With this status the browser sends the form to the log-in.
+            # With status 307, the browser sends the form to the login page.
             led["Location"] += f"&{urlencode({FORM: request.get_full_path()})}"
             led.status_code = 307
         return led
 
     def process_response(self, request, response):
         user = getattr(request, "_cached_user", None)
-        # What others may keep, such as the documentation, tells nothing of a person.
+        # Cacheable pages, such as the documentation, contain nothing about a person.
         if user is None or not user.is_authenticated or response.has_header("Cache-Control"):
             return response
         person = Signer(salt=PERSON).sign(str(user.pk))
@@ -229,8 +231,10 @@ class LogInMiddleware(LoginRequiredMiddleware):
 
 
 class LogIn(LoginView):
-    """The log-in. A form that was sent after the session had ended is afterwards offered to the person who had sent it,
-    and to nobody else. ?form=: the address for which it was meant.
+    """The login page. A form sent after the session ended is offered again after the login, but only to the user who
+    sent it.
+
+    ?form=: the URL to which the form was sent
     """
 
     template_name = "annotate/login.html"
@@ -267,7 +271,7 @@ class LogIn(LoginView):
 
 
 def way_back(request) -> str:
-    """The page on which a form stood: the one from which it came, else the nearest one above its address."""
+    """Return the page that a form was on: the referrer, or else the nearest page above the form's URL."""
     came_from = request.headers.get("Referer", "")
     if url_has_allowed_host_and_scheme(came_from, {request.get_host()}, require_https=request.is_secure()):
         parts = urlsplit(came_from)
@@ -277,7 +281,7 @@ def way_back(request) -> str:
 
 
 def nearest(path: str) -> str:
-    """The address itself, or the nearest one above it that shows a page."""
+    """Return the URL itself, or the nearest one above it that shows a page."""
     while not _is_page(urlsplit(path).path):
         above = urlsplit(path).path.rstrip("/").rpartition("/")[0] + "/"
         if above == "/":
@@ -287,7 +291,7 @@ def nearest(path: str) -> str:
 
 
 def _is_page(path: str) -> bool:
-    """Whether an address shows a page when it is asked for."""
+    """Return whether a URL shows a page on GET."""
     try:
         view = resolve(path).func
     except Resolver404:
@@ -296,7 +300,9 @@ def _is_page(path: str) -> bool:
 
 
 def _takes_get(view) -> bool:
-    """Django's require_POST and its sisters keep the methods in a closure, around what other decorators wrap."""
+    """Return whether a view accepts GET. Decorators such as require_POST keep the methods in a closure, around what
+    they wrap.
+    """
     if (of_class := getattr(view, "view_class", None)) is not None:
         return hasattr(of_class, "get") and "get" in of_class.http_method_names
     while view is not None:
@@ -308,8 +314,9 @@ def _takes_get(view) -> bool:
 
 
 def _carried(request, path: str) -> str:
-    """The form as a signed text; empty if nobody is known to have sent it, or it is too large or has files. path: where
-    it was meant to go.
+    """Return the form as signed text. Empty if the sender is unknown, or the form is too large or has files.
+
+    path: the URL to which the form was sent
     """
     try:
         person = Signer(salt=PERSON).unsign(request.COOKIES.get(PERSON, ""))
@@ -323,7 +330,7 @@ def _carried(request, path: str) -> str:
 
 
 def _read(carried: str, user) -> dict | None:
-    """The form that was carried through the log-in, if it was this person's."""
+    """Return the form that was carried through the login if this user sent it, otherwise None."""
     try:
         form = loads(carried, salt=CARRIED, max_age=CARRIED_FOR)
     except BadSignature:

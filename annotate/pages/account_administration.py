@@ -1,7 +1,6 @@
-"""Accounts in the browser: who there is and what they read, the links that set a password, and new managers.
+"""Account pages for managers: annotators and their languages, links that set a password, and new managers.
 
-What people have done stands on the pages of tasks. Rights other than an adjudicator's and a superuser's are given in
-the admin.
+The pages of tasks show what people have done. Other rights are granted in the admin site.
 """
 
 from collections.abc import Callable, Mapping
@@ -32,12 +31,15 @@ from annotate.work.routes import learn_languages
 from corpora.core.languages import LANGUAGES
 
 NOT_UTF8 = "The file is not UTF-8. Save it as “CSV UTF-8”."
-LARGEST = 4 << 20  # bytes of a table
+LARGEST = 4 << 20  # maximum size of a table, in bytes
 NOTHING_CHANGED = "Nothing was changed."
 
 
 def accounts(request):
-    """?q= searches names, user names and codes of languages."""
+    """List the accounts.
+
+    ?q=: searches names, user names and language codes
+    """
     query, sort = request.GET.get("q", "").strip(), sort_of(request)
     found = Annotator.objects.select_related("user").prefetch_related("languages", "invites")
     if query:
@@ -56,7 +58,12 @@ def accounts(request):
 
 
 def languages(request):
-    """The languages for which people ask. Fields: grant or refuse, a request; level, if another."""
+    """List the requests for languages, or decide one.
+
+    POST fields:
+    grant, refuse: primary key of a request
+    level-ID: level to grant, if it differs from the one requested
+    """
     if request.method == "GET":
         rows = [(row, label_name(row.language)) for row in work.waiting_requests()]
         return render(request, "annotate/manage/languages.html", {"rows": rows, "levels": list(work.LEVELS)})
@@ -71,13 +78,13 @@ def languages(request):
     return done(request, f"{found.annotator} {outcome} {label_name(found.language)}.", "manage-languages")
 
 
-# --- new ones
+# --- New accounts
 
 
 def new_accounts(request):
-    """One person, or many by a table. Fields: username, name, email, languages, adjudicates; or table, or a file table.
+    """Add one annotator, or many from a table. The response shows the invitation links, which are shown only once.
 
-    The links are shown in the answer, and only there.
+    POST fields: username, name, email, languages, adjudicates; or table, as text or as an uploaded file.
     """
     if request.method == "GET":
         return manage_page(request, "new_accounts", said={}, codes=_codes())
@@ -92,7 +99,7 @@ def new_accounts(request):
 
 
 def _rows(request) -> list[Row]:
-    """The people of the form. BadTable with all that is wrong; InvalidAnswer if there is an account already."""
+    """Return the people in the form. Raise BadTable with all faults, or InvalidAnswer if the account exists."""
     posted = request.POST
     action_forms.check_size(request)
     if "username" in posted:
@@ -118,22 +125,22 @@ def _person(posted: Mapping[str, str], username: str) -> Row:
 
 
 def _codes() -> list[tuple[str, str]]:
-    """The codes that may be written, with their names, for people who do not know them by heart."""
+    """Return the language codes that may be entered, with their names, in order of the names."""
     learn_languages()
     named = [(code, each.name) for code, each in LANGUAGES.items() if not each.labels]
     return sorted(named, key=lambda pair: pair[1])
 
 
 def _links(request, made):
-    """The page of the links, each with its person; they go by mail as well, where that can be sent."""
+    """Show the invitation links. Also mail them if possible."""
     paths = [(annotator, reverse("invite", args=[token]) if token else None) for annotator, token in made]
-    # Not from the request: what it says of the host is its sender's to choose.
+    # Do not use the request's Host header, which the sender can forge.
     sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
     links = [(annotator, request.build_absolute_uri(path) if path else None) for annotator, path in paths]
     return manage_page(request, "invited", made=links, mailed=mail_words(sent), days=work.INVITE_DAYS)
 
 
-# --- one of them
+# --- One account
 
 
 def account(request, person, said: Mapping[str, Any] | None = None, **context):
@@ -159,7 +166,7 @@ def account(request, person, said: Mapping[str, Any] | None = None, **context):
 
 
 def change_account(request, person):
-    """Fields: name, email, languages, adjudicates."""
+    """Change an account. POST fields: name, email, languages, adjudicates."""
     try:
         work.change_annotator(person, _person(request.POST, person.user.username), request.user)
     except BadTable as error:
@@ -169,7 +176,11 @@ def change_account(request, person):
 
 
 def act_on_account(request, person):
-    """Field: do, one of ACTS, or link, which is shown in the answer, and only there."""
+    """Act on an account. The response shows a new link, which is shown only once.
+
+    POST field:
+    do: one of ACTS, or link
+    """
     work.check_may_change(request.user, [person.user])
     what = request.POST.get("do", "")
     if what == "link":
@@ -202,7 +213,7 @@ def _unlock(annotator: Annotator) -> str:
     return f"{annotator} may log in at once; {many(wrong, 'wrong password')} forgotten."
 
 
-# What is done with an account; returns what happened.
+# Name of an action on an account -> function that performs it and returns what happened.
 ACTS: Mapping[str, Callable[[Annotator], str]] = {
     "withdraw": _withdraw,
     "lock_out": _lock_out,
@@ -211,13 +222,16 @@ ACTS: Mapping[str, Callable[[Annotator], str]] = {
 }
 
 
-# --- managers
+# --- Managers
 
 
 @sensitive_variables("outcome")
 def new_manager(request):
-    """Fields: name; sure, the name again, where there is an account already. The password is shown
-    in the answer, and only there.
+    """Make a manager. The response shows the password, which is shown only once.
+
+    POST fields:
+    name: user name
+    sure: the user name again, to confirm a change of an existing account
     """
     if request.method == "GET":
         return manage_page(request, "new_manager")

@@ -1,7 +1,6 @@
-"""What managers have done as jobs: which actions have a page, and the form of each, made of its options.
+"""Forms of the actions that managers run as jobs, built from the actions' options.
 
-A form has the same options as the command, in its words. What the files are, and what there is to choose from, a page
-knows and a shell does not.
+A form has the options and texts of the command. In addition, it offers uploads, and choices such as existing corpora.
 """
 
 import os
@@ -36,12 +35,12 @@ from corpora.storage.inventory import POSTS, corpora_there, predictors_there
 from corpora.storage.layout import digest_of
 from corpora.system import FOLDER
 
-# --- The folder `inbox` of the data folder: files that were uploaded or put there, which jobs read. An upload gets its
-# name once the whole request has been read, so nothing stays of a closed tab or of a file that is too large.
+# --- The folder `inbox` of the data folder, with files for jobs that were uploaded or copied there. An upload gets its
+# final name once the whole request was read, so a closed tab or an oversized file leaves nothing behind.
 
 ARRIVING = ".arriving-"
-STALE = 24 * 3600  # seconds after which what a killed server had begun to take in is removed
-LONGEST = 120  # letters of a name
+STALE = 24 * 3600  # seconds before an upload that a killed server left is removed
+LONGEST = 120  # maximum length of a name, in characters
 
 
 def folder() -> Path:
@@ -51,13 +50,13 @@ def folder() -> Path:
 
 
 def files() -> list[Path]:
-    """What lies there, the newest first."""
+    """Return the files in the inbox, newest first."""
     listed = [path for path in folder().iterdir() if path.is_file() and not path.name.startswith(".")]
     return sorted(listed, key=lambda path: -path.stat().st_mtime)
 
 
 def named(name: str) -> Path:
-    """The file of a name. NotFound where there is none."""
+    """Return a file in the inbox. Raise NotFound if there is none of this name."""
     found = next((path for path in files() if path.name == name), None)
     if found is None:
         raise NotFound(f"There is no file {name!r} in the inbox. It may have been deleted meanwhile; upload it again.")
@@ -65,16 +64,16 @@ def named(name: str) -> Path:
 
 
 class Arriving(UploadedFile):
-    """A file on its way into the inbox; closed before it was kept, it is gone."""
+    """A file that is being uploaded to the inbox. Closing it discards it, unless `keep` was called."""
 
     def __init__(self, name: str, content_type: str, charset: str | None) -> None:
-        # Closed with the request.
+        # The request closes it.
         file = NamedTemporaryFile(prefix=ARRIVING, dir=folder())  # noqa: SIM115
         super().__init__(file, name, content_type, 0, charset)
 
 
 class ToInbox(FileUploadHandler):
-    """Takes in files of managers, and nobody else's, up to the size that the installation allows."""
+    """Receive uploads of managers only, up to ASSAY_UPLOAD_MOST."""
 
     def new_file(self, *args, **kwargs) -> None:
         super().new_file(*args, **kwargs)
@@ -86,7 +85,7 @@ class ToInbox(FileUploadHandler):
         if start + len(raw_data) > settings.UPLOAD_MOST:
             self.request.too_large = self.file_name
             self.file.close()
-            # The rest is read and thrown away: a browser that is cut off shows an error of its own.
+            # Read and discard the rest: if the connection were cut, the browser would show its own error.
             raise StopUpload(connection_reset=False)
         self.file.write(raw_data)
 
@@ -101,8 +100,8 @@ class ToInbox(FileUploadHandler):
 
 
 def check_size(request) -> None:
-    """InvalidAnswer where a file of the request was larger than may be."""
-    _ = request.FILES  # reads the request, if nobody has
+    """Raise InvalidAnswer if an uploaded file was too large."""
+    _ = request.FILES  # reads the request, if nothing has yet
     if name := getattr(request, "too_large", ""):
         raise InvalidAnswer(
             f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, which is as much as may be uploaded. Lay it "
@@ -111,8 +110,9 @@ def check_size(request) -> None:
 
 
 def with_uploads(request) -> QueryDict:
-    """What a form says, with the files that came with it, upload-NAME, among the choices for NAME. InvalidAnswer for a
-    file that is too large, empty or without a usable name.
+    """Return the values of a form, with uploaded files (upload-NAME) added to the choices for NAME.
+
+    Raise InvalidAnswer for a file that is too large, is empty or has an invalid name.
     """
     check_size(request)
     posted = request.POST.copy()
@@ -123,9 +123,9 @@ def with_uploads(request) -> QueryDict:
 
 
 def keep(arrived: UploadedFile) -> Path:
-    """Give a file that has arrived its name in the inbox; one that lies there already stays the only one.
+    """Move an uploaded file into the inbox and return its path. If the same file is already there, return that.
 
-    InvalidAnswer where it has no usable name, or nothing in it.
+    Raise InvalidAnswer if the file has an invalid name or is empty.
     """
     name = Path(arrived.name or "").name
     if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
@@ -153,13 +153,17 @@ def _sweep() -> None:
                 path.unlink()
 
 
-Choices = list[tuple[str, str]]  # value, words
+Choices = list[tuple[str, str]]  # (value, text)
 
 
 @dataclass(frozen=True)
 class Deed:
-    """An action with a page. title: its heading; button: what begins it; first: the options that are always in sight,
-    in this order; hidden: those that a page decides.
+    """A form for an action.
+
+    title: heading of the page
+    button: label of the button
+    first: options that are always visible, in this order
+    hidden: options that the page sets itself
     """
 
     title: str
@@ -203,9 +207,9 @@ DEEDS: Mapping[str, Deed] = {
     "import_gold": Deed("Import a published gold set", "Import", ("file", "name", "design", "licence"), ("out",)),
     "evaluate": Deed("Evaluate", "Evaluate", ("predictions", "gold", "against", "judge", "column"), ("out", "format")),
 }
-# What is a file or a name, so that a file may be sent with the form.
+# Options that take a file or a name, so that a file may be uploaded.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
-# What is chosen and not typed: (action, option) or option -> what there is.
+# (action, option) or option -> function that returns its choices.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
     "task": lambda: [(task.name, f"{task.title} ({task.name})") for task in Task.objects.order_by("-is_open", "-pk")],
@@ -216,15 +220,15 @@ CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
     "predictor": lambda: _predictors(),
     **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *in_inbox()]),
 }
-# Where a corpus or a task is made, its name is typed.
+# Options that are typed, because they name a new corpus or task.
 TYPED = {
     ("import_corpus", "corpus"),
     ("import_threads", "corpus"),
     ("import_judgments", "task"),
     ("evaluate", "corpus"),
 }
-TRY = "dry_run"  # a button of its own
-# Where files of one sort alone can be meant.
+TRY = "dry_run"  # has a button instead of a field
+# Options that accept only files with one extension.
 ENDINGS = {"guidelines": ".md", "languages": ".toml"}
 SETS = ("export_gold", "import_gold", "export_pairs")
 
@@ -234,7 +238,7 @@ def in_inbox(ending: str = "") -> Choices:
 
 
 def gold_sets() -> Choices:
-    """The folders that jobs have exported or imported, the newest first."""
+    """Return the folders that jobs exported or imported, newest first."""
     done = Job.objects.filter(action__in=SETS, state=Job.DONE)
     folders = [(job_store.folder(job) / "out", job) for job in done]
     return [
@@ -254,8 +258,12 @@ def _twice(names: Iterable[str]) -> Choices:
 
 @dataclass(frozen=True)
 class Field:
-    """An option as a form has it. kind: line, number, lines, choice, choices or yes; value: what is chosen or typed;
-    choices: value, words and whether it is chosen; otherwise: what holds if nothing is said.
+    """An option as a form field.
+
+    kind: line, number, lines, choice, choices or yes
+    value: current value
+    choices: (value, text, whether it is selected)
+    otherwise: default, in words
     """
 
     name: str
@@ -276,14 +284,17 @@ def deed_named(name: str) -> tuple[Deed, Action]:
 
 
 def title_of(job: Job) -> str:
-    """The heading of the page from which a job was begun."""
+    """Return the heading of the form that started a job."""
     if job.given.get("extend"):
         return "Extend"
     return DEEDS[job.action].title if job.action in DEEDS else job.action
 
 
 def address(name: str, **given: str) -> str:
-    """Of the page where an action is begun, with what is given already."""
+    """Return the URL of an action's form.
+
+    given: values to fill in
+    """
     page = reverse("manage-new-task") if name == "open_task" else reverse("manage-do", args=[name])
     return f"{page}?{urlencode(given)}" if given else page
 
@@ -295,9 +306,11 @@ def label_of(option: Option) -> str:
 def form(
     name: str, given: Mapping[str, Any], without: Collection[str] = (), defaults: Mapping[str, Any] | None = None
 ) -> tuple[list[Field], dict[str, list[Field]]]:
-    """The fields that are always in sight, and the others by their heading. given: option -> what is said of it.
-    without: options that do not belong to what is asked for, or are decided already. defaults: what holds if nothing is
-    said, where it is known better than by the options themselves.
+    """Return the fields that are always visible, and the other fields by their heading.
+
+    given: option -> value
+    without: options to leave out
+    defaults: defaults that differ from those of the options
     """
     deed, action = deed_named(name)
     options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
@@ -310,7 +323,7 @@ def form(
 
 
 def choices_of(action: str, option: Option) -> Choices | None:
-    """What may be chosen; None where it is typed."""
+    """Return the choices for an option, or None if it is typed."""
     if (action, option.name) in TYPED:
         return None
     if found := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
@@ -349,7 +362,7 @@ def _field(action: str, option: Option, given: Mapping[str, Any], defaults: Mapp
 
 
 def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
-    """What a form says, for the action to read. ActionError for what cannot be chosen."""
+    """Return the values in a form, for the action to read. Raise ActionError for an invalid choice."""
     deed, action = deed_named(name)
     found: dict[str, Any] = {}
     for option in action.options:
@@ -369,17 +382,17 @@ def given_by(name: str, posted: QueryDict) -> dict[str, Any]:
 
 
 def begin(request, action: str, given: Mapping[str, Any]):
-    """Begin an action as a job, and go to its page. ActionError for impossible options."""
+    """Start an action as a job and redirect to its page. Raise ActionError for invalid options."""
     return redirect("manage-job", job_worker.ask(action, given, by=request.user).pk)
 
 
 def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
-    """The refusal of an action, with its options as the form names them."""
+    """Return the refusal of an action with the form's names of the options."""
     return ActionError(as_on_page(str(error), options))
 
 
 def as_on_page(error: str, options: Iterable[Option]) -> str:
-    """A sentence that names options as a shell does, with them as a form names them."""
+    """Replace option names such as --size by the form's names."""
     for option in sorted(options, key=lambda each: -len(each.spelled)):
         if option.spelled.startswith("--"):
             named = "Only say what it would do" if option.name == TRY else label_of(option)

@@ -1,4 +1,4 @@
-"""The adjudicators' pages: the list of what waits, and one unit with what is known of it."""
+"""The adjudicators' pages: the list of cases, and the page of one unit."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -27,9 +27,9 @@ from annotate.work.moves import seen
 from annotate.work.permit import check_willing
 from annotate.work.routes import is_language
 
-# --- The content of the pages
+# --- Content of the pages
 
-# What a person did, for a page.
+# Kind of judgment -> text on a page.
 DONE = {
     Judgment.ANSWER: gettext_lazy("answered"),
     Judgment.REPEAT: gettext_lazy("answered again"),
@@ -38,7 +38,7 @@ DONE = {
     Judgment.SETTLE: gettext_lazy("settled as"),
     Judgment.DISCARD: gettext_lazy("discarded"),
 }
-# The cases of a list, for a page.
+# Case -> text on a page.
 CASES = {
     adjudication.BLIND: gettext_lazy("checked blind"),
     adjudication.UNANSWERED: gettext_lazy("skipped by all"),
@@ -48,12 +48,13 @@ CASES = {
 
 
 def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
-    """What an adjudicator sees of a unit: everything; but for one that is checked, nothing of what detectors and people
-    said.
+    """Return what an adjudicator sees of a unit.
 
-    Otherwise the check would lean towards what it checks. It stays hidden after the decision, which may be taken back.
-    What came after a decision of their own they are not shown while the task is open.
-    posted: what the unit's form says, if it is shown again.
+    A unit that is reviewed blind shows no votes and no judgments, since they would bias the review. They stay hidden
+    after the decision, which may be undone. While the task is open, nothing that happened after the adjudicator's own
+    decision is shown.
+
+    posted: values of the unit's form if it is shown again
     """
     blind, kind = adjudication.is_blind(unit, annotator), unit.task.kind
     judgments = list(unit.judgments.select_related("annotator__user", "lease"))
@@ -104,13 +105,13 @@ def _history(
 
 
 def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
-    """Other cases of the same text, each with what the list of its task tells of it, under the headings there."""
+    """Return other cases of the same text, each with its cells in the list as (heading, cell)."""
     found = adjudication.of_one_text(unit, annotator)
     return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in found]
 
 
 def _came_to(move: Transition) -> str:
-    """Where a unit came, for a page."""
+    """Return the stage that a unit moved to, in words."""
     if move.to_stage == stages.QUEUED:
         said = {"language": label_name(move.language), "number": move.round}
         return _("waits for readers of %(language)s, round %(number)s") % said
@@ -119,8 +120,10 @@ def _came_to(move: Transition) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """A unit of the list, and what the kind tells of it: nothing of one that is checked blind. agreed: the answer with
-    which it can be settled together with others, if it can.
+    """A unit in the list of cases.
+
+    cells: the kind's columns; empty for a unit that is reviewed blind
+    agreed: the answer with which the unit can be settled in bulk, or an empty string
     """
 
     unit: Unit
@@ -133,7 +136,7 @@ class Row:
 
     @property
     def mark(self) -> str:
-        """What is sent where it is marked: the unit, and what all are seen to have said."""
+        """The value of the row's checkbox: the unit, and the answer on which its annotators agreed."""
         return f"{self.unit.pk} {self.agreed}"
 
     @property
@@ -148,7 +151,7 @@ def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
 
 
 def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
-    """A row for each decision of an adjudicator: the text of its unit, and the label."""
+    """Return (decision, text, label) for each decision of an adjudicator."""
     listed = list(judgments)
     labels = seen(annotator, ((each.unit, each.label) for each in listed))
     return [(each, each.unit.in_a_line, task.kind.pages.short(said)) for each, said in zip(listed, labels, strict=True)]
@@ -163,20 +166,20 @@ def decision(judgment: Judgment, task: Task) -> str:
 
 @dataclass(frozen=True)
 class Cut:
-    """The part of a list that the adjudicator works through; empty: all of it."""
+    """The filter of the list of cases. Empty fields match everything."""
 
     language: str = ""
     case: str = ""
 
     @classmethod
     def asked(cls, sent: QueryDict) -> "Cut":
-        """What an address asks for. What is checked blind is in no language's list."""
+        """Return the filter in a URL. Cases that are reviewed blind have no language."""
         language, case = sent.get("language", ""), sent.get("case", "")
         known = cls(language if is_language(language) else "", case if case in adjudication.CASES else "")
         return replace(known, language="") if known.case == adjudication.BLIND else known
 
     def query(self, **more: Any) -> str:
-        """The query of an address that keeps to this part, with its question mark; empty if there is nothing to say."""
+        """Return the filter as a query string with a question mark, or an empty string if there is nothing in it."""
         said = {"language": self.language, "case": self.case} | more
         encoded = urlencode({name: value for name, value in said.items() if value})
         return f"?{encoded}" if encoded else ""
@@ -186,8 +189,9 @@ class Cut:
 
 
 def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
-    """The parts of a list, the largest first: words, how many, query, whether it is shown. First come the cases, then
-    the languages of those of one case.
+    """Return the filters of the list as (text, number of cases, query, whether it is selected), largest first.
+
+    The languages count only the cases of the selected case.
     """
     everything = adjudication.to_adjudicate(task, annotator)
     cases = Counter(dict(everything.values_list("case").annotate(Count("pk")).order_by("case")))
@@ -207,8 +211,11 @@ def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
 
 
 def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
-    """Where a unit stands in the list that the adjudicator works through: its number, if it waits there, of how many,
-    and the keys of the one before and the one after.
+    """Return the position of a unit in the filtered list: its number, the length of the list, and the previous and next
+    unit.
+
+    number: None if the unit is not in the list
+    first: the first other unit in the list
     """
     listed, own = adjudication.places(cut.units(unit.task, annotator)), adjudication.place_of(unit, annotator)
     at = bisect_left(listed, (own,))
@@ -224,8 +231,10 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
 
 
 def next_to_adjudicate(task: Task, cut: Cut, before: dict[str, Any], decided: Judgment) -> str:
-    """The address of the next unit of the list that the adjudicator works through, after the last one of the first that
-    was passed over; or of the list. before: the place of the unit before it was decided, which may change it.
+    """Return the URL of the next unit in the filtered list; after the last, of the first one that was skipped; or of
+    the list.
+
+    before: position of the unit before the decision, which may change it
     """
     unit = before["next"] or before["first"]
     address = reverse("adjudicate", args=[task.name, unit]) if unit else reverse("adjudication", args=[task.name])
@@ -238,7 +247,7 @@ def settled(count: int) -> str:
 
 
 def for_another(count: int) -> str:
-    """Why an adjudicator's list lacks units that wait for one."""
+    """Return a note on the cases that this adjudicator may not decide, or an empty string."""
     if not count:
         return ""
     said = ngettext(
@@ -254,7 +263,7 @@ def cases(request, annotator, task):
 
 
 def settle_together(request, annotator, task):
-    """Settle what is marked in the list with what all who answered it said, each case by itself."""
+    """Settle the selected cases with the answer that all their annotators gave, each case separately."""
     marked = (sent.partition(" ") for sent in request.POST.getlist("case"))
     chosen = {unit: label for key, _, label in marked if (unit := whole_number(key)) is not None}
     try:
@@ -268,7 +277,10 @@ def settle_together(request, annotator, task):
 
 
 def _list(request, annotator, task, *, refusal=None, found=None):
-    """The list of what waits. refusal, found: what came of the cases that were to be settled together."""
+    """Show the list of cases.
+
+    refusal, found: result of settling cases in bulk
+    """
     cut = Cut.asked(request.GET)
     page = Paginator(cut.units(task, annotator), 50).get_page(request.GET.get("page"))
     rows = waiting_rows(page, annotator)
@@ -297,9 +309,9 @@ def _list(request, annotator, task, *, refusal=None, found=None):
 
 
 def adjudicate(request, annotator, task, unit):
-    """One unit with all that is known of it; never a unit that readers may still be given.
+    """Show a unit to adjudicate. Units that annotators may still receive are not shown.
 
-    POST settles or discards it and goes on to the next of the list.
+    POST settles or discards the unit and continues with the next.
     """
     found = adjudication.shown(task, annotator, unit)
     if request.method == "GET":
@@ -343,7 +355,7 @@ def _bench(request, annotator, unit, refusal=None):
 
 
 def choose(request, annotator, task, unit):
-    """Where several labels are chosen from many: a step on the way to a decision, of which nothing is stored."""
+    """Show the concept picker after a change. Nothing is stored."""
     found = adjudication.shown(task, annotator, unit)
     if task.vocabulary_id is None:
         raise NotFound(_("In this task a label is one of a few, and is not looked for."))
@@ -354,7 +366,7 @@ def choose(request, annotator, task, unit):
 
 
 def _just_decided(request, annotator, task) -> dict:
-    """The decision that the adjudicator made just before this page."""
+    """Return the decision that the adjudicator made just before this page."""
     unit = whole_number(request.GET.get("decided"))
     just = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
     return {"just": just, "just_said": decision(just, task) if just else ""}

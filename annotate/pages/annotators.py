@@ -1,7 +1,8 @@
-"""Annotators' pages: home, the queue, sheets. Past answers are in self_service.py, guidelines and
-tests in qualification_test.py.
+"""The annotators' start page, queue and sheets.
 
-GET shows, POST acts through one operation and answers htmx with the next unit, or with a redirect.
+Past answers are in self_service.py, guidelines and tests in qualification_test.py.
+
+GET shows a page. POST performs one operation and returns the next unit to htmx, or redirects.
 """
 
 from collections import Counter
@@ -31,13 +32,14 @@ from annotate.work import queue as handing_out
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of, permits
 
-# Steps at which there is no test to go to.
+# Steps without a test to take.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 
 def home(request):
-    """The person's tasks: the one to go on with, those with a test to take, the others with work, and what has nothing.
-    A manager who does no such work is led on to theirs.
+    """Show the annotator's tasks: the one to continue, those with a test or other work, and those without work.
+
+    Redirects managers who do not annotate to the manager dashboard.
     """
     annotator = annotator_of(request.user)
     if annotator is None and may(request.user, "manage"):
@@ -48,7 +50,7 @@ def home(request):
     found = permits(annotator, Task.objects.for_work(annotator).filter(is_open=True).annotate(is_guided=guided))
     rows = _rows(annotator, found)
     first = next((row for row in rows if row["has_work"]), None)
-    # A test that is passed opens more work, so it comes before what is open already.
+    # Tests come first, since passing one opens more work.
     listed = sorted((row for row in rows if row is not first), key=lambda row: not row["to_test"])
     context = {
         "annotator": annotator,
@@ -65,18 +67,18 @@ def home(request):
 
 
 def rest(request, annotator):
-    """A quiet word to whoever has worked long without a pause; nothing to others. The queue asks now and then."""
+    """Suggest a break if the annotator has worked long without one. The queue requests this now and then."""
     return render(request, "annotate/_rest.html", _rest(annotator))
 
 
 def _rest(annotator) -> dict:
-    """For how many minutes they have worked without a pause, if that is long."""
+    """Return the minutes worked without a break; 0 if that is not long."""
     stretch = personal_progress.without_pause(annotator)
     return {"minutes": personal_progress.minutes(stretch) if personal_progress.is_long(stretch) else 0}
 
 
 def _rows(annotator, found: list[Permit]) -> list[dict]:
-    """The open tasks: those with work first, then those with tests to take, of each the one that was used last."""
+    """Return a row for each open task: those with work first, then those with a test, each group by last use."""
     listed = [permit.task for permit in found]
     trials = _by_task(annotator, [task for task in listed if task.test_items])
     done = personal_progress.progress_in(found)
@@ -110,9 +112,9 @@ def _by_task(annotator, tasks) -> dict[int, list]:
 
 
 def may_do(permit: Permit, own: Progress, trials=None) -> dict:
-    """Whether the annotator may work in any language of the task, and where they stand in each.
+    """Return whether the annotator may work on the task, and the state of their tests.
 
-    A person who is stopped is offered nothing that would be refused, and so is everybody if the task is closed.
+    A stopped annotator is offered nothing that would be refused, nor is anybody if the task is closed.
     """
     task = permit.task
     if permit.stopped:
@@ -127,10 +129,11 @@ def may_do(permit: Permit, own: Progress, trials=None) -> dict:
 
 
 def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, before=None, posted=None, **extra):
-    """The queue with a unit or a sheet, or with the reason why there is none; for htmx without what surrounds it.
+    """Show a unit or a sheet in the queue, or why there is none. htmx gets only the part that changes.
 
-    closed: what came of the answer that was just given; before: the lease of the unit that was on the screen, if known;
-    posted: what the unit's form says, if it is shown again.
+    closed: result of the answer just given
+    before: lease of the unit that was on the screen, if known
+    posted: values of the unit's form if it is shown again
     """
     task = permit.task
     shown = leases[0].unit if leases else None
@@ -158,7 +161,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
     language = shown.item.language if shown else ""
     turned = language and len(task.languages) > 1 and not (before and before.unit.item.language == language)
     if turned or not request.htmx:
-        # In the language of the record on the screen.
+        # Show the guidelines in the language of the record.
         context |= item_view.guidelines(task, language)
     if not request.htmx:
         context |= {"keys": item_view.of_queue(task, on_sheet=on_sheet), **_rest(permit.annotator)}
@@ -168,7 +171,7 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
 
 
 def _undoable(permit, closed):
-    """The person's last judgment, if it may be taken back."""
+    """Return the annotator's last judgment if it may be undone, otherwise None."""
     last = closed.judgment if closed and closed.is_new else judgments.last_judgment(permit.annotator, permit.task)
     if not (last and judgments.may_be_taken_back(last, permit.task)):
         return None
@@ -187,7 +190,9 @@ def _show(request, permit, leases, **extra):
 
 
 def _anything_for(permit) -> bool:
-    """Whether Start would hand something out; what is open in the other mode is handed out again."""
+    """Return whether Start would hand out a unit. Units that are open in the other mode count, since they are handed
+    out again.
+    """
     if handing_out.open_leases(permit.annotator, permit.task, permit.queues).exists():
         return True
     return eligible.with_free_place(eligible.waiting(permit)).exists()
@@ -198,10 +203,10 @@ def queue(request, permit):
 
 
 def _next(request, permit, lease, **extra):
-    """After an action: the next unit, in the same response where htmx asks, else by redirect."""
+    """Show the next unit to htmx, or redirect to it."""
     why_empty = None
     if lease is None:
-        # Units that others had locked could not be handed out at once; here they are waited for.
+        # hand_out skips units that others have locked; take waits for them.
         lease = handing_out.take(permit.annotator, permit.task)
         why_empty = None if lease or not request.htmx else personal_progress.why_empty(permit)
     if not request.htmx:
@@ -218,7 +223,15 @@ def start(request, task):
 
 
 def judge(request, task):
-    """Fields: lease; answer, or only reason if a reason's button was pressed, or skip; comment; active_ms."""
+    """Answer or skip a unit.
+
+    POST fields:
+    lease: primary key of the lease
+    answer, reason: the answer, or only a reason if its button was pressed
+    skip: skips the unit
+    comment: text
+    active_ms: working time (milliseconds)
+    """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
         raise InvalidAnswer(_("The form did not say what it answers. Reload the page."))
@@ -226,17 +239,26 @@ def judge(request, task):
         with acting(request.user, task) as permit:
             answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
             closed = judgments.close(permit, lease_id, answer, active_seconds(request))
-            # One transaction for the answer and what comes next.
+            # Save the answer and hand out the next unit in one transaction.
             lease = handing_out.hand_out(closed.permit, closed.held)
     except InvalidAnswer as refusal:
-        # Even if the lease has run out.
+        # Find the lease even if it has expired.
         shown = handing_out.leased(permit.annotator, permit.task, lease_id)
         return _again(request, permit, shown, refusal=refusal, status=status_of(refusal))
     return _next(request, closed.permit, lease, closed=closed, before=closed.lease)
 
 
 def flag(request, task):
-    """Fields: lease; flag, one of flagging.KINDS; words; active_ms; and what the form of the unit has besides."""
+    """Flag a unit for the manager.
+
+    POST fields:
+    lease: primary key of the lease
+    flag: one of flagging.KINDS
+    words: text
+    active_ms: working time (milliseconds)
+
+    The other fields of the unit's form are kept.
+    """
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
         raise InvalidAnswer(_("The form did not say what it is about. Reload the page."))
@@ -260,14 +282,14 @@ def flag(request, task):
 
 
 def _again(request, permit, lease, **extra):
-    """The same unit once more, with what was typed and chosen."""
-    # A browser counts a line's end as one character and sends two.
+    """Show the same unit again, with what was typed and chosen."""
+    # A browser counts a line break as one character but sends two.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     return _work(request, permit, _one(lease), comment=comment, posted=request.POST, **extra)
 
 
 def choose(request, permit):
-    """Where several labels are chosen from many: a step on the way to an answer, of which nothing is stored."""
+    """Show the concept picker after a change. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
     lease = handing_out.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
@@ -290,12 +312,12 @@ def undo(request, task):
 
 
 def pause(request, annotator, task):
-    """Stop for now: the open unit, or the sheet, goes back to the queue at once."""
+    """Return the open unit or sheet to the queue."""
     handing_out.release_all(annotator, task)
     return redirect("home")
 
 
-# --- sheets
+# --- Sheets
 
 
 def _check_sheets(task) -> None:
@@ -325,7 +347,13 @@ def start_sheet(request, task):
 
 
 def judge_sheet(request, annotator, task):
-    """Fields: lease, one for each post; answer-LEASE, an answer or skip; active_ms, for the whole sheet."""
+    """Answer the units of a sheet.
+
+    POST fields:
+    lease: primary key of a lease, one for each post
+    answer-LEASE: an answer, or skip
+    active_ms: working time on the whole sheet (milliseconds)
+    """
     _check_sheets(task)
     given = [whole_number(text) for text in request.POST.getlist("lease")]
     if not given or None in given:
@@ -334,24 +362,24 @@ def judge_sheet(request, annotator, task):
     refused = judgments.judge_sheet(annotator, task, answers, active_seconds(request))
     outcome = item_view.sheet_outcome(len(answers), refused)
     leases = handing_out.take_sheet(annotator, task)
-    # Without htmx, refusals are shown at once: a reload would send the form again, which changes nothing.
+    # Without htmx, show refusals at once. Reloading sends the form again, which changes nothing.
     if request.htmx or refused:
         return _next_sheet(request, permit_of(annotator, task), leases, outcome=outcome)
     return redirect("sheet", task=task.name)
 
 
 def _mark(task, said: str | None):
-    """What a row of a sheet says; None: skip."""
+    """Return the answer in a row of a sheet, or None for a skip."""
     if not said:
         raise InvalidAnswer(_("A post of this sheet came without an answer, so nothing was saved. Reload the page."))
     return None if said == "skip" else judgments.read_answer(task.kind, [said])
 
 
-# --- Replies and notes to annotators, and disturbing posts
+# --- Replies, notes and disturbing posts
 
 
 def replies_and_notes(permits) -> dict:
-    """What _messages.html shows of one person's replies and notes on their first page."""
+    """Return the context of _messages.html: the annotator's replies and notes on the start page."""
     return {"replies": list(flags.replies(permits[0].annotator)), "notes": notes.to_read(permits)} if permits else {}
 
 
@@ -361,13 +389,21 @@ def put_reply_away(request, annotator, flag):
 
 
 def put_note_away(request, annotator, note):
-    """Field: queue, where it was read above the queue of its task."""
+    """Dismiss a note.
+
+    POST field:
+    queue: present if the note was shown above the queue
+    """
     found = notes.put_away(annotator, note)
     return redirect("queue", task=found.task.name) if "queue" in request.POST else redirect("home")
 
 
 def take_disturbing(request, annotator):
-    """Field: takes, yes or no: whether the person asks for what others found disturbing."""
+    """Choose whether to receive units that others found disturbing.
+
+    POST field:
+    takes: yes or no
+    """
     said = request.POST.get("takes")
     if said not in ("yes", "no"):
         raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))

@@ -1,8 +1,7 @@
-"""The REST API: the same operations as the pages, for programs that annotate in somebody's name.
+"""The REST API: the operations of the pages, for programs that annotate for a person.
 
-Whatever is refused is refused with {"code", "detail"}; the codes are those of annotate/core/refusals.py, and Django
-REST framework's where a request does not get as far. Posting an answer twice is safe: the second time returns the
-first.
+A refusal is {"code", "detail"}. Its codes are those of annotate/core/refusals.py, and Django REST framework's for
+requests that reach no operation. Posting an answer again is safe: it returns the first judgment.
 """
 
 from csp.constants import SELF, UNSAFE_INLINE
@@ -131,7 +130,7 @@ def skip(request, annotator, lease):
 
 
 def _closed(annotator, lease, said, answer):
-    """One transaction for the answer, or the skip, and what comes next if that was asked for."""
+    """Store an answer or a skip and, if requested, hand out the next unit in the same transaction."""
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         closed = judgments.close(permit, lease, answer(permit.task.kind, said), said["active_seconds"])
         following = None
@@ -139,7 +138,7 @@ def _closed(annotator, lease, said, answer):
             following = queue.hand_out(closed.permit, closed.held)
     if said["take_next"]:
         task = permit.task
-        # Units that others had locked could not be handed out at once; here they are waited for.
+        # hand_out skips units that others have locked; take waits for them.
         closed.judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
     return closed.judgment
 
@@ -169,7 +168,7 @@ def undo(request, annotator, task):
     return {"lease": judgments.undo(annotator, task), "why": ""}
 
 
-# --- Practice and test
+# --- Practice and tests
 
 
 @resource(
@@ -194,7 +193,7 @@ def _begin(annotator, task, language, kind):
         trial.task = task
     question = qualification.next_question(trial) if trial else None
     if trial and question is None:
-        trial.refresh_from_db()  # another tab may have finished it just now
+        trial.refresh_from_db()  # another tab may have finished it meanwhile
     return {"question": question, "result": None if question else ResultSerializer.row(trial)}
 
 
@@ -220,7 +219,7 @@ def answer_question(request, annotator, question):
     return AnsweredSerializer.row(answered)
 
 
-# Both render what OPTIONS has not: by a template, and as YAML.
+# Use View.options: these views render a template and YAML, which cannot represent the metadata of OPTIONS.
 class Docs(SpectacularSwaggerSplitView):
     options = View.options
 
@@ -229,7 +228,7 @@ class Schema(SpectacularAPIView):
     options = View.options
 
 
-# Swagger's own page sets styles on its elements; its scripts come from this installation.
+# Swagger sets inline styles. Its scripts are served by this installation.
 docs = csp_update({"style-src": [SELF, UNSAFE_INLINE]})(Docs.as_view(url_name="api-schema"))
 
 urlpatterns = [

@@ -1,7 +1,7 @@
-"""Adjudication by the API: what waits, one unit with what is known of it, and the decisions about it.
+"""Adjudication through the API: the list of cases, one unit, and decisions.
 
-The operations, the rights and the refusals are those of the pages (adjudicators.py), and what is told of a unit is what
-they show of it: nothing of votes, judgments or history where it is checked blind.
+Operations, rights and refusals are those of the pages (adjudicators.py). A unit shows what its page shows: no votes,
+judgments or history if it is reviewed blind.
 """
 
 from django.core.paginator import EmptyPage, Paginator
@@ -36,7 +36,7 @@ from annotate.work.routes import is_language, unknown_code
 PER_PAGE = 50
 
 
-# --- what it takes
+# --- Requests
 
 
 class WantedSerializer(serializers.Serializer):
@@ -67,7 +67,7 @@ class SettleSerializer(SureSerializer, DiscardSerializer):
     label = string(f"one of the task's answers to the unit, such as de or und; {SEVERAL}")
 
 
-# --- what it gives
+# --- Responses
 
 
 class DisputedSerializer(serializers.Serializer):
@@ -175,7 +175,7 @@ class DossierSerializer(DisputedSerializer):
         }
 
 
-# --- views
+# --- Views
 
 
 @resource(
@@ -196,7 +196,7 @@ def waiting(request, annotator, task):
         raise NotFound(f"There is no such page: the list has {pages.num_pages:,}.") from error
     heads = task.kind.pages.list_heads
     units = [
-        # Of one that is checked blind there are no cells.
+        # Units that are reviewed blind have no cells.
         WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}
         for unit, cells in adjudication.told(page, annotator)
     ]

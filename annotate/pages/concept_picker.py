@@ -1,9 +1,12 @@
-"""Choosing concepts of a vocabulary: what the panel beside a document shows, and what its buttons do.
+"""The concept picker: the panel beside a document in which concepts of a vocabulary are chosen.
 
-The panel keeps its state in its own form, so that it works without JavaScript, and nothing is stored before the answer
-is given: the concepts chosen so far (`answer`), what led to each (`way`), what is shown (`view`, `at`, `typed`), and by
-a button what is to be done (`do`): add KEY WAY, drop KEY, open PLACE, or show VIEW. The page never holds the
-vocabulary.
+The panel keeps its state in its form, so that it works without JavaScript; nothing is stored before the answer is sent.
+The form fields:
+
+answer: concepts chosen so far
+way: how each was found
+view, at, typed: what is shown
+do: command of a button (add KEY WAY, drop KEY, open PLACE or show VIEW)
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -35,17 +38,22 @@ from corpora.vocabulary.concept_index import (
 )
 from corpora.vocabulary.thesaurus import VocabularyError
 
-# --- Concepts as pages and the API list them, by search or by place in the vocabulary
+# --- Lists of concepts for pages and the API, by search or by place in the vocabulary
 
-FOUND = 10  # concepts that a search shows
-MOST = 100  # concepts of one place that are shown when browsing: EuroVoc has none with more
+FOUND = 10  # maximum number of search results
+MOST = 100  # maximum number of concepts shown at one place; no place in EuroVoc has more
 
 
 @dataclass(frozen=True)
 class Row:
-    """A concept as it is listed. language: of its name, if that is not the one asked for. found: the other label by
-    which it was found. path: where it stands. narrower: how many concepts are; place: the address for browsing on.
-    way: what led to it if it is chosen here. votes: who chose it, for adjudicators.
+    """A concept in a list.
+
+    language: language of the name, if it differs from the one asked for
+    path: names of its scheme and broader concepts
+    way: how it was found, if it is chosen here
+    found: the other label that matched the search
+    narrower: number of narrower concepts
+    votes: who chose it, for adjudicators
     """
 
     key: str
@@ -72,14 +80,18 @@ class Place:
 
 
 def in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
-    """The concepts of these ids, in their order, those that there are."""
+    """Return the concepts with these keys, in the same order. Unknown keys are left out."""
     found = concepts_of(vocabulary, keys)
     return [found[key] for key in keys if key in found]
 
 
 @dataclass(frozen=True)
 class Listing:
-    """Concepts as rows. language: of the document; chosen: concept -> what led to it."""
+    """Build rows of concepts.
+
+    language: language of the document
+    chosen: concept key -> how it was found
+    """
 
     vocabulary: Vocabulary
     language: str
@@ -93,7 +105,7 @@ class Listing:
         found: Mapping[str, str] = MappingProxyType({}),
         votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
     ) -> list[Row]:
-        """A row each, in their order."""
+        """Return a row for each concept, in the same order."""
         tree, names = tree_of(self.vocabulary), names_in(self.vocabulary, self.language)
         return [
             Row(
@@ -111,14 +123,20 @@ class Listing:
         ]
 
     def _is_own(self, tag: str) -> bool:
-        """Whether readers of the document need not be shown the language of a label."""
+        """Return whether the language of a label need not be shown.
+
+        tag: language tag of the label
+        """
         return not tag or same_language(tag, self.language)
 
     def _scheme(self, scheme: Scheme | None) -> list[str]:
         return [label_of_scheme(scheme, self.language)] if scheme else []
 
     def found(self, typed: str, also: Sequence[str] = ()) -> list[Row]:
-        """also: further languages in which concepts are found. VocabularyError as vocabulary_search.find has it."""
+        """Return the search results. Raise VocabularyError as vocabulary_search.find does.
+
+        also: other languages to search
+        """
         hits = find(self.vocabulary, typed, self.language, FOUND, also=also)
         others = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
         others |= {hit.concept.key: hit.label.text for hit in hits if not self._is_own(hit.label.language)}
@@ -144,8 +162,10 @@ class Listing:
         return current.exclude(broader__is_deprecated=False)
 
     def _top_schemes(self) -> Any:
-        """Domains, or where there are none, the schemes; a scheme that is in no domain beside those that are is the
-        whole vocabulary."""
+        """Return the domains, or the schemes if there are no domains.
+
+        A scheme without a domain in a vocabulary with domains is the whole vocabulary, so it is left out.
+        """
         schemes = self.vocabulary.schemes.filter(domain=None)
         domains = schemes.exclude(parts=None)
         return domains.distinct() or schemes
@@ -175,7 +195,7 @@ class Listing:
         }
 
     def _some(self, concepts: Any) -> dict[str, Any]:
-        """The concepts of a place, by name; a place with thousands shows some, and says so."""
+        """Return at most MOST concepts of a place, by name, and a note if there are more."""
         some = list(concepts[: MOST + 1])
         rows = self.rows(some[:MOST], BROWSED)
         more = _("There are more than %(number)s here. Search for what is missing.") % {"number": MOST}
@@ -190,7 +210,10 @@ SUGGESTIONS, SEARCH, BROWSE, VOTES = VIEWS = ("suggestions", "search", "browse",
 
 @dataclass
 class State:
-    """What a form says. ways: concept -> what led to it, in the order in which they were chosen."""
+    """The state of the panel, read from its form.
+
+    ways: concept key -> how it was found, in the order of choice
+    """
 
     ways: dict[str, str] = field(default_factory=dict)
     view: str = ""
@@ -200,7 +223,7 @@ class State:
 
 
 def read_state(posted: QueryDict) -> State:
-    """The state after what was to be done."""
+    """Return the state after the button's command."""
     state = State(
         ways=ways_in(posted),
         view=posted.get("view", ""),
@@ -213,7 +236,7 @@ def read_state(posted: QueryDict) -> State:
         case "add":
             key, _, way = what.partition(" ")
             state.ways.setdefault(key, way if way in WAYS else "")
-            # What was typed has been found.
+            # The search is done, so clear it.
             state.typed, state.view = "", "" if state.view == SEARCH else state.view
         case "drop":
             state.ways.pop(what, None)
@@ -227,7 +250,7 @@ def read_state(posted: QueryDict) -> State:
 
 
 def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
-    """The panel of somebody who answers a unit; what they took back is chosen at first."""
+    """Return the panel for a unit to answer. It starts with the concepts of an answer that the annotator undid."""
     state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
     address = reverse("choose", args=[unit.task.name])
     return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), address, reads=list(permit.levels))
@@ -236,13 +259,15 @@ def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, A
 def of_change(
     judgment: Judgment, number: int, said: Change | None, permit: Permit, posted: QueryDict | None
 ) -> dict[str, Any]:
-    """The panel of somebody who changes an answer. number: by which they find it; said: their last change of it; what
-    they say now is chosen at first.
+    """Return the panel for changing an answer. It starts with the current answer.
+
+    number: number of the answer in its URL
+    said: latest change of the answer, None if there is none
     """
     task, unit = permit.task, judgment.unit
     if task.vocabulary_id is None:
         return {}
-    # How they found what they changed to is kept in some cases alone, and which ones nobody is told.
+    # Ways of a changed answer are stored only in some cases, and annotators must not learn which.
     ways = {} if said else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
     now = {key: ways.get(key, "") for key in task.kind.form.facets(said.label if said else judgment.label)}
     state = read_state(posted) if posted is not None else State(now)
@@ -251,7 +276,7 @@ def of_change(
 
 
 def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
-    """The panel of a question in practice or test, for which nothing is suggested."""
+    """Return the panel for a question in practice or a test. It has no suggestions."""
     task = permit.task
     if task.vocabulary_id is None:
         return {}
@@ -261,7 +286,7 @@ def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[st
 
 
 def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict | None) -> dict[str, Any]:
-    """The panel of an adjudicator, who sees who chose which concept, unless the unit is checked blind."""
+    """Return the panel for an adjudicator. It shows who chose which concept, unless the unit is reviewed blind."""
     if unit.task.vocabulary_id is None:
         return {}
     state = read_state(posted) if posted is not None else State()
@@ -272,7 +297,9 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
 
 
 def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
-    """The concepts of the last answer to the unit that its author took back, so that they need not be found again."""
+    """Return the concepts of the annotator's last answer to the unit if it was undone, so that they need not be found
+    again.
+    """
     own = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
     last = own.exclude(voided_at=None).order_by("-pk").first()
     chosen = last.chosen.order_by("pk").values_list("concept__key", "way") if last else ()
@@ -280,7 +307,7 @@ def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
 
 
 def _votes(unit: Unit) -> dict[str, list[str]]:
-    """Concept -> who chose it, those that most people chose first."""
+    """Return concept key -> annotators who chose it, most votes first."""
     live = Judgment.objects.live().answers().filter(unit=unit).select_related("annotator__user").order_by("pk")
     found: dict[str, list[str]] = {}
     for judgment in live:
@@ -299,7 +326,11 @@ def _panel(
     reads: Sequence[str],
     votes: Mapping[str, Sequence[str]] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """address: that which is told what is to be done. reads: further languages in which concepts are found."""
+    """Return the context of the panel.
+
+    address: URL that receives the panel's commands
+    reads: other languages to search
+    """
     version, asked = version_of(task), task.kind.form.vocabulary(task.kind)
     listing = Listing(version, item.language, state.ways)
     tabs = {VOTES: bool(votes), SUGGESTIONS: bool(suggestions), BROWSE: True}

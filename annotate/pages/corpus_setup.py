@@ -1,6 +1,6 @@
-"""Corpora in the browser: what there is, and how a new one comes from a file, column by column. Files of the inbox.
+"""Pages of corpora and of the inbox, and the form that maps a file's columns to fields for a new corpus.
 
-The import itself is a job (job_pages.py), as is all else that is done to a corpus.
+Imports and other operations on a corpus run as jobs (job_pages.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ from corpora.storage import layout
 from corpora.storage.inventory import corpora_there
 from corpora.storage.layout import read_manifest
 
-# What columns of such a meaning are called elsewhere, for a first guess.
+# Field -> other usual column names, for a first guess.
 ALSO: Mapping[str, tuple[str, ...]] = {
     "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key"),
     "text": ("body", "content", "tweet", "message", "sentence", "full_text", "document"),
@@ -42,7 +42,7 @@ ALSO: Mapping[str, tuple[str, ...]] = {
 }
 NEEDED = ("id", "text")
 POSTS, RECORDS = "posts", "records"
-CUT = 160  # letters of a cell
+CUT = 160  # maximum length of a cell, in characters
 
 
 def corpora(request):
@@ -63,7 +63,7 @@ def corpus(request, name):
         "corpus",
         row=row,
         manifest=manifest,
-        # Each with the address of the list of its rejected rows, if it has any.
+        # (source file, URL of its rejected rows or an empty string)
         files=[
             (source, reverse("manage-rejects", args=[name, number]) if source.rejects else "")
             for number, source in enumerate(manifest.sources if manifest else [], start=1)
@@ -76,7 +76,7 @@ def corpus(request, name):
 
 
 def _deeds_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-    """What can be done with a corpus: address, words, and whether it is the next thing to do."""
+    """Return the actions on a corpus as (URL, text, whether it is the next step)."""
     unread = row["holds"] == POSTS and row["voted"] < row["rows"]
     found = [("prelabel", "Prelabel", True)] if unread else []
     if not row["fault"]:
@@ -93,7 +93,12 @@ def rejects(request, name, number):
 
 
 def inbox_page(request):
-    """Fields: file, to be uploaded; or delete, the name of one."""
+    """Show the inbox.
+
+    POST fields:
+    file: file to upload
+    delete: name of a file to delete
+    """
     if request.method == "POST":
         action_forms.check_size(request)
         if name := request.POST.get("delete"):
@@ -107,12 +112,18 @@ def inbox_page(request):
     )
 
 
-# --- a new corpus
+# --- New corpus
 
 
 def new_corpus(request):
-    """First a file, then its columns. Fields: file or upload-file; with the file: holds, corpus, licence and so on, and
-    of posts column-FIELD for each field, of records fields, language, language_column, labels.
+    """Choose a file, then map its columns and start the import.
+
+    POST fields:
+    file, upload-file: name in the inbox, or a file to upload
+    holds: posts or records
+    corpus, licence, source, format, text_may_leave: options of import_corpus
+    column-FIELD: column of a field
+    fields, language, labels: for records
     """
     if request.method == "GET":
         return _new_corpus(request, request.GET, request.GET.get("file", ""))
@@ -133,7 +144,7 @@ def new_corpus(request):
 
 
 def _given(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
-    """What the form says, for import_corpus."""
+    """Return the options of import_corpus in a form."""
     said = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
     leave = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
     given: dict[str, Any] = {**said, "files": [str(path)], "text_may_leave": leave}
@@ -146,7 +157,7 @@ def _given(posted: Mapping[str, str], path: Path) -> dict[str, Any]:
 
 
 def _columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
-    """FIELD=COLUMN where the two differ."""
+    """Return FIELD=COLUMN for each field whose column has another name."""
     chosen = {field: posted.get(f"column-{field}", "").strip() for field in fields}
     return [f"{field}={column}" for field, column in chosen.items() if column and column != field]
 
@@ -165,7 +176,7 @@ def _new_corpus(request, said: Mapping[str, str], name: str, *, refusal: Excepti
             found = sample(path, said.get("format") or None)
             context |= {"sample": _shown(found), "fields": _fields(found, said), "licences": FREE_LICENCES}
         except CorpusError as error:
-            # The page names the file by its name; where it lies is of no use here.
+            # Replace the path, which is of no use on the page, by the name.
             refusal = refusal or InvalidAnswer(str(error).replace(str(path), name))
     return manage_page(request, "new_corpus", refusal=refusal, **context)
 
@@ -180,7 +191,7 @@ def _shown(found: Sample) -> dict[str, Any]:
 
 
 def _fields(found: Sample, said: Mapping[str, str]) -> list[tuple[str, bool, str]]:
-    """Each field, whether it is needed of posts, and the column that is chosen for it."""
+    """Return (field, whether posts need it, selected column) for each field."""
     return [
         (field, field in NEEDED, said.get(f"column-{field}", _guess(field, found.columns)))
         for field in (*FIELDS, "language", "labels")

@@ -1,5 +1,7 @@
-"""The manager's pages of all tasks: what needs a decision, forecasts, people and their hours; and what every manager's
-page shares: its frame, its cached figures and the download of its tables. Pages of one task are in task_reports.py.
+"""The manager dashboard: all tasks, forecasts, people, hours, flags and notes. Also what all manager pages share: their
+frame, cached figures and table downloads.
+
+Pages of one task are in task_reports.py.
 """
 
 from collections import defaultdict
@@ -36,13 +38,13 @@ from annotate.work import flags, notes
 from annotate.work.accounts import waiting_requests
 from annotate.work.adjudication import adjudicators
 
-# --- Tables, filtered and downloaded by the query of a page's address
+# --- Tables that the query string filters and downloads
 
-MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # by which Excel knows UTF-8
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # tells Excel that the file is UTF-8
 
 
 def offered(value: Any, path: str, given: Mapping[str, str]) -> Any:
-    """What a page is made of, with its tables, wherever they lie in it, told what stands in the page's address."""
+    """Return a page's context with the URL's path and query set in every table, at any depth."""
     if isinstance(value, Table):
         return replace(value, path=path, given=given)
     if type(value) is dict:
@@ -53,7 +55,10 @@ def offered(value: Any, path: str, given: Mapping[str, str]) -> Any:
 
 
 def downloaded(context: Any, name: str) -> HttpResponse:
-    """The table of that name, of those that a page is made of, as a file."""
+    """Return a table of the page as a CSV file. Raise Http404 if the page has no such table.
+
+    name: name of the table
+    """
     for table in _tables(context):
         if table.name == name:
             return csv_reply(f"{name}.csv", as_csv(table))
@@ -61,7 +66,11 @@ def downloaded(context: Any, name: str) -> HttpResponse:
 
 
 def csv_reply(name: str, text: str) -> HttpResponse:
-    """name: of the file."""
+    """Return a CSV file as a download.
+
+    name: name of the file
+    text: content
+    """
     reply = HttpResponse(f"{MARK}{text}", content_type="text/csv; charset=utf-8")
     reply["Content-Disposition"] = f'attachment; filename="{name}"'
     return reply
@@ -75,9 +84,9 @@ def _tables(value: Any) -> Iterator[Table]:
             yield from _tables(each)
 
 
-# --- The frame of all managers' pages
+# --- The frame of all manager pages
 
-# Addresses and names of the pages that belong to no task.
+# (URL name, title) of the pages that belong to no task.
 DESK = (
     ("manage", "Tasks"),
     ("manage-everybody", "People"),
@@ -96,7 +105,7 @@ def sort_of(request) -> str:
 def manage_page(
     request, name: str, task: Task | None = None, /, *, refusal: Exception | None = None, status: int = 0, **context
 ):
-    """A page by the name of its template; of a task, it has the task's tabs. It shows a refusal with its status."""
+    """Render a manager page by the name of its template, with the tabs of its task. A refusal sets the status."""
     context |= {"task": task, "tabs": tabs(task), "kind": task.kind} if task else {"desk": DESK}
     context = offered(context, request.path, request.GET.dict())
     if "csv" in request.GET and name != "counting":
@@ -106,13 +115,13 @@ def manage_page(
 
 
 def done(request, sentence: str, to: str, *args: Any):
-    """After something was done: the page at an address, which shows the sentence."""
+    """Redirect to a page that shows the sentence."""
     messages.success(request, sentence)
     return redirect(to, *args)
 
 
 def shows_figures(view):
-    """Makes a view of one whose figures may still have to be counted: until then the browser asks again."""
+    """Wrap a view whose figures may not be computed yet. Until they are, the browser reloads the page."""
 
     @wraps(view)
     def shown(request, *args, **named):
@@ -127,15 +136,18 @@ def shows_figures(view):
 
 
 def log_change(request, thing: Model, words: str, act: int = CHANGE) -> None:
-    """Keep in the log of changed settings who did this to it. act: Django's ADDITION, CHANGE or DELETION."""
+    """Log that the user changed an object.
+
+    act: Django's ADDITION, CHANGE or DELETION
+    """
     LogEntry.objects.log_actions(request.user.pk, [thing], act, words, single_object=True)
 
 
-# --- The first page, dates and people
+# --- Start page, dates and people
 
 
 def tabs(task: Task) -> list[tuple[str, str]]:
-    """Addresses of a task's pages and their names; pages that have nothing to show for it are left out."""
+    """Return (URL name, title) of a task's pages. Pages without content are left out."""
     return [
         ("manage-task", "Progress"),
         ("manage-people", "People"),
@@ -147,9 +159,9 @@ def tabs(task: Task) -> list[tuple[str, str]]:
     ]
 
 
-FEW = 5  # stuck queues of a task, and jobs that failed, on the page of all tasks, at most
-FORETOLD = 12  # open tasks, the newest, of which it is told when they are done
-# Seconds for which the live counts are those of whoever asked first.
+FEW = 5  # maximum number of stalled queues of a task, and of failed jobs, on the dashboard
+FORETOLD = 12  # number of open tasks, newest first, with a forecast
+# Seconds for which all managers share the live counts.
 LIVELY = 5
 
 
@@ -157,7 +169,7 @@ LIVELY = 5
 def manage(request):
     open_tasks = Task.objects.filter(is_open=True)
     (rows, states), counted_at = all_tasks(open_tasks)
-    # One that was opened since the figures were counted has none yet.
+    # A task opened after the figures were computed has none yet.
     open_tasks, sort = [task for task in open_tasks if task.pk in states], sort_of(request)
     counts = {task.name: states[task.pk]["stuck"] for task in open_tasks}
     rows = [{**row, "stuck": counts.get(row["name"])} for row in rows]
@@ -181,12 +193,14 @@ def manage(request):
 
 
 def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
-    """A row for each task, and the states of the queues of those that are open; and when, if they were kept."""
+    """Return a row for each task and the queue states of the open ones, and the time of the figures if they were
+    cached.
+    """
     return figures("tasks", None, lambda: (task_statistics.overview(), queue_states_of(open_tasks)))
 
 
 def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Task, list[Any], int]]:
-    """Tasks with queues that stand still: the first FEW of these, and how many more there are."""
+    """Yield each task with stalled queues, the first FEW of these, and the number of the others."""
     for task in open_tasks:
         stuck = [row for row in states[task.pk]["queues"] if row["stuck"]]
         if stuck:
@@ -195,7 +209,9 @@ def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Tas
 
 @shows_figures
 def dates(request):
-    """When the open tasks will be done, the newest FORETOLD; the first page fetches it, since it takes longer."""
+    """Show the forecasts of the newest FORETOLD open tasks. The start page loads this separately, since it takes
+    longer.
+    """
     open_tasks = list(Task.objects.filter(is_open=True))
     found, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))
     told = [(task, of) for task in open_tasks if (of := found.get(task.pk))]
@@ -230,7 +246,10 @@ def everybody(request):
 
 
 def timesheet(request):
-    """Field: month, as in 2026-11; this one without it."""
+    """Download the hours of a month.
+
+    ?month=: as in 2026-11; by default the current month
+    """
     try:
         month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
     except ValueError:
@@ -239,20 +258,19 @@ def timesheet(request):
 
 
 def now(request):
-    """The live counts alone, which the first page asks for again and again."""
+    """Show the live counts, which the start page requests repeatedly."""
     return render(request, "annotate/manage/_now.html", {"now": live_counts()})
 
 
 def live_counts():
-    """For all managers together, so that many who look cost no more than one."""
+    """Return the live counts. They are cached for all managers."""
     return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)
 
 
-# --- The manager's side of the channel: what annotators flagged, replies to it, and notes to them. What is done about a
-# flag is done by work/flags.py, notes by work/notes.py.
+# --- Flags of annotators, replies and notes. work/flags.py acts on flags; work/notes.py stores notes.
 
 ON_A_PAGE = 25
-# What a flag is called in the list.
+# Kind of flag -> its name in the list.
 CALLED = {
     Flag.DISTURBING: "Disturbing",
     Flag.PERSONAL: "Personal data",
@@ -262,7 +280,11 @@ CALLED = {
 
 
 def questions(request):
-    """Filters: kind, task (its name), all (those that were dealt with, too)."""
+    """List the flags.
+
+    ?kind=, ?task=: only flags of this kind or task (name)
+    ?all=: include those that are settled
+    """
     kind, task, everything = (request.GET.get(name, "") for name in ("kind", "task", "all"))
     found = Flag.objects.standing() if everything else Flag.objects.open()
     if kind in Flag.KINDS:
@@ -288,7 +310,7 @@ def questions(request):
 
 
 def _rows(flags: Iterable[Flag]) -> list[dict]:
-    """Each flag with what people said of its unit so far: name, what they did, and the answer in words."""
+    """Return a row for each flag, with the judgments of its unit so far as (annotator, what they did, answer)."""
     listed = list(flags)
     live = Judgment.objects.live().filter(unit__in={flag.unit_id for flag in listed}).order_by("pk")
     said = defaultdict(list)
@@ -307,7 +329,12 @@ def _rows(flags: Iterable[Flag]) -> list[dict]:
 
 
 def decide(request, flag):
-    """Field: do, one of DOES; for reply also reply."""
+    """Act on a flag.
+
+    POST fields:
+    do: one of DOES
+    reply: text of a reply
+    """
     act = DOES.get(request.POST.get("do", ""))
     if act is None:
         raise InvalidAnswer("The form did not say what is to be done. Reload the page.")
@@ -344,7 +371,7 @@ def _make_example(request, flag):
 DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _make_example}
 
 
-# --- notes
+# --- Notes
 
 
 def list_notes(request, task):
@@ -361,7 +388,12 @@ def list_notes(request, task):
 
 
 def note(request, task):
-    """Fields: withdraw, a note; or text and language."""
+    """Write or withdraw a note.
+
+    POST fields:
+    withdraw: primary key of a note to withdraw
+    text, language: a new note
+    """
     if "withdraw" in request.POST:
         notes.withdraw(task, whole_number(request.POST["withdraw"]) or 0)
         return done(request, "Nobody is shown that note any more.", "manage-notes", task.name)

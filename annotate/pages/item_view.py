@@ -1,4 +1,4 @@
-"""What annotators' pages show, put together from the rows; changes nothing and decides nothing."""
+"""The content of annotators' pages, built from database rows. Changes nothing."""
 
 import re
 from collections import Counter
@@ -34,28 +34,28 @@ from annotate.work.moves import seen
 from annotate.work.permit import Permit
 from corpora.models import Item
 
-# --- Paragraphs of a long text on a page. Stored, exported and API texts stay as they came.
+# --- Paragraphs of long texts on pages. Stored, exported and API texts are not changed.
 #
-# Many collections of news come with each article on one line, of up to 23,000 letters: a wall in which whoever
-# scrolls loses the place. Such a line is parted at ends of sentences, and nothing is added to it or taken from it.
+# Many news collections have each article on one line of up to 23,000 characters, in which readers lose their place.
+# Such a line is split at ends of sentences; nothing is added or removed.
 
 
-# Letters, of which wide ones, as in Chinese, count twice: a line of more is parted, into paragraphs of as many or
-# a sentence more. In a column of 65 letters these are 20 lines and 10.
+# LONGEST: length of a line that is split. PART: minimum length of its paragraphs. Wide characters, such as Chinese
+# ones, count twice. In a column of 65 characters, these are 20 and 10 lines.
 LONGEST = 1300
 PART = 650
 _EMPTY = re.compile(r"\n(?:[^\S\n]*\n)+")
-# The end of a sentence, with the space behind it. A full stop after fewer than three letters may be that of "Dr.".
+# The end of a sentence, with the following space. A full stop after fewer than three letters may belong to "Dr.".
 _END = re.compile(r"""(?:(?<=\w\w\w)\.|[!?…؟۔।॥])["'”’»)\]]*\s+|[。！？]["'”’」』）]*\s*""")
 
 
 def paragraphs(text: str) -> list[str]:
-    """The lines of a text, the empty ones too, and in place of each that is too long its parts."""
+    """Return the lines of a text, including empty ones, with long lines split."""
     return [part for line in text.splitlines() for part in _parted(line)]
 
 
 def parted(text: str) -> list[str]:
-    """What empty lines part, such as the articles of an act; without the empty lines."""
+    """Split a text at empty lines, such as an act into its articles. Empty parts are left out."""
     return [part for part in _EMPTY.split(text.strip("\n")) if part.strip()]
 
 
@@ -64,7 +64,7 @@ def _parted(line: str) -> list[str]:
         return [line]
     parts, begin, ends = [], 0, [found.end() for found in _END.finditer(line)]
     for end in ends:
-        # A small letter does not begin a sentence.
+        # A lower-case letter does not begin a sentence.
         if not line[end : end + 1].islower() and _width(line[begin:end]) >= PART:
             parts.append(line[begin:end])
             begin = end
@@ -75,7 +75,7 @@ def _width(text: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-# HTML in the source is shown as text, so a manager's Markdown cannot carry a script.
+# HTML in the source is shown as text, so Markdown by a manager cannot contain scripts.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
@@ -85,30 +85,34 @@ def rendered(source: str) -> SafeString:
 
 @lru_cache(maxsize=256)
 def markdown(source: str) -> SafeString:
-    """Each version of guidelines is rendered once in a process: it never changes."""
+    """Render guidelines. A version never changes, so it is rendered once per process."""
     return rendered(source)
 
 
 def guidelines(task: Task, language: str = "") -> dict[str, str]:
-    """The guidelines for the language of the record on the screen, and the language in which they are written."""
+    """Return the guidelines for the language of the record on the screen, and the language in which they are
+    written.
+    """
     found = current(task, language) if language else current(task)
     return {"guidelines": markdown(found.text), "guidelines_language": found.language} if found else {}
 
 
 def question_about(task: Task) -> str:
-    """What is asked of every unit of a task, for templates."""
+    """Return the question asked about every unit of a task, for templates."""
     return task.kind.question(task)
 
 
 def title_of(task: Task) -> str:
-    """What a task is called, in the language of the page where it is the kind's own question."""
+    """Return the title of a task, translated if it is the kind's own."""
     return task.kind.titled(task)
 
 
 @dataclass(frozen=True)
 class Field:
-    """title_language: if it is not that of the page. parts: its paragraphs, those of each part of a document of several
-    zones by themselves.
+    """A field of a record.
+
+    title_language: language of the title, if it differs from the page's
+    parts: paragraphs of each part; a field of a document with several zones may have several parts
     """
 
     name: str
@@ -119,8 +123,11 @@ class Field:
 
 
 def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
-    """What _record.html shows: the fields of a record in the blocks of the kind, or a text's paragraphs; behind a veil
-    where the kind's texts may hurt, or this one.
+    """Return the context of _record.html: a record's fields in the blocks of its kind, or the lines of a text.
+
+    A sensitive text is veiled.
+
+    may_hurt: whether this text is sensitive, if its kind is not
     """
     veiled = {"veiled": may_hurt or kind.sensitive is not None, "veil": VEIL}
     if not kind.layout:
@@ -139,7 +146,7 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
         return [field(name, [item.fields[name].splitlines()]) for name in block.fields]
     if len(block.fields) == 1:
         return [field(name, [paragraphs(item.fields[name])]) for name in block.fields]
-    # The zones of a document, such as the articles of an act; those that it has.
+    # The non-empty zones of a document, such as the articles of an act.
     return [
         field(name, [paragraphs(part) for part in parted(item.fields[name])])
         for name in block.fields
@@ -148,7 +155,7 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
 
 
 def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Unit -> how its two sets stand for a person, of those units that have two."""
+    """Return unit -> the order in which the annotator sees its two sets of replies. Other units are left out."""
     of_control: dict[QualityControl, list[Unit]] = {}
     for unit in units:
         for control in unit.task.controls:
@@ -157,13 +164,14 @@ def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
 
 
 def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
-    """The same of one unit; None if it has not two."""
+    """Return the order of one unit's two sets of replies, or None if it does not compare two."""
     return sides_in(annotator, [unit]).get(unit.pk)
 
 
 def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
-    """What _record.html shows of two sets of replies, in the order in which they stand: the answer that means each, and
-    the replies. Nothing where nothing stands side by side.
+    """Return the context of _record.html for two sets of replies, in the annotator's order: (answer, replies) for each.
+
+    Empty if the unit does not compare two.
     """
     if sides is None:
         return {}
@@ -173,8 +181,10 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
 
 
 def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[tuple]]:
-    """Of each of a person's judgments the two sets as they stood: what means each, its replies, and whether the person
-    chose it; nothing where nothing stood side by side.
+    """Return, for each judgment, its two sets of replies as the annotator saw them: (answer, replies, whether it was
+    chosen).
+
+    Empty for a unit that does not compare two.
     """
     listed = list(judgments)
     sides = sides_in(annotator, (each.unit for each in listed))
@@ -190,10 +200,10 @@ def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[tuple]:
 def question(
     lease: Lease, permit: Permit, posted: QueryDict | None = None, on_page: str | None = None
 ) -> dict[str, Any]:
-    """What the queue shows of a unit: the text and the buttons, nothing of votes, queue or other people.
+    """Return what the queue shows of a unit: text and buttons, but no votes, queue or other annotators.
 
-    posted: what a form of this unit says, if it is shown again. on_page: by their digest, the long lists of buttons
-    that the page has already, and keeps where these are the same.
+    posted: values of the unit's form if it is shown again
+    on_page: digest of the long lists of buttons on the page, which the page keeps if they are the same
     """
     kind = permit.task.kind
     asked = kind.pages.ask(lease.unit, permit)
@@ -213,7 +223,7 @@ def question(
 
 
 def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
-    """What a sheet shows: the texts, and one question about all of them."""
+    """Return what a sheet shows: the texts, and one question about all of them."""
     kind = permit.task.kind
     return {
         **kind.pages.ask(leases[0].unit, permit),
@@ -224,7 +234,7 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class SheetOutcome:
-    """How many answers of a sheet were saved, and why others were not: each sentence with its number of answers."""
+    """The number of saved answers of a sheet, and the refusals of the others as (sentence, number of answers)."""
 
     saved: int
     sent: int
@@ -236,7 +246,7 @@ def sheet_outcome(sent: int, refused: list[Refusal]) -> SheetOutcome:
 
 
 def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[str]:
-    """What passing each test would open, and how many tries are left of a test that was not passed."""
+    """Return sentences on the units that passing each test would open, and on the tries left for failed tests."""
     said = []
     for found in states:
         if found.step in (NONE_NEEDED, PASSED, FAILED):
@@ -259,7 +269,7 @@ def tests_to_come(states: Iterable[Standing], waiting: dict[str, int]) -> list[s
 
 
 def said(judgments: Iterable[Judgment | None], annotator: Annotator, kind: Kind) -> list[str]:
-    """What each of an annotator's judgments was, in a word or two; nothing of none."""
+    """Return a short description of each judgment; an empty string for None."""
     listed = list(judgments)
     labels = iter(seen(annotator, ((each.unit, each.label) for each in listed if each)))
     return [_said(each, next(labels), kind) if each else "" for each in listed]
@@ -272,13 +282,13 @@ def _said(judgment: Judgment, label: str, kind: Kind) -> str:
 
 
 def reason(judgment: Judgment, kind: Kind) -> str:
-    """The reason of an answer: one of the kind's reasons in words, or the person's own words."""
+    """Return the reason of an answer: one of the kind's reasons in words, or the annotator's own text."""
     return _(kind.undefined.reasons[judgment.reason]) if judgment.reason in kind.undefined.reasons else judgment.reason
 
 
-# --- The keys of a page, which `?` shows and annotate/docs/reference/keys.md lists
+# --- Keyboard shortcuts, shown by `?` and listed in annotate/docs/reference/keys.md
 
-Keys = list[tuple[object, object]]  # what is printed on the keys, and what they do
+Keys = list[tuple[object, object]]  # (labels of the keys, what they do)
 
 _CTRL_ENTER = format_lazy("{} ↵", _lazy("Ctrl"))
 _EVERYWHERE: Keys = [
@@ -317,7 +327,7 @@ _AT_THE_BENCH: Keys = [
 
 
 def of_queue(task: Task, *, on_sheet: bool = False) -> Keys:
-    """Of the queue, one by one or as a sheet."""
+    """Return the shortcuts of the queue or of a sheet."""
     if on_sheet:
         return [*_ON_A_SHEET, *_EVERYWHERE]
     undo = [
@@ -333,12 +343,12 @@ def of_queue(task: Task, *, on_sheet: bool = False) -> Keys:
 
 
 def of_test(task: Task) -> Keys:
-    """Of practice and test, where nothing is skipped or taken back."""
+    """Return the shortcuts of practice and tests, where nothing is skipped or undone."""
     return [*_answers(task), ("↵", _lazy("goes on")), *_EVERYWHERE]
 
 
 def of_bench(task: Task) -> Keys:
-    """Of the adjudicator's page of one unit."""
+    """Return the shortcuts of the adjudication view."""
     own = _OF_LANGUAGES if task.kind.routing.is_routed else []
     return [*_AT_THE_BENCH, *own, *([("V", _lazy("who chose which"))] if task.vocabulary_id else []), *_EVERYWHERE[1:]]
 

@@ -1,6 +1,6 @@
-"""Jobs in the browser: what was begun, how far it is and what came of it; and the page from which each is begun.
+"""Pages of jobs: the list, progress and outcome, files, and the form that starts a job.
 
-Which actions have a page, and their forms, are in action_forms.py; corpora and files are in corpus_setup.py.
+action_forms.py builds the forms; corpora and files are in corpus_setup.py.
 """
 
 import re
@@ -31,8 +31,8 @@ from annotate.work import job_store
 
 # --- Jobs in words and in a table
 
-LEAST = 0.02  # of the work must be done before the rest is foretold
-UNITS = {"B": (1 << 20, "MB")}  # unit -> how many of it are told as one of another
+LEAST = 0.02  # share of the work that must be done before the remaining time is estimated
+UNITS = {"B": (1 << 20, "MB")}  # unit -> (size of the unit shown, its name)
 STATES = {"waiting": "waits", "running": "runs", "done": "done", "failed": "failed", "cancelled": "cancelled"}
 
 
@@ -60,7 +60,10 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], asked: str = 
 
 
 def duration(seconds: float) -> str:
-    """In the two largest units."""
+    """Format a duration in its two largest units.
+
+    seconds: duration
+    """
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
@@ -71,7 +74,11 @@ def duration(seconds: float) -> str:
 
 
 def progress(of: Mapping[str, Any]) -> dict[str, Any]:
-    """of: as work/job_store.py has it. {"done", "total" (as for a bar; None if it is not known), "words", "said"}."""
+    """Return the progress of a job for a page: done and total (None if unknown), words, and the sentences reported so
+    far.
+
+    of: progress as in work/job_store.py
+    """
     done, total, unit = of["done"], of["total"], of["unit"]
     size, name = UNITS.get(unit, (1, f"{unit}s"))
     passed = of["at"] - of["began"]
@@ -87,7 +94,7 @@ def progress(of: Mapping[str, Any]) -> dict[str, Any]:
     return {"done": done, "total": total, "words": ", ".join(told), "said": of["said"]}
 
 
-SHOWN = 200  # jobs on the page, the newest
+SHOWN = 200  # number of jobs on the page, newest first
 
 
 def jobs(request):
@@ -98,7 +105,7 @@ def jobs(request):
 
 
 def job(request, job):
-    """The progress of a job, and its outcome; htmx asks for the part that changes, until the job has ended."""
+    """Show the progress of a job and its outcome. htmx requests the part that changes until the job has ended."""
     context = _told(job)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
@@ -106,12 +113,12 @@ def job(request, job):
 
 
 def _out(job: Job) -> Path:
-    """The folder of the files that a job made."""
+    """Return the folder of a job's output files."""
     return job_store.folder(job) / "out"
 
 
 def _files(job: Job) -> dict[str, Path]:
-    """The files that a job made, each by its path in their folder."""
+    """Return the output files of a job that is done, by their path in the folder."""
     out = _out(job)
     listed = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE else []
     return {path.relative_to(out).as_posix(): path for path in listed}
@@ -121,7 +128,7 @@ def _told(job: Job) -> dict[str, Any]:
     action, is_done = by_name()[job.action], job.state == Job.DONE
     title = action_forms.title_of(job)
     about = job.given.get("task") or job.given.get("corpus") or job.given.get("name") or ""
-    # Where the rows are that a refused import lists; of a corpus that there is, its own page leads to them.
+    # A refused import lists its rejected rows here. For an existing corpus, its page links to them.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
     return {
         "job": job,
@@ -143,7 +150,7 @@ def _told(job: Job) -> dict[str, Any]:
 
 
 def _leads_to(job: Job) -> list[tuple[str, str]]:
-    """Where to go on once it is done: address, words."""
+    """Return the next steps after a job as (URL, text)."""
     if job.action == "delete" or job.given.get("dry_run"):
         return []
     found = []
@@ -153,7 +160,7 @@ def _leads_to(job: Job) -> list[tuple[str, str]]:
     if job.corpus:
         found.append((reverse("manage-corpus", args=[job.corpus]), f"To the corpus {job.corpus}"))
     if job.action in action_forms.SETS:
-        # A set that was exported before all was decided is measured on only if somebody says so.
+        # Measuring on an unfinished set needs the option `unfinished`.
         said = {} if job.data.get("finished", True) else {"unfinished": "yes"}
         address = action_forms.address("evaluate", gold=str(_out(job)), **said)
         found.append((address, "Measure a classifier on it"))
@@ -167,7 +174,11 @@ def cancel(request, job):
 
 
 def again(request, job):
-    """Repeat a job that has ended. Field: for_good, after a dry run."""
+    """Repeat a job that has ended.
+
+    POST field:
+    for_good: present to repeat a dry run for real
+    """
     given = {name: value for name, value in job.given.items() if name != "dry_run" or "for_good" not in request.POST}
     return action_forms.begin(request, job.action, given)
 
@@ -179,7 +190,7 @@ def remove(request, job):
 
 
 def file(request, job, path):
-    """A file that a job made."""
+    """Download an output file of a job."""
     if job.state != Job.DONE:
         raise Http404
     if (found := _files(job).get(path)) is None:
@@ -188,7 +199,7 @@ def file(request, job, path):
 
 
 def packed(request, job):
-    """All files that a job made, in one."""
+    """Download all output files of a job as a ZIP archive."""
     if job.state != Job.DONE:
         raise Http404
     if not _out(job).is_dir():
@@ -196,12 +207,12 @@ def packed(request, job):
     name = f"{job.given.get('task') or job.given.get('name') or job.action}-{job.pk}"
     with tempfile.TemporaryDirectory() as folder:
         archive = shutil.make_archive(f"{folder}/packed", "zip", _out(job))
-        # Open before the folder is removed, so that what is sent is there until it is.
+        # The open file stays readable after the temporary folder is removed.
         return FileResponse(open(archive, "rb"), as_attachment=True, filename=f"{name}.zip")
 
 
 def do(request, action):
-    """The form of an action, and its beginning."""
+    """Show the form of an action, or start its job."""
     _, found = action_forms.deed_named(action)
     if request.method == "GET":
         several = {option.name for option in found.options if option.several}

@@ -1,4 +1,4 @@
-"""Rules for every response: no cache keeps it, writes take turns, a refusal becomes a page, a language is chosen."""
+"""Middleware for all pages (cache headers, serialized writes, preferences) and pages for refusals and errors."""
 
 import sys
 from contextlib import nullcontext, suppress
@@ -29,7 +29,7 @@ from annotate.pages.account import nearest
 from annotate.work.accounts import preferences_of
 from corpora.system import is_storage_fault
 
-NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # as Django's never_cache says it
+NOT_KEPT = "max-age=0, no-cache, no-store, must-revalidate, private"  # the header of Django's never_cache
 
 
 class Middleware:
@@ -38,10 +38,9 @@ class Middleware:
 
 
 class HeadersMiddleware(Middleware):
-    """Browsers and proxies keep no answer, unless the view says that they may: nearly each tells of a person, or of
-    what a person is given to read.
+    """Forbid caching unless a view allows it, since nearly every page contains personal or restricted data.
 
-    HEAD is answered wherever GET is, with the same headers and no body. Monitors of a site send it.
+    Also answers HEAD wherever GET is allowed, with the same headers and no body, as site monitors need.
     """
 
     def __call__(self, request):
@@ -58,18 +57,19 @@ class HeadersMiddleware(Middleware):
         return response
 
 
-# Acts of annotators, which are short. What takes long, such as a manager's page, goes on beside them.
+# Prefixes of annotators' short requests. Long ones, such as manager pages, run in parallel.
 SHORT = ("/tasks/", "/api/")
 METHOD_NOT_ALLOWED = 405
-AT_ONCE = 60  # forms and acts that are under way or wait in a process; on SQLite it has threads for so many
+AT_ONCE = 60  # maximum number of POST requests, running or waiting, in a process; on SQLite it has threads for these
 
 
 class InTurnMiddleware(Middleware):
-    """A process does one act after the other. Only one of its threads runs Python at any moment, so acts begun at once
-    would take the turn from each other at every statement, in the middle of their transactions. With 32 people at work,
-    half as many would be answered in a second.
+    """Run the writes of annotators one at a time in each process.
 
-    What writes holds a thread as long as it waits, and is refused where too much does, so that pages are always read.
+    Only one thread runs Python at a time, so concurrent writes would interrupt each other at every statement, within
+    their transactions. With 32 people at work, that would halve the number of answers per second.
+
+    A waiting write occupies a thread. If too many wait, further ones are refused, so that reading stays possible.
     """
 
     def __init__(self, get_response):
@@ -82,7 +82,7 @@ class InTurnMiddleware(Middleware):
             return self.get_response(request)
         is_act = request.path_info.startswith(SHORT)
         if is_act:
-            # Somebody whose line is slow does not keep the others waiting.
+            # Read the body first, so that a slow connection does not block others.
             with suppress(SuspiciousOperation, UnreadablePostError):
                 _ = request.body
         if not self.places.acquire(blocking=False):
@@ -94,25 +94,25 @@ class InTurnMiddleware(Middleware):
             self.places.release()
 
 
-KEPT = "preferences"  # in the session
+KEPT = "preferences"  # session key
 
 
-# Addresses of pages that exist in English only: those of managers, the API and the documentation. Kinds translate their
-# texts (kinds/interface_language.py); the rest is in locale/.
+# Prefixes of pages in English only: manager pages, API and documentation. Kinds translate their texts
+# (kinds/interface_language.py); locale/ has the others.
 IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
 
 
 class PreferencesMiddleware(Middleware):
-    """Pages are as the person wants them: request.preferences for templates, times in their time zone, words in their
-    language; without a wish, in that of the cookie or of the browser. The API's replies are the same for everybody.
+    """Apply the user's preferences: request.preferences for templates, the time zone and the language.
 
-    Preferences are kept in the session, so that only the first request after the log-in reads them from the database.
-    In another browser a change shows after the next log-in there.
+    Without a preference, the cookie or the browser decides the language. Responses of the API are the same for
+    everybody. Preferences are kept in the session, so that only the first request after the login queries them. A
+    change made in another browser takes effect at the next login.
     """
 
     def __call__(self, request):
         kept, path = {}, request.path_info
-        # Requests without a session get none, so that browsers may keep what is for everybody.
+        # Do not create a session, so that browsers may cache public pages.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and not path.startswith(API):
             if request.user.is_authenticated and KEPT not in request.session:
                 request.session[KEPT] = preferences_of(request.user)
@@ -132,11 +132,10 @@ class PreferencesMiddleware(Middleware):
 
 # --- Refusals and errors: a page, or JSON under /api/
 
-WAIT = 5  # seconds after which a request for which there was no room is sent again
-# Of what is not there, and what is hidden, the same is told.
+WAIT = 5  # seconds after which a client retries a request refused as busy
+# Missing and hidden objects get the same message.
 NOTHING_SEEN = "There is no such task or unit, or it is not open to you. The address tasks/ lists your tasks."
-# What a program may be told besides, where a request does not get as far as an operation: code -> its status, when, and
-# what to do.
+# Further error codes of the API, for requests that reach no operation: code -> status, when it occurs, what to do.
 OTHER_CODES: dict[str, tuple[int, str, str]] = {
     "parse_error": (400, "The body of the request is no JSON, or is nested too deeply.", "Send valid JSON."),
     "authentication_failed": (
@@ -191,7 +190,7 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
 
 
 def bad_request(request, exception):
-    """The answer to a form that Django does not read, such as one of thousands of fields, and to a foreign Host."""
+    """Handle a request that Django refuses, such as a form with thousands of fields or an unknown Host."""
     if isinstance(exception, DisallowedHost):
         said = "This site is not served under this name. Use the address that you were given.\n"
         return HttpResponse(said, content_type="text/plain", status=400)
@@ -205,7 +204,7 @@ def bad_request(request, exception):
 
 
 def page_not_found(request, exception):
-    """The answer to an address that leads nowhere: a page, or for a program the refusal that it expects."""
+    """Handle an unknown URL: a page, or JSON for the API."""
     if not request.path.startswith(API):
         return defaults.page_not_found(request, exception)
     return JsonResponse({"code": NotFound.code, "detail": "There is nothing at this address."}, status=404)
@@ -221,29 +220,29 @@ def server_error(request):
 
 
 def busy(request):
-    """The answer to a form or an act for which there is no room now; whoever sent it has it still."""
+    """Refuse a request because too many are running. The client still has its data."""
     response = _told_briefly(request, "busy", "503.html")
     response.headers["Retry-After"] = str(WAIT)
     return response
 
 
 def _told_briefly(request, code: str, template: str):
-    """One of OTHER_CODES, as JSON for a program and else as a page."""
+    """Return one of OTHER_CODES as JSON for the API, otherwise as a page."""
     status, *sentences = OTHER_CODES[code]
     if request.path.startswith(API):
         return JsonResponse({"code": code, "detail": " ".join(sentences)}, status=status)
-    with override(get_language_from_request(request)):  # it may not be known who asks
+    with override(get_language_from_request(request)):  # the user may be unknown
         return render(request, template, status=status)
 
 
 def api_exception_handler(error, context):
-    """Every refusal in our own words, but for broken JSON: the parser names the place."""
+    """Return all refusals with our own messages, except for invalid JSON, where the parser names the position."""
     if isinstance(error, Refusal):
         return Response({"code": error.code, "detail": str(error)}, status=status_of(error))
     if isinstance(error, RecursionError):
         return Response({"code": "parse_error", "detail": "The JSON is nested too deeply."}, status=400)
     if isinstance(error, AuthenticationFailed | NotAuthenticated):
-        # What gets no further is counted here: elsewhere only requests of those who are let in are.
+        # Failed authentications are counted here, since DRF throttles a request only after authentication.
         throttle = PerMinute()
         if not throttle.allow_request(context["request"], context["view"]):
             error = Throttled(throttle.wait())
@@ -261,7 +260,7 @@ def api_exception_handler(error, context):
 
 
 def _no_such_format(context) -> str:
-    """The library takes an unknown ?format= for an address that leads nowhere."""
+    """Return a message about an unknown ?format=, which Django REST framework reports as a missing page."""
     asked = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
     known = {renderer.format for renderer in context["view"].renderer_classes}
     return f"There is no format {asked[:20]!r} here. Leave ?format= out." if asked and asked not in known else ""
@@ -272,7 +271,7 @@ def _own_words(code: str) -> str:
 
 
 class RefusalMiddleware(Middleware):
-    """A refused act becomes a page that says why, and so does a method that the address does not take."""
+    """Turn refusals, and methods that a URL does not allow, into pages."""
 
     def __call__(self, request):
         response = self.get_response(request)
@@ -288,20 +287,20 @@ class RefusalMiddleware(Middleware):
 
 
 def refused(request, error: Refusal):
-    # htmx puts the sentence above the unit that is on the screen, where a typed comment still stands.
+    # htmx shows the sentence above the current unit, which keeps a typed comment.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
-    # If the refused action belongs to a task, the way on is its queue, one by one or as a sheet, or its test.
+    # In a task, link back to its queue, sheet or test.
     address = request.resolver_match
     on_sheet = (address.url_name or "").startswith("sheet")
-    # What was typed must not be lost with the page on which it was typed.
+    # Show what was typed, so that it is not lost.
     typed = "\n".join(
         filter(None, (request.POST.get(name, "").strip() for name in ("reason", "comment", "words", "reply", "text")))
     )
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
-    # A person who is stopped is not sent on to something that would be refused again.
+    # Do not link a stopped annotator to something that would be refused again.
     context["paused"] = isinstance(error, Paused | EnoughToday)
     context["consent"] = isinstance(error, NotAgreed)
-    # Shown again, this page says what comes next; but if it was refused itself, it would lead in a circle.
+    # The qualification page shows what comes next. If it was refused itself, the link would lead in a circle.
     if (address.url_name or "").startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:
@@ -314,7 +313,7 @@ def refused(request, error: Refusal):
 
 
 def _way_on(request, context) -> tuple[str, str]:
-    """The address to which a refusal leads, and the words of its link; empty for the start page."""
+    """Return the URL and the text of the link on a refusal. Both are empty for the start page."""
     task, name = context["queue_of"], request.resolver_match.url_name or ""
     if "qualification" in context:
         return context["qualification"], _("To the test")
@@ -324,7 +323,7 @@ def _way_on(request, context) -> tuple[str, str]:
         return reverse("manage-questions"), "Back to the questions"
     if task and name.startswith("manage-") and may(request.user, "manage"):
         return reverse("manage-task", args=[task]), _("Back to the task")
-    # Whoever has no queue would be refused there again.
+    # Users without a queue would be refused there again.
     if not task or context["paused"] or not may(request.user, "annotate"):
         return "", ""
     if context["on_sheet"]:
@@ -333,10 +332,12 @@ def _way_on(request, context) -> tuple[str, str]:
 
 
 def csrf_failure(request, reason=""):
-    """Django's own page speaks of cookies and DEBUG to people whose page is merely older than their session."""
+    """Replace Django's page, which mentions cookies and DEBUG, although the page is usually just older than the
+    session.
+    """
     sentence = _("This page is older than your session, so nothing was done. Reload it and try again.")
     return refused(request, NotAllowed(sentence))
 
 
-# Chooses the language before the log-in: keeps it in a cookie, and leads back to the page of the form.
+# Set the language before the login: store it in a cookie and redirect back.
 choose = login_not_required(require_POST(set_language))

@@ -1,7 +1,7 @@
-"""The pages before the work: guidelines and their versions, practice, test and result, and consent.
+"""Pages before the work: guidelines and their versions, practice, tests, results and consent.
 
-One address for each language shows what comes next for the person; all acts go through controls/qualification.py.
-After an answer in practice the same address, with `answered` in it, shows the record again with the right answer.
+One URL for each language shows what comes next; controls/qualification.py performs all actions. After an answer in
+practice, the same URL with ?answered= shows the record again with the right answer.
 """
 
 from django.shortcuts import redirect, render
@@ -23,7 +23,11 @@ from annotate.work.permit import acting, permit_of
 
 
 def guidelines(request, annotator, task):
-    """The guidelines in one of their languages; ?version=, for managers, an earlier version."""
+    """Show the guidelines in one language.
+
+    ?language=: code of the language
+    ?version=: an earlier version, for managers
+    """
     own = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
     language = request.GET.get("language", own[0] if own else "")
     found = current(task, language) if language else current(task)
@@ -52,7 +56,7 @@ def qualification(request, permit, language):
 
 
 def practise(request, task, language):
-    """Begin practice, which also says that the guidelines have been read."""
+    """Begin practice. This also confirms that the guidelines were read."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
@@ -67,7 +71,13 @@ def _begin(request, task, language, kind):
 
 
 def answer(request, task, language):
-    """Fields: question; answer, for each label if there may be several; sure, if what seems too much is meant."""
+    """Answer a question.
+
+    POST fields:
+    question: primary key of the question
+    answer: label, repeated if there are several
+    is_sure: present to confirm an answer that seems to have too many labels
+    """
     question = whole_number(request.POST.get("question"))
     if question is None:
         raise InvalidAnswer(_("The form did not say which question it answers. Reload the page."))
@@ -77,14 +87,14 @@ def answer(request, task, language):
         said = read_answer(permit.task.kind, request.POST.getlist("answer"))
         answered = qualifying.answer(permit, question, said.label, is_sure="is_sure" in request.POST)
     if request.htmx:
-        # A person who has just passed may work now.
+        # The permit changes if the annotator has just passed.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
     query = f"?{urlencode({'answered': answered.pk})}" if answered.trial.kind == Trial.PRACTICE else ""
     return redirect(reverse("qualification", args=[task, language]) + query)
 
 
 def choose(request, permit, language):
-    """Where several labels are chosen from many: a step on the way to an answer, of which nothing is stored."""
+    """Show the concept picker after a change. Nothing is stored."""
     number = whole_number(request.POST.get("question"))
     question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
     if question is None or permit.task.vocabulary_id is None:
@@ -103,7 +113,7 @@ def _answers(permit, language):
 
 
 def _show(request, permit, language, answered=None, *, posted=None, refusal=None):
-    """What comes next, or the right answer after an answer in practice; for htmx without what surrounds it."""
+    """Show what comes next, or the right answer after an answer in practice. htmx gets only the part that changes."""
     found, task = qualifying.state(permit, language), permit.task
     context = {
         "task": task,
@@ -115,9 +125,9 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
         "guidelines": item_view.markdown(found.guidelines.text if found.guidelines else ""),
     }
     question = qualifying.next_question(found.trial) if found.trial else None
-    # A test tells nothing before its end, and even then not one by one.
+    # Only practice explains each answer. A test shows its result at the end.
     if answered and answered.trial.kind == Trial.PRACTICE:
-        # The question has been read a moment ago, so it is not veiled.
+        # The question was read just now, so it is not veiled.
         context |= {**_asked(answered, permit), "explained": _told(answered, permit.task), "veiled": False}
     elif question:
         context |= {**_asked(question, permit, posted), "trial": found.trial}
@@ -130,7 +140,7 @@ def _show(request, permit, language, answered=None, *, posted=None, refusal=None
 
 
 def _steps(found: qualifying.Standing) -> list[tuple[str, bool]]:
-    """The steps, and where the person is among them."""
+    """Return the steps as (name, whether it is the current one)."""
     if found.step == qualifying.NONE_NEEDED:
         return []
     here = {qualifying.READ: 0, qualifying.PRACTICE: 1}.get(found.step, 2)
@@ -150,7 +160,7 @@ def _asked(question: TrialAnswer, permit, posted=None) -> dict:
 
 
 def _told(answered: TrialAnswer, task) -> dict:
-    """The person's answer, the right one, and why it is right."""
+    """Return the given answer, the right answer and the explanation."""
     gold, kind = answered.gold_answer, task.kind
     language = gold.item.language
     return {
@@ -164,7 +174,7 @@ def _told(answered: TrialAnswer, task) -> dict:
 
 
 def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[str]]]:
-    """Of several labels, by name: those that were chosen rightly, those that were missed, and those too many."""
+    """Return the labels that were right, missed and wrong, by name, for answers of several labels."""
     chosen, right = kind.form.facets(said), kind.form.facets(known)
     parts = {
         _("Chosen, and right"): [label for label in chosen if label in right],
@@ -176,7 +186,7 @@ def _parts(said: str, known: str, language: str, kind) -> list[tuple[str, list[s
 
 
 def _result(trial: Trial, permit) -> dict:
-    """The result of a test that is over, with the questions that were missed."""
+    """Return the result of a finished test, with the questions that were answered wrongly."""
     trial.task = permit.task
     return {
         "trial": trial,
@@ -193,13 +203,17 @@ def _result(trial: Trial, permit) -> dict:
     }
 
 
-# --- Consent to work that may hurt
+# --- Consent to sensitive content
 
 DOES = {"agree": interventions.agree, "decline": interventions.withdraw}
 
 
 def consent(request, annotator, task):
-    """POST, field: do, agree or decline, which takes an agreement back."""
+    """Show the warning about sensitive content, or store the annotator's choice.
+
+    POST field:
+    do: agree, or decline, which withdraws an agreement
+    """
     interventions.check_sensitive(task)
     permit = permit_of(annotator, task)
     if request.method == "POST":
@@ -207,7 +221,7 @@ def consent(request, annotator, task):
         if act is None:
             raise InvalidAnswer(_("The form did not say whether you agree. Reload the page."))
         act(annotator, task.name)
-        # Who only adjudicates reads nothing in the queue.
+        # Adjudicators who do not annotate have no queue.
         to_queue = act is interventions.agree and permit.reads
         return redirect("queue", task=task.name) if to_queue else redirect("home")
     language, warning = task.kind.sensitive.warning(permit.levels)

@@ -1,4 +1,4 @@
-"""What people see and set for themselves: past answers and changes of them, preferences, and their languages."""
+"""Pages for a user's own past answers and their changes, preferences and languages."""
 
 from itertools import groupby
 from typing import Any
@@ -30,12 +30,15 @@ from annotate.work.permit import permits
 from corpora.core.languages import LANGUAGES, UND
 
 PAGE = 50
-LONGEST = 100  # characters of a search
-FEW = 12  # answers of a task that are offered as a filter, at most
+LONGEST = 100  # maximum length of a search, in characters
+FEW = 12  # maximum number of answers offered as a filter
 
 
 def history(request, annotator):
-    """All of them, in all tasks; those of one by ?task=."""
+    """Show the annotator's answers in all tasks.
+
+    ?task=: name of one task
+    """
     used = personal_progress.last_used(annotator)
     tasks = sorted(Task.objects.filter(pk__in=used), key=lambda task: -used[task.pk])
     chosen = next((task for task in tasks if task.name == request.GET.get("task")), None)
@@ -43,7 +46,7 @@ def history(request, annotator):
 
 
 def answers(request, permit):
-    """Those of one task."""
+    """Show the annotator's answers in one task."""
     task = permit.task
     may = may_do(permit, personal_progress.own_progress(permit))
     return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.pages.sheet), **may})
@@ -75,8 +78,9 @@ def _listed(request, annotator, task, context):
 
 
 def _offered(task: Task | None) -> dict[str, str]:
-    """The answers by which a list can be filtered, with their words. What is stored of two sides names systems, which
-    nobody is told.
+    """Return the answers by which the list can be filtered, with their text.
+
+    Stored answers of comparisons name systems, which annotators must not learn, so they are not offered.
     """
     shown = task.kind.form.filters(task.labels) if task else ()
     labels = {label: task.kind.name(label) for label in shown} if len(shown) <= FEW else {}
@@ -84,7 +88,7 @@ def _offered(task: Task | None) -> dict[str, str]:
 
 
 def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
-    """A row for each judgment, in order; each statement once for all of them, but for each task on the page."""
+    """Return a row for each judgment, in order. Queries run once for the list, or once for each task in it."""
     allowed = {permit.task.pk: permit for permit in permits(annotator, {each.unit.task for each in judgments})}
     changes = answer_changes.latest(judgments)
     numbers = answer_changes.numbers(annotator, changes)
@@ -132,7 +136,7 @@ def _word(annotator, unit, label: str) -> str:
 
 
 def _by_day(rows: list[dict]) -> list[tuple]:
-    """(day in the person's time zone, rows)."""
+    """Return (day in the user's time zone, rows)."""
     return [
         (day, list(of_day))
         for day, of_day in groupby(rows, lambda row: timezone.localdate(row["judgment"].answered_at))
@@ -140,7 +144,7 @@ def _by_day(rows: list[dict]) -> list[tuple]:
 
 
 def change(request, permit, judgment):
-    """One answer, to be given otherwise. Fields: as annotators.judge."""
+    """Change an answer. POST fields: as for annotators.judge."""
     own, refusal = _own(permit, judgment), None
     if request.method == "POST":
         try:
@@ -154,7 +158,7 @@ def change(request, permit, judgment):
 
 
 def choose(request, permit, judgment):
-    """Where several labels are chosen from many: a step on the way to another answer, of which nothing is stored."""
+    """Show the concept picker after a change. Nothing is stored."""
     own = _own(permit, judgment)
     if permit.task.vocabulary_id is None:
         raise NotFound(_("There is no such answer of yours."))
@@ -210,17 +214,17 @@ LEVELS = {
     2: gettext_lazy("2, plain texts"),
     1: gettext_lazy("1, a little"),
 }
-# The regions of the IANA time zone database; its other names are old ones, and offsets.
+# Regions of the IANA time zone database. Its other names are outdated ones and offsets.
 REGIONS = ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
 
 
 def zones() -> list[str]:
-    """The time zones of places, for a list to choose from."""
+    """Return the names of the time zones to choose from."""
     return sorted(name for name in available_timezones() if name.split("/")[0] in REGIONS)
 
 
 def tongues() -> list[tuple[str, str]]:
-    """The languages of the pages, each by its own name."""
+    """Return (code, own name) of the interface languages."""
     return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
 
 
@@ -266,7 +270,7 @@ def preferences(request):
     if request.method == "POST":
         if not request.POST.keys() & kept.keys():
             raise InvalidAnswer(_("The form did not say what you choose. Reload the page."))
-        posted = kept | request.POST.dict()  # what the form does not name stays as it is
+        posted = kept | request.POST.dict()  # missing fields keep their value
     form = PreferencesForm(posted, initial=kept)
     if form.is_valid():
         kept = accounts.set_preferences(request.user, form.cleaned_data)
@@ -277,11 +281,11 @@ def preferences(request):
     return render(request, "annotate/preferences.html", {"form": form, "zones": zones()})
 
 
-# --- Languages that a person reads or asks for
+# --- Languages that an annotator reads or requests
 
 
 def languages(request, annotator):
-    """The languages that an annotator reads, and those for which they ask. Fields: language, level, words."""
+    """Show the annotator's languages and requests, or request a language. POST fields: language, level, words."""
     refusal = None
     if request.method == "POST":
         said = request.POST.get("language", ""), whole_number(request.POST.get("level")), request.POST.get("words", "")

@@ -1,5 +1,6 @@
-"""What the API takes from annotators and gives them: nothing of votes, of the unit's queue or stage, or of other
-people's judgments. What adjudicators send and are told is in api_adjudication.py.
+"""Serializers of the API for annotators. They omit votes, a unit's queue and stage, and other people's judgments.
+
+Those for adjudicators are in api_adjudication.py.
 """
 
 from functools import wraps
@@ -47,7 +48,7 @@ def string_map(help_text=None) -> serializers.Field:
     return serializers.DictField(child=serializers.CharField(), help_text=help_text)
 
 
-# --- What annotators get and send
+# --- Requests and responses of annotators
 
 
 class ProgressSerializer(serializers.Serializer):
@@ -115,7 +116,9 @@ class TaskInFullSerializer(TaskSerializer):
 
 
 def offered(task: Task) -> list[dict]:
-    """The answers to each of a task's questions: to the one question, or to the one about each of its languages."""
+    """Return the possible answers to each question of a task: the only question, or one for each language asked
+    about.
+    """
     kind = task.kind
     return [
         {
@@ -131,17 +134,17 @@ def offered(task: Task) -> list[dict]:
 
 
 def fields_of(item, kind: Kind) -> dict[str, str]:
-    """A record's fields in the order of its kind; none for a post."""
+    """Return a record's fields in the order of its kind. Empty for a post."""
     return {name: item.fields[name] for name in kind.fields}
 
 
 def text_of(item, kind: Kind) -> str:
-    """The text as people see it: of a record its fields, without those that they do not see."""
+    """Return the text that annotators see. For a record, that is the fields shown, one after another."""
     return "\n".join(fields_of(item, kind).values()) if kind.fields else item.text
 
 
 def sets_of(sides: Sides | None) -> list[list[str]]:
-    """Two sets of replies, as they stand for a person; none where nothing stands side by side."""
+    """Return two sets of replies in the order that the annotator sees. Empty if nothing is compared."""
     return list(sides.sets) if sides else []
 
 
@@ -373,16 +376,20 @@ REFUSED = {
 
 
 def sent(serializer: type[serializers.Serializer], data) -> dict[str, Any]:
-    """What was sent, read by a serializer."""
+    """Validate the data of a request with a serializer and return it."""
     read = serializer(data=data)
     read.is_valid(raise_exception=True)
     return read.validated_data
 
 
 def resource(method: str, right: str, summary: str, gives=None, takes=None, *, many: bool = False, **schema):
-    """Makes a resource of view(request, ...), which returns what is written by the serializer `gives`; without one, the
-    reply has no body. right: one of access.RIGHTS, or "permit". takes: the serializer that the view reads the body by.
-    The docstring of the view is its description for programs.
+    """Return a decorator that turns view(request, ...) into a view of the API.
+
+    right: one of access.RIGHTS, or "permit"
+    gives: serializer of the response; without one, the response has no body
+    takes: serializer of the request body
+
+    The view's docstring becomes its description in the schema.
     """
 
     def decorate(view):

@@ -1,7 +1,6 @@
-"""A task's settings: what may be changed of it while people work, what is fixed, and what can be done with it whole.
+"""A task's settings and actions, routes of languages, and versions of guidelines.
 
-work/task_settings.py decides what may be changed. Routes of languages and versions of guidelines are here, too;
-forms of jobs are in action_forms.py.
+work/task_settings.py decides which settings may be changed. Forms of jobs are in action_forms.py.
 """
 
 from collections.abc import Mapping
@@ -39,8 +38,10 @@ from annotate.work.routes import is_language, learn_languages
 
 
 def change(request, task):
-    """Fields: title, labels (codes with spaces between), and the options that may be changed; of each, with was- before
-    its name, what the form showed of it. What was not touched is left as it is.
+    """Change settings of a task.
+
+    POST fields: title, labels (codes separated by spaces) and the changeable options; was-NAME is the value that the
+    form showed. Fields that were not edited are ignored.
     """
     posted = request.POST
     names = [work.TITLE, *(option.name for option in work.changeable(task)), *_labels_if_open(task)]
@@ -62,7 +63,12 @@ def change(request, task):
 
 
 def switch(request, task):
-    """Close the task, or open it again. Fields: open, yes or no; leave_out, yes to leave out units without a label."""
+    """Close or reopen the task.
+
+    POST fields:
+    open: yes or no
+    leave_out: yes to leave out units without a label
+    """
     if (said := request.POST.get("open")) not in ("yes", "no"):
         raise InvalidAnswer("The form did not say whether the task is to be open. Reload the page.")
     opens = said == "yes"
@@ -75,13 +81,13 @@ def switch(request, task):
 
 
 def extend(request, task):
-    """Draw more, as a job. Fields: size, dry_run."""
+    """Draw more items as a job. POST fields: size, dry_run."""
     refusal = None
     if request.method == "POST":
         if "size" not in request.POST:
             raise InvalidAnswer("The form did not say how many to draw. Reload the page.")
         given = {"name": task.name, "size": request.POST["size"].strip(), "extend": True}
-        # A box without a tick says nothing, as at a shell.
+        # An unticked box is the same as an option that is not given.
         given |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
         try:
             return action_forms.begin(request, "open_task", given)
@@ -120,7 +126,7 @@ def settings(request, task: Task, said: Mapping[str, str] = MappingProxyType({})
 
 
 def _field(option: Option, value: str) -> Field:
-    """The option as a field of the form, with its bounds in its help."""
+    """Return an option as a form field, with its bounds in the help text."""
     choices = [(each, each, each == value) for each in option.choices]
     return Field(
         name=option.name,
@@ -133,7 +139,7 @@ def _field(option: Option, value: str) -> Field:
 
 
 def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
-    """What can be done with the task as a whole: address, words, and what it does in a few words."""
+    """Return the actions on a task as (URL, text, short description)."""
     listed = [("export_gold", "Export the gold set", "as files that datasets.load_dataset reads")]
     if task.kind.answered_here and not DESIGNS[task.draw.design].not_extended:
         listed.append(("extend", "Extend", "draw more of the same corpus, by the same seed"))
@@ -149,7 +155,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
     ]
 
 
-# --- Routes of languages: the queue for each, what waits there and who reads it
+# --- Routes of languages: the queue of each, its waiting units and its readers
 
 
 @shows_figures
@@ -167,7 +173,7 @@ def routes(request):
 
 
 def _queues(task: Task) -> list[tuple[str, Table]]:
-    """The queues in which something waits, and those that the page folds, with the words over them."""
+    """Return tables of the busy queues and of the idle ones, which the page folds, each with its heading."""
     use, _ = figures("queues", task, partial(queues_by_use, task))
     folded = f"{many(len(use['idle']), 'queue')} with nothing waiting"
     parts = (("", f"Queues of {task.name}", use["busy"]), (folded, f"{folded}, of {task.name}", use["idle"]))
@@ -175,7 +181,7 @@ def _queues(task: Task) -> list[tuple[str, Table]]:
 
 
 def new_route(request):
-    """Fields: language, queue, extra_candidates (codes with spaces between), never_agree."""
+    """Add a route. POST fields: language, queue, extra_candidates (codes separated by spaces), never_agree."""
     if request.method == "GET":
         return manage_page(request, "route", said={})
     try:
@@ -186,7 +192,7 @@ def new_route(request):
 
 
 def route(request, language):
-    """Fields: those of `new_route`, without the language, which stays."""
+    """Show or change a route. POST fields: those of `new_route` except language."""
     found = language_routes.route_of(language)
     if request.method == "GET":
         known = {name: getattr(found, name) for name in ("queue", "never_agree")}
@@ -205,9 +211,9 @@ def remove_route(request, language):
 
 
 def _routed(request, route: LanguageRoute, words: str, act: int = CHANGE, sentence: str = ""):
-    """Log who changed a route; and since other people may read a queue now, all figures are counted again.
+    """Log the change of a route and discard all cached figures, since other people may read a queue now.
 
-    words: empty if nothing was changed.
+    words: description of the change; empty if nothing was changed
     """
     if words:
         log_change(request, route, words, act)
@@ -230,7 +236,7 @@ MINOR, MAJOR = "minor", "major"
 
 
 def preview(request, task):
-    """How annotators will see the text. Fields: those of `add`."""
+    """Show the guidelines as annotators will see them. POST fields: those of `add`."""
     text, language = request.POST.get("text", ""), request.POST.get("language", "")
     wrong = fault(text)
     shown = {"refusal": f"The guidelines {wrong}."} if wrong else {"preview": rendered(text)}
@@ -241,7 +247,14 @@ def preview(request, task):
 
 
 def add(request, task):
-    """Add a version. Fields: language, text, change (minor or major), after (the version with which the text began)."""
+    """Add a version of the guidelines.
+
+    POST fields:
+    language: code of the language
+    text: Markdown
+    change: minor or major
+    after: the version from which the text was edited
+    """
     posted = request.POST
     language, change, after = (posted.get(name, "") for name in ("language", "change", "after"))
     try:
@@ -251,7 +264,7 @@ def add(request, task):
         began = int(after) if after.isdecimal() and len(after) < 19 else None
         made = new_version(task, language, text, major=change == MAJOR, after=began)
     except Refusal as refusal:
-        # People who are told of the version that was added meanwhile may add theirs after it.
+        # After a conflict, the manager has seen the newer version and may add theirs after it.
         began_with = {} if isinstance(refusal, WrongStage) else {"after": after}
         return guidelines(request, task, language, posted, refusal=refusal, **began_with)
     log_change(request, made, f"Added as a {change} version.", ADDITION)
@@ -271,15 +284,18 @@ def _who_must_again(task: Task, made: Guidelines) -> str:
 
 
 def guidelines(request, task: Task, language: str = "", said: Mapping[str, str] = MappingProxyType({}), **context):
-    """?language= says in which language."""
+    """Show the guidelines and their editor.
+
+    ?language=: code of the language
+    """
     language, newest = language or request.GET.get("language", ""), newest_of(task)
-    # Where the labels are the languages, guidelines may be in any; where records have languages, in these.
+    # If the labels are languages, guidelines may be in any language; otherwise in those of the records.
     typed = {language} if not task.languages and is_language(language) else set()
     offered = sorted({*task.languages, *newest, ENGLISH, *typed})
     if language not in offered:
         language = ENGLISH if ENGLISH in newest or not newest else min(newest)
     held = current(task, language)
-    # After a refusal the text is what was typed.
+    # After a refusal, keep the text that was typed.
     text = said.get("text", held.text if held else "")
     begins = held is not None and text == held.text
     around: dict[str, Any] = {

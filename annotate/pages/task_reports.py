@@ -1,6 +1,6 @@
-"""The manager's pages of a task: how it stands, how well people work, and what a manager decides about a person's work.
+"""The manager's reports of a task (progress, people, agreement), and decisions about an annotator's work.
 
-The figures are those of figures/ and quality/; decisions are made by work/interventions.py. All tasks together are in
+The figures come from figures/ and quality/; work/interventions.py carries out decisions. All tasks together are in
 dashboard.py.
 """
 
@@ -41,10 +41,10 @@ from annotate.reports.tables import Cell
 from annotate.work import interventions
 from annotate.work.accounts import check_may_change, may_change
 
-# Bootstrap replicates for a page that somebody waits for; `assay agreement` makes more.
+# Number of bootstrap replicates for a page, which must be fast; `assay agreement` uses more.
 REPLICATES = 200
 HOUR = 3600  # seconds
-MOST = 20  # units on which the model of Dawid and Skene is shown to differ, at most
+MOST = 20  # maximum number of units shown whose label differs in Dawid and Skene's model
 
 
 def _of_person(task: Task) -> Callable[[int], str]:
@@ -86,7 +86,7 @@ def task(request, task):
 
 
 def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
-    """When the task will be done; nothing where nothing waits, or nobody is asked."""
+    """Return the forecast of when the task will be done. Empty if there is none."""
     if told is None:
         return {}
     return {
@@ -97,8 +97,10 @@ def _foretold(told: dict[str, Any] | None, sort: str) -> dict[str, Any]:
 
 
 def _further(task: Task, found: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
-    """Which further work narrows accuracy most; nothing for a task that measures none. decides: whether what begins it
-    is linked."""
+    """Return which further work narrows the intervals of accuracy most. Empty for a task without such intervals.
+
+    decides: whether to link to the page that starts the work
+    """
     if found is None:
         return {}
 
@@ -114,7 +116,7 @@ def _further(task: Task, found: dict[str, Any] | None, *, decides: bool) -> dict
 
 
 def _begins(task: Task, row: Mapping[str, Any]) -> str:
-    """The page where a kind of further work is begun; empty if there is none."""
+    """Return the URL of the page that starts a kind of further work; empty if there is none."""
     if row["work"] == POSTS:
         return reverse("manage-extend", args=[task.name])
     if row["work"] == SECONDS:
@@ -193,7 +195,9 @@ def tests(request, task):
 
 
 def _kept(task, name, report):
-    """A report, kept for an hour while no answer comes or goes, so that sorting a table does not compute it again."""
+    """Return a report that is cached for an hour while the judgments stay the same, so that sorting does not recompute
+    it.
+    """
     said = Judgment.objects.filter(unit__task=task)
     state = said.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
     key = f"{name} {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"
@@ -201,7 +205,7 @@ def _kept(task, name, report):
 
 
 def _preferences(task, address, sort):
-    """What the page has besides where people compare systems."""
+    """Return the additional context of a task that compares systems."""
     if "preferences" not in task.kind.reports:
         return {}
     report, _ = figures(
@@ -219,7 +223,7 @@ def _preferences(task, address, sort):
 
 @shows_figures
 def agreement(request, task):
-    """The report is shown on request (?show=1), since it may take seconds."""
+    """Show the agreement report. It is computed on request (?show=1), since it may take seconds."""
     if "show" not in request.GET:
         said, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
         return manage_page(request, "agreement", task, counted_at=counted_at, judgments=said[None].answers)
@@ -260,14 +264,14 @@ def rule(request, task):
 
 
 def _voidable(task) -> set[int]:
-    """The annotators who have answers or skips that can be voided."""
+    """Return the annotators with answers or skips that can be voided."""
     standing = Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP])
     return set(standing.order_by().values_list("annotator", flat=True).distinct())
 
 
 @shows_figures
 def person_page(request, task, person, *, patience=PATIENCE, refusal=None):
-    """What a person has done is kept with what everybody has; what a manager decided of them is that of the moment."""
+    """Show an annotator's work and the decisions about it. Figures may be cached; decisions are always current."""
     said, _ = figures("labels", task, partial(annotator_statistics.label_counts, task), patience=patience)
     (rows, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
     found, sort = annotator_statistics.person(task, person, said), sort_of(request)
@@ -296,13 +300,13 @@ def person_page(request, task, person, *, patience=PATIENCE, refusal=None):
 
 
 def _decided(request, task, annotator, sentence: str):
-    """After a decision: back to the person, and what it changed is counted for the pages that show it."""
+    """Discard the cached figures and redirect to the annotator's page."""
     forget(task)
     return done(request, sentence, "manage-person", task.name, annotator.pk)
 
 
 def lift(request, task, person):
-    """Let a person go on. If this was done already, it changes nothing."""
+    """Lift an annotator's pauses. Does nothing if there are none."""
     check_may_change(request.user, [person.user])
     running = Pause.objects.filter(annotator=person, task=task, lifted_at=None)
     if not running:
@@ -314,7 +318,11 @@ def lift(request, task, person):
 
 
 def pause(request, task, person):
-    """Field: reason; if the person is paused already, the reason to leave them so."""
+    """Pause an annotator.
+
+    POST field:
+    reason: why; for a paused annotator, why they stay paused
+    """
     check_may_change(request.user, [person.user])
     try:
         interventions.pause(person, task, by=request.user, reason=request.POST.get("reason", ""))
@@ -325,7 +333,7 @@ def pause(request, task, person):
 
 
 def void(request, task, person):
-    """GET says what voiding would do and asks for the reason; POST does it. Field: reason."""
+    """Show what voiding an annotator's answers would do, or void them. POST field: reason."""
     check_may_change(request.user, [person.user])
     refusal = None
     if request.method == "POST":

@@ -1,5 +1,5 @@
-"""A new task in the browser: what is asked of which corpus, how it is drawn, and what work that gives; and how the page
-of a kind of question looks.
+"""Pages for a new task: choice of corpus, question and design, a forecast of the draw, and a preview of a kind's
+page.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,17 +42,19 @@ from corpora.core.languages import LANGUAGES
 from corpora.models import Item
 from corpora.storage.inventory import POSTS, RECORDS, corpora_there
 
-# --- The page of a kind with an invented record, as one HTML file made of the queue's templates
+# --- A kind's page with an invented record, as one HTML file made of the queue's templates
 
 STYLES = Path(__file__).parents[1] / "static/annotate/assay.css"
 POST = "This post was invented, to show where posts stand."
-CLASSES = ("sports", "politics")  # where a draw names them
-READ = 4  # languages that the invented person reads, where languages are what is answered
+CLASSES = ("sports", "politics")  # for kinds whose labels come from the draw
+READ = 4  # number of languages that the invented annotator reads, if the labels are languages
 
 
 def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
-    """HTML that needs nothing else; not alone: that the server sends, with its style beside it. language: that of the
-    record, or the one asked about.
+    """Return a kind's page with an invented record as HTML.
+
+    language: language of the record, or the one asked about
+    alone: whether to embed the styles, so that the HTML needs no server
     """
     permit = _permit(kind, language)
     unit = Unit(task=permit.task, item=_item(kind, language), asked=language if kind.labels_are_languages else "")
@@ -69,7 +71,9 @@ def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
 
 
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
-    """Of concepts the place where they are looked up: what is in a vocabulary, the database alone says."""
+    """Return the context of the question. For concepts, it has a placeholder, since only the database has
+    vocabularies.
+    """
     kind, item = permit.task.kind, lease.unit.item
     two = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
     if not (kind.form.preview or two):
@@ -79,18 +83,19 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
 
 
 def usual_language(kind: Kind) -> str:
-    """A language that the kind adds, or English."""
+    """Return a language that the kind defines, or English."""
     return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
 
 
 def languages_of(kind: Kind) -> Sequence[str]:
-    """The languages of which one may be chosen: the labels if they are languages, else all languages."""
+    """Return the languages to choose from: the labels if they are languages, otherwise all."""
     return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
 
 
 def _permit(kind: Kind, language: str) -> Permit:
-    """The permit of somebody who reads the language and, if languages are answered, some more; the task is
-    not saved.
+    """Return the permit of an invented annotator for an unsaved task.
+
+    They read the language and, if the labels are languages, a few more.
     """
     reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
     labels = [*(CLASSES if kind.answers_from_draw else ()), *kind.labels]
@@ -115,12 +120,12 @@ def _item(kind: Kind, language: str) -> Item:
 
 
 def _invented(name: str, noun: str, style: str) -> str:
-    """A sentence, or a document that is longer than a window."""
+    """Return an invented sentence, or a document longer than a window."""
     sentence = f"The {name.replace('_', ' ')} of an invented {noun}."
     return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
 
 
-# What each design is for, in a sentence.
+# Design -> its purpose.
 FOR: Mapping[str, str] = {
     "uniform": "A uniform sample: each post has the same chance. It measures accuracy, recall and precision together.",
     "recall": "What authors of a language write: for the recall in rare languages.",
@@ -135,7 +140,7 @@ FOR: Mapping[str, str] = {
 
 
 def new_task(request):
-    """First the corpus and the question, by links; then the options that these have."""
+    """Choose the corpus and the question, then set their options and start the draw."""
     said = request.POST if request.method == "POST" else request.GET
     corpus = next((row for row in corpora_there() if row["corpus"] == said.get("corpus")), None)
     if not corpus or not said.get("kind"):
@@ -162,13 +167,13 @@ def _form(request, given: Mapping[str, Any], lacking: set[str], *, kind: Kind, d
     size = {"size": DESIGNS[design].size or ("all" if DESIGNS[design].size is None else "")}
     defaults = {**{name: option.default for name, option in OPTIONS.items()}, **kind.defaults, **size}
     first, rest = action_forms.form("open_task", given, lacking, defaults | {"title": kind.title})
-    # What a design cannot do without has no place to be left empty.
+    # A design without a default size requires one.
     first = [replace(field, required=True) if field.name == "size" and not size["size"] else field for field in first]
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
 
 
 def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
-    """A name that no task has, and a seed that nobody has chosen to suit them: today's date."""
+    """Return an unused name, and today's date as a seed that was not chosen for its results."""
     stem = f"{corpus}-{design if kind.designs.index(design) else kind.slug}"
     taken = set(Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
     names = [stem, *(f"{stem}-{number}" for number in range(2, len(taken) + 2))]
@@ -176,7 +181,9 @@ def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
 
 
 def _kind(given: str) -> Kind:
-    """One of the kinds that people are asked by, or the file of one in the inbox."""
+    """Return a built-in kind by its name, or the kind of a file in the inbox. Raise InvalidAnswer for an invalid
+    one.
+    """
     try:
         return kind_named(given if given in ASKED_HERE else str(action_forms.named(Path(given).name)), None)
     except (ActionError, KindError) as error:
@@ -184,9 +191,7 @@ def _kind(given: str) -> Kind:
 
 
 def _ways(corpus: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """What can be asked of the rows of a corpus: each kind with its designs, and what each is for; of files in the
-    inbox too.
-    """
+    """Return the kinds that can be asked about a corpus, including those of files in the inbox, with their designs."""
     own = action_forms.in_inbox(".toml")
     found = []
     for given, name in [*((slug, slug) for slug in ASKED_HERE), *own]:
@@ -208,14 +213,14 @@ def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
 
 
 def forecast(request):
-    """What the draw that a form describes gives, by language, and when it would be done: a part of the page, which asks
-    for it again where something is changed.
+    """Show what the draw in a form gives by language, and when it would be done. The page requests this after each
+    change.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
     if not (design in DESIGNS and DESIGNS[design].of_stream and kind.audits_agreement):
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True})
     try:
-        # What it will be called changes nothing.
+        # The name has no effect.
         values = by_name()["open_task"].read({"name": "unnamed", **action_forms.given_by("open_task", request.GET)})
         size = values["size"] or 0
         options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
@@ -248,7 +253,12 @@ def forecast(request):
 
 
 def kind(request):
-    """What people will see of a kind: its page with an invented record. ?kind= and, if wanted, ?language="""
+    """Preview how annotators will see a kind.
+
+    ?kind=: name, or file in the inbox
+    ?language=: language of the record
+    ?in-words: describe the kind in words instead
+    """
     given = request.GET.get("kind", "")
     if not given:
         raise NotFound("Name a kind of question, as in ?kind=qa_match.")

@@ -1,4 +1,4 @@
-"""The pages' addresses, each with the right that it needs and the methods that it takes; the API's are in api.py."""
+"""URLs of the pages, each with its required right and allowed methods. api.py has those of the API."""
 
 from django.contrib.auth import views as auth
 from django.urls import include, path, re_path
@@ -23,12 +23,16 @@ from annotate.pages import (
 from annotate.pages.access import with_permit, with_right
 
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
-PERMIT = "permit"  # the view gets the annotator's permit for the task
-OWN = "own"  # for every user who is logged in; a view that acts asks for the permit in its transaction
+PERMIT = "permit"  # the view receives the annotator's permit for the task
+OWN = "own"  # any logged-in user; a view that changes something obtains the permit in its transaction
 
 
 def page(address, view, name, right, methods=GET):
-    """right: one of access.RIGHTS, PERMIT or OWN."""
+    """Return the URL pattern of a view.
+
+    right: one of access.RIGHTS, PERMIT or OWN
+    methods: allowed HTTP methods
+    """
     guards = {PERMIT: with_permit, OWN: lambda view: view}
     guarded = (guards.get(right) or with_right(right))(view)
     return path(address, require_http_methods(methods)(guarded), name=name)
@@ -81,7 +85,7 @@ OF_A_TEST = [
     page("answer/", qualification_test.answer, "qualification-answer", OWN, POST),
     page("choose/", qualification_test.choose, "qualification-choose", PERMIT, POST),
 ]
-# Address below manage/, view, name without manage-, right and methods.
+# URL below manage/, view, name without manage-, right and methods.
 OF_MANAGERS = [
     ("", dashboard.manage, "", "manage", GET),
     ("now/", dashboard.now, "now", "manage", GET),

@@ -1,4 +1,4 @@
-"""What any template may say: the question of a task as pages/item_view.py makes it, names of languages, the version."""
+"""Template tags for all pages: a task's question, dates, durations, names of languages and the version."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -20,7 +20,7 @@ from corpora.system import VERSION
 register = template.Library()
 register.filter("question", item_view.question_about)
 register.filter("titled", item_view.title_of)
-# No `language_name`: the tags of i18n have a filter of that name, which knows Django's languages alone.
+# Not called `language_name`: Django's i18n tags have a filter of that name that knows only Django's languages.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
 register.simple_tag(annotator_statistics.newly_paused)
@@ -28,13 +28,13 @@ register.simple_tag(annotator_statistics.newly_paused)
 
 @register.filter
 def day(moment: datetime) -> str:
-    """A date in full, in the order of the page's language."""
+    """Format a date in full, in the order of the page's language."""
     return date(moment, pgettext("a date, in the letters of Django's filter date", "j F Y"))
 
 
 @register.filter
 def hours(seconds: float) -> str:
-    """A length of time in hours and minutes."""
+    """Format a duration in hours and minutes."""
     whole, rest = divmod(int(seconds) // 60, 60)
     told = {"hours": whole, "minutes": rest}
     return _("%(hours)s h %(minutes)s min") % told if whole else _("%(minutes)s min") % told
@@ -42,7 +42,10 @@ def hours(seconds: float) -> str:
 
 @register.simple_tag
 def language_buttons(name: str, choices: Iterable) -> SafeString:
-    """A button for each choice of a list of all languages, which is the same with every unit. name: of the field."""
+    """Render a button for each language. The list is the same for every unit, so it is cached.
+
+    name: name of the form field
+    """
     return _buttons(name, tuple((choice.code, choice.name, choice.autonym) for choice in choices))
 
 

@@ -1,4 +1,4 @@
-"""How cards write what people typed, and all else that is no markup: so that GitHub's Markdown shows it as it is."""
+"""Template filters for cards: escape text so that GitHub's Markdown shows it literally."""
 
 from django import template
 from django.template.defaultfilters import stringfilter
