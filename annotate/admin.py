@@ -6,7 +6,7 @@ through the operation of its subject.
 
 from functools import cache
 
-import knox.admin  # noqa: F401 - it registers what is taken out below
+import knox.admin  # noqa: F401 - registers what is unregistered below
 from django import forms
 from django.contrib import admin, messages
 from django.contrib.admin.models import LogEntry
@@ -73,8 +73,9 @@ def shown_in_form(check, *arguments) -> None:
 
 
 class ByCode(admin.AllValuesFieldListFilter):
-    """Filter by a code, shown with its names. The codes come from the tasks, since collecting them from a million rows
-    takes seconds.
+    """Filter by a code, shown with its names.
+
+    The codes come from the tasks, since collecting them from a million rows takes seconds.
     """
 
     def __init__(self, field, request, params, model, model_admin, field_path):

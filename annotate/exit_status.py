@@ -156,7 +156,7 @@ def _open_what_is_closed() -> None:
     os.close(descriptor)
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115 - until the end
+            setattr(sys, name, open(number, "w" if number else "r", closefd=False))  # noqa: SIM115 - open until exit
 
 
 def _give_up(descriptor: int) -> None:

@@ -67,10 +67,11 @@ def _rung(bell: Path) -> float:
 
 
 def _run(command: Sequence[str]) -> bool:
-    """Run the command and return whether it succeeded. If the watcher is stopped, stop the command and wait for its
-    cleanup.
+    """Run the command and return whether it succeeded.
+
+    If the watcher is stopped, stop the command and wait for its cleanup.
     """
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - the program is this one
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL)  # noqa: S603 - runs this program
     try:
         return process.wait() == 0
     except _Told:

@@ -234,8 +234,9 @@ def assumed() -> str:
 
 
 def size_of(files: Collection[Path]) -> int:
-    """Return the total size of files, in bytes, for a progress bar. Missing files count as 0 and are refused when they
-    are read.
+    """Return the total size of files, in bytes, for a progress bar.
+
+    Missing files count as 0 and are refused when they are read.
     """
     return sum(map(layout.size_of, files))
 

@@ -1,6 +1,4 @@
-"""The actions `agreement` (agreement of a task's annotators and models of their answers) and `preferences` (which of
-two or more systems annotators prefer).
-"""
+"""The actions `agreement` (of a task's annotators) and `preferences` (between two or more systems)."""
 
 from pathlib import Path
 from typing import Any

@@ -1,5 +1,6 @@
-"""The action `audit`: results of audits, decoys and reviews of single annotators. It also contests agreement that
-failed its audit and adds audits.
+"""The action `audit`: results of audits, decoys and reviews of single annotators.
+
+It also contests agreement that failed its audit and adds audits.
 """
 
 from typing import Any
@@ -103,7 +104,7 @@ def _shown(task: Task) -> Outcome | None:
 
 
 def _with_further_work(task: Task, outcome: Outcome, wished: float | None) -> Outcome:
-    """The report, and below it which further work narrows accuracy most."""
+    """Add to the report which further work narrows the intervals of accuracy most."""
     found = further_work(task, wished)
     if found is None:
         return outcome

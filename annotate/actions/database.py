@@ -20,8 +20,9 @@ def prepare() -> None:
 
 
 def prepare_new() -> bool:
-    """Create the tables of a new database, so that any command may be the first to run. Return whether the database was
-    new.
+    """Create the tables of a new database, so that any command may be the first to run.
+
+    Return whether the database was new.
 
     A database that an older version created stays unchanged until `assay serve` runs, because it should be backed up
     first.

@@ -117,8 +117,8 @@ def _csv(rows: Rows, heads: Sequence[str]) -> str:
 
 
 def _in_lines(row: Mapping[str, str]) -> list[str]:
-    """Return the cells of a row, each on one line without tabs, and with a prefix if a spreadsheet would run it as a
-    formula.
+    """Return the cells of a row on single lines without tabs. Cells that a spreadsheet would run as a formula get a
+    prefix.
     """
     cells = (" ".join(cell.split()) for cell in row.values())
     return [f"{AS_TEXT}{cell}" if cell.startswith(FORMULA) else cell for cell in cells]
@@ -271,8 +271,9 @@ def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
 
 
 def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
-    """Return the unit that a row decides. Raise Refusal if the task has no such unit, or several that the row does not
-    tell apart.
+    """Return the unit that a row decides.
+
+    Raise Refusal if the task has no such unit, or several that the row does not tell apart.
     """
     there = units.get(row.key, {})
     if row.asked in there:

@@ -104,8 +104,9 @@ def run(values, progress) -> Outcome:
 
 
 def _check_fields(fields: Sequence[str]) -> None:
-    """Raise ActionError for a field name that exported sets reserve. `split` is allowed: it names splits and is never
-    shown.
+    """Raise ActionError for a field name that exported sets reserve.
+
+    `split` is allowed: it names splits and is never shown.
     """
     for field in fields:
         if field in TAKEN.difference(RESERVED, ["split"]):
@@ -125,8 +126,9 @@ def _of_file(outcome: Imported) -> str:
 
 
 def _warnings(outcome: Imported) -> tuple[str, str]:
-    """Return a warning about ids that a spreadsheet would run as formulas, and one about rows without an author. Each
-    is empty if there are no such rows.
+    """Return a warning about ids that a spreadsheet would run as formulas, and one about rows without an author.
+
+    Each is empty if there are no such rows.
     """
     (count, first), authors, name = outcome.formulas, outcome.authorless, outcome.source.name
     named = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))

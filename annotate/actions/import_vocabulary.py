@@ -70,8 +70,9 @@ def _summary(name: str, imported: Imported, dry_run: bool) -> str:
 
 
 def _changes(imported: Imported) -> list[str]:
-    """Return the concepts that are gone, new or renamed since the previous version, as lines. Each line lists the first
-    few, with their ids.
+    """Return the concepts that are gone, new or renamed since the previous version, as lines.
+
+    Each line lists the first few, with their ids.
     """
     changes, said = imported.changes, [f"Since version {imported.before}:"]
     listed = {what: [f"{key} {label}" for key, label in getattr(changes, what).items()] for what in ("gone", "new")}

@@ -52,8 +52,9 @@ def environment() -> dict[str, str]:
 
 
 def ask(name: str, given: Values, by: User | None = None) -> Job:
-    """Start an action as a job and return the job. Raise ActionError for invalid options; any other error is reported
-    by the job.
+    """Start an action as a job and return the job.
+
+    Raise ActionError for invalid options; any other error is reported by the job.
 
     given: values as a form sends them (texts, lists of texts, booleans)
     """
@@ -69,9 +70,7 @@ def _with_out(name: str, given: Values, folder: Path) -> dict[str, Any]:
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """Return the corpus that the action reads or changes, named by the options or by their task; empty if there is
-    none.
-    """
+    """Return the corpus named by the options or by their task, or an empty string if there is none."""
     if corpus := values.get("corpus"):
         return str(corpus)
     task = Task.objects.filter(name=values.get("task") or values.get("name") or "").first()
@@ -135,7 +134,7 @@ def work_off() -> None:
 def _have_done(job: Job, lock: TextIO) -> None:
     """Run a job in a child process, which inherits the lock. If this process is stopped, stop the child too."""
     with lock, (job_store.folder(job) / "log").open("wb") as log:
-        process = subprocess.Popen(  # noqa: S603 - the program is this one
+        process = subprocess.Popen(  # noqa: S603 - runs this program
             ourselves("work", "--job", str(job.pk)),
             env=environment(),
             stdin=subprocess.DEVNULL,
@@ -280,7 +279,7 @@ def _lives(process: int) -> bool:
 def start_watcher() -> tuple[subprocess.Popen, int]:
     """Start the watcher. Return its process, and the end of a pipe; the watcher exits when that is closed."""
     theirs, ours = os.pipe()
-    watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - ours
+    watcher = subprocess.Popen(watch("beside"), stdin=theirs, env=environment())  # noqa: S603 - runs our watcher
     os.close(theirs)
     return watcher, ours
 

@@ -1,5 +1,6 @@
-"""The action `import_judgments`: import judgments made elsewhere into a task, all or none. Also reads files of true
-labels.
+"""The action `import_judgments`: import judgments made elsewhere into a task, all or none.
+
+Also reads files of true labels.
 
 work/judgment_import.py stores the judgments; work/routing.py decides what follows from them.
 """
@@ -84,8 +85,9 @@ def rows_in(
 
 
 def read_truth(path: Path, columns: Mapping[str, str], known: Collection[str] = ()) -> dict[str, str]:
-    """Return item key -> true label, from a file with the columns task and label. Raise JudgmentFileError or
-    CorpusError.
+    """Return item key -> true label, from a file with the columns task and label.
+
+    Raise JudgmentFileError or CorpusError.
 
     An item with several labels has them in a list or separated by spaces.
 
@@ -251,9 +253,7 @@ def rejects_file(folder: str, task: str, path: Path) -> Path:
 
 
 def _labels(rows: list[Row], pairs: bool) -> list[str]:
-    """Return the labels of a new task: those in the file, with numbers in order before words; or the compared systems
-    and tie.
-    """
+    """Return the labels of a new task: those in the file, numbers first; for pairs, the systems and tie."""
     if pairs:
         return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
     found = {row.label for row in rows}
@@ -285,8 +285,9 @@ def _check(name: str, task: Task | None, labels: Sequence[str], pairs: bool) -> 
 def _new_task(
     name: str, path: Path, rows: list[Row], labels: list[str], rejects: Rejects, *, in_order: bool, pairs: bool
 ) -> Task:
-    """Create a task of the items in the file. Rows that give an item another language than before are added to
-    `rejects`.
+    """Create a task of the items in the file.
+
+    Rows that give an item another language than before are added to `rejects`.
     """
     items: dict[str, str] = {}
     for row in rows:
@@ -299,8 +300,9 @@ def _new_task(
 def _attach(
     imported: Imported, rows: list[Row], file: Rejected, keep_repeats: bool, max_rejects: float, progress: Progress
 ) -> None:
-    """Add the judgments and list the rejected rows. Raise an error if no judgment could be added or too many rows were
-    rejected.
+    """Add the judgments and list the rejected rows.
+
+    Raise an error if no judgment could be added or too many rows were rejected.
     """
     rejects = imported.rejects
     if rows:

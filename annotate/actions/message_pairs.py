@@ -1,6 +1,4 @@
-"""The actions for corpora of message-reply pairs: build them from threads, import scores such as toxicity, and export
-them.
-"""
+"""The actions for corpora of message-reply pairs: import threads, import scores such as toxicity, and export."""
 
 from dataclasses import asdict
 from pathlib import Path

@@ -39,8 +39,9 @@ SIZELESS = " and ".join(design.name for design in DESIGNS.values() if design.siz
 
 
 def drawn_by(option: Option) -> Option:
-    """Return the option of a draw without a default, because each design supplies its own. The help text lists the
-    designs.
+    """Return the option of a draw without a default, because each design supplies its own.
+
+    The help text lists the designs.
     """
     designs = [design.name for design in DESIGNS.values() if option.name in design.options]
     of = " and ".join(filter(None, [", ".join(designs[:-1]), designs[-1]]))
@@ -48,8 +49,9 @@ def drawn_by(option: Option) -> Option:
 
 
 def of_task(option: Option) -> Option:
-    """Return the option of a task without a default, because each kind supplies its own. The help text lists the
-    defaults.
+    """Return the option of a task without a default, because each kind supplies its own.
+
+    The help text lists the defaults.
     """
     kinds = {slug: (KINDS[slug].options, KINDS[slug].defaults) for slug in ASKED_HERE}
     kinds["a kind of your own"] = (record_kind.OPTIONS, record_kind.DEFAULTS)
@@ -244,8 +246,9 @@ def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
 
 
 def kind_named(given: str | None, design: str | None) -> Kind:
-    """Return a kind by its name or the path of its file. Without a name, return the first built-in kind that has the
-    design.
+    """Return a kind by its name or the path of its file.
+
+    Without a name, return the first built-in kind that has the design.
 
     Raise ActionError if there is no such kind, or it has no layout.
     """

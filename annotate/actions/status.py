@@ -1,5 +1,6 @@
-"""The actions `status` (data folder, queues and next steps) and lists of corpora, vocabularies, predictors, draws and
-tasks.
+"""The actions `status`, `corpora`, `vocabularies`, `predictors`, `draws` and `tasks`.
+
+`status` shows the data folder, the queues and the next steps; the others are lists.
 """
 
 import shutil

@@ -85,8 +85,9 @@ def delete_action(values, progress) -> Outcome:
 
 
 def _chosen(values) -> tuple[Callable[[], dict[str, Any]], Callable[[], dict[str, Any]]]:
-    """Return two functions: one counts what would be deleted, the other deletes it. Both raise an error if it must
-    stay.
+    """Return two functions: one counts what would be deleted, the other deletes it.
+
+    Both raise an error if it must stay.
     """
     task, corpus, predictor = values["task"], values["corpus"], values["predictor"]
     if bool(task) == bool(corpus):

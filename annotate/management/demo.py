@@ -178,8 +178,9 @@ def check_place() -> None:
 
 
 def shared_password() -> str:
-    """Return the password of all demo accounts, generated for this installation. Its file also marks the installation
-    as a demo.
+    """Return the password of all demo accounts, generated for this installation.
+
+    Its file also marks the installation as a demo.
     """
     path = settings.DATA_DIR / PASSWORD
     if not path.exists():

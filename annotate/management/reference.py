@@ -299,7 +299,7 @@ def keys_told(keys: Mapping[str, str]) -> str:
     return table(("key", "what it says"), ((code(key), about) for key, about in keys.items()))
 
 
-# --- the API
+# --- The API
 
 
 def schema() -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The pages of the documentation and their order, read from index.md, which holds the only table of contents.
 
 Each second-level heading there is a section, and the pages linked below it are its pages. A page linked from several
-sections belongs to the last one, the reference.
+sections belongs to the last one, which is the reference.
 """
 
 import re

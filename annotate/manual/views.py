@@ -38,7 +38,7 @@ STOP_WORDS = frozenset(
     a about am an and any are as at be but by can could do does for from get had has have how i if in is it its me my
     no not of on or our out over s should so some than that the their them then there these they this to up us use
     was we were what when where which who why will with without would you your
-    """.split()  # noqa: SIM905 - a list of words is read more easily than one of strings
+    """.split()  # noqa: SIM905 - easier to read than a list of strings
 )
 # A search word -> the words that the pages use for it.
 SYNONYMS = {

@@ -284,8 +284,9 @@ NETWORK = 64  # bits; an IPv6 customer controls all addresses with the same pref
 
 
 def address_of(request) -> str | None:
-    """Return the client's IP address, or its network for IPv6. Return None without an address, as behind a local
-    socket.
+    """Return the client's IP address, or its network for IPv6.
+
+    Return None without an address, as behind a local socket.
 
     Behind proxies, it is the address that the outermost of them saw (ASSAY_PROXIES in deploy/env.example).
     """

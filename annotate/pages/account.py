@@ -45,8 +45,9 @@ TOO_MANY = 429
 
 
 class ForgottenForm(PasswordResetForm):
-    """Mail a reset link to an account with a password and a mail address. The page is the same if there is no such
-    account.
+    """Mail a reset link to an account with a password and a mail address.
+
+    The page is the same if there is no such account.
     """
 
     email = forms.CharField(
@@ -231,8 +232,9 @@ class LogInMiddleware(LoginRequiredMiddleware):
 
 
 class LogIn(LoginView):
-    """The login page. A form sent after the session ended is offered again after the login, but only to the user who
-    sent it.
+    """The login page.
+
+    A form sent after the session ended is offered again after the login, but only to the user who sent it.
 
     ?form=: the URL to which the form was sent
     """
@@ -300,8 +302,9 @@ def _is_page(path: str) -> bool:
 
 
 def _takes_get(view) -> bool:
-    """Return whether a view accepts GET. Decorators such as require_POST keep the methods in a closure, around what
-    they wrap.
+    """Return whether a view accepts GET.
+
+    Decorators such as require_POST keep the methods in a closure, around what they wrap.
     """
     if (of_class := getattr(view, "view_class", None)) is not None:
         return hasattr(of_class, "get") and "get" in of_class.http_method_names

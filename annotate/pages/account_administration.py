@@ -45,7 +45,7 @@ def accounts(request):
     if query:
         named = Q(user__username__icontains=query) | Q(user__first_name__icontains=query)
         found = found.filter(named | Q(user__last_name__icontains=query) | Q(languages__language=query)).distinct()
-    address = lambda annotator: reverse("manage-account", args=[annotator])  # noqa: E731 - handed on
+    address = lambda annotator: reverse("manage-account", args=[annotator])  # noqa: E731 - an argument
     return manage_page(
         request,
         "accounts",

@@ -211,11 +211,13 @@ def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
 
 
 def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
-    """Return the position of a unit in the filtered list: its number, the length of the list, and the previous and next
-    unit.
+    """Return the position of a unit in the filtered list.
 
-    number: None if the unit is not in the list
-    first: the first other unit in the list
+    Keys of the result:
+    number: its number, None if it is not in the list
+    of: length of the list
+    previous, next: neighbouring units, None if there are none
+    first: first other unit in the list
     """
     listed, own = adjudication.places(cut.units(unit.task, annotator)), adjudication.place_of(unit, annotator)
     at = bisect_left(listed, (own,))
@@ -231,8 +233,9 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
 
 
 def next_to_adjudicate(task: Task, cut: Cut, before: dict[str, Any], decided: Judgment) -> str:
-    """Return the URL of the next unit in the filtered list; after the last, of the first one that was skipped; or of
-    the list.
+    """Return the URL of the next unit in the filtered list, or of the list if it is empty.
+
+    After the last unit comes the first one that was skipped.
 
     before: position of the unit before the decision, which may change it
     """

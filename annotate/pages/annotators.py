@@ -190,8 +190,9 @@ def _show(request, permit, leases, **extra):
 
 
 def _anything_for(permit) -> bool:
-    """Return whether Start would hand out a unit. Units that are open in the other mode count, since they are handed
-    out again.
+    """Return whether Start would hand out a unit.
+
+    Units that are open in the other mode count, since they are handed out again.
     """
     if handing_out.open_leases(permit.annotator, permit.task, permit.queues).exists():
         return True
@@ -253,7 +254,7 @@ def flag(request, task):
 
     POST fields:
     lease: primary key of the lease
-    flag: one of flagging.KINDS
+    flag: one of KINDS in work/flags.py
     words: text
     active_ms: working time (milliseconds)
 

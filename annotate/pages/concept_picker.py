@@ -297,9 +297,7 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
 
 
 def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
-    """Return the concepts of the annotator's last answer to the unit if it was undone, so that they need not be found
-    again.
-    """
+    """Return the concepts of the annotator's last answer to the unit if it was undone, so that they stay chosen."""
     own = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
     last = own.exclude(voided_at=None).order_by("-pk").first()
     chosen = last.chosen.order_by("pk").values_list("concept__key", "way") if last else ()

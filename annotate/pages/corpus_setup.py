@@ -47,7 +47,7 @@ CUT = 160  # maximum length of a cell, in characters
 
 def corpora(request):
     rows = corpora_there()
-    address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - handed on
+    address = lambda name: reverse("manage-corpus", args=[name])  # noqa: E731 - an argument
     table = overview_report.corpora_on_page(rows, address, sort_of(request)) if rows else None
     return manage_page(request, "corpora", table=table)
 

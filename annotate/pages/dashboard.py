@@ -1,5 +1,6 @@
-"""The manager dashboard: all tasks, forecasts, people, hours, flags and notes. Also what all manager pages share: their
-frame, cached figures and table downloads.
+"""The manager dashboard: all tasks, forecasts, people, hours, flags and notes.
+
+Also what all manager pages share: their frame, cached figures and table downloads.
 
 Pages of one task are in task_reports.py.
 """
@@ -193,9 +194,7 @@ def manage(request):
 
 
 def all_tasks(open_tasks: Iterable[Task]) -> tuple[Any, datetime | None]:
-    """Return a row for each task and the queue states of the open ones, and the time of the figures if they were
-    cached.
-    """
+    """Return a row for each task, the queue states of the open ones, and the time of cached figures."""
     return figures("tasks", None, lambda: (task_statistics.overview(), queue_states_of(open_tasks)))
 
 
@@ -209,8 +208,9 @@ def _stuck(open_tasks: list[Task], states: dict[int, Any]) -> Iterator[tuple[Tas
 
 @shows_figures
 def dates(request):
-    """Show the forecasts of the newest FORETOLD open tasks. The start page loads this separately, since it takes
-    longer.
+    """Show the forecasts of the newest FORETOLD open tasks.
+
+    The start page loads this separately, since it takes longer.
     """
     open_tasks = list(Task.objects.filter(is_open=True))
     found, counted_at = figures("dates", None, lambda: _foretold(open_tasks[:FORETOLD]))

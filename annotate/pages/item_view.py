@@ -90,9 +90,7 @@ def markdown(source: str) -> SafeString:
 
 
 def guidelines(task: Task, language: str = "") -> dict[str, str]:
-    """Return the guidelines for the language of the record on the screen, and the language in which they are
-    written.
-    """
+    """Return the guidelines for the language of the record on the screen, and their own language."""
     found = current(task, language) if language else current(task)
     return {"guidelines": markdown(found.text), "guidelines_language": found.language} if found else {}
 
@@ -181,10 +179,9 @@ def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
 
 
 def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kind) -> list[list[tuple]]:
-    """Return, for each judgment, its two sets of replies as the annotator saw them: (answer, replies, whether it was
-    chosen).
+    """Return the two sets of replies of each judgment as the annotator saw them.
 
-    Empty for a unit that does not compare two.
+    Each set is (answer, replies, whether it was chosen). Units that do not compare two sets have an empty list.
     """
     listed = list(judgments)
     sides = sides_in(annotator, (each.unit for each in listed))

@@ -74,10 +74,11 @@ def duration(seconds: float) -> str:
 
 
 def progress(of: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the progress of a job for a page: done and total (None if unknown), words, and the sentences reported so
-    far.
+    """Return the progress of a job for a page.
 
     of: progress as in work/job_store.py
+
+    The result has done, total (None if unknown), words, and said (sentences reported so far).
     """
     done, total, unit = of["done"], of["total"], of["unit"]
     size, name = UNITS.get(unit, (1, f"{unit}s"))

@@ -332,8 +332,9 @@ def _way_on(request, context) -> tuple[str, str]:
 
 
 def csrf_failure(request, reason=""):
-    """Replace Django's page, which mentions cookies and DEBUG, although the page is usually just older than the
-    session.
+    """Replace Django's page, which mentions cookies and DEBUG.
+
+    The page that sent the form is usually older than the session.
     """
     sentence = _("This page is older than your session, so nothing was done. Reload it and try again.")
     return refused(request, NotAllowed(sentence))

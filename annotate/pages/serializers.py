@@ -116,9 +116,7 @@ class TaskInFullSerializer(TaskSerializer):
 
 
 def offered(task: Task) -> list[dict]:
-    """Return the possible answers to each question of a task: the only question, or one for each language asked
-    about.
-    """
+    """Return the possible answers to the question of a task, or to the one about each of its languages."""
     kind = task.kind
     return [
         {

@@ -162,7 +162,7 @@ def _deeds_for(task: Task) -> list[tuple[str, str, str]]:
 def routes(request):
     learn_languages()
     routed, sort = may(request.user, "route"), sort_of(request)
-    address = lambda language: reverse("manage-route", args=[language]) if routed else ""  # noqa: E731 - handed on
+    address = lambda language: reverse("manage-route", args=[language]) if routed else ""  # noqa: E731 - an argument
     return manage_page(
         request,
         "routes",

@@ -195,9 +195,7 @@ def tests(request, task):
 
 
 def _kept(task, name, report):
-    """Return a report that is cached for an hour while the judgments stay the same, so that sorting does not recompute
-    it.
-    """
+    """Return a report, cached for an hour while the judgments stay the same, so that sorting is fast."""
     said = Judgment.objects.filter(unit__task=task)
     state = said.aggregate(Count("pk"), Max("pk"), Count("voided_at"))
     key = f"{name} {task.pk} {task.created_at:%s%f} {'-'.join(map(str, state.values()))}"

@@ -1,6 +1,4 @@
-"""Pages for a new task: choice of corpus, question and design, a forecast of the draw, and a preview of a kind's
-page.
-"""
+"""Pages for a new task: corpus, question, design and forecast. Also previews a kind's page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -64,15 +62,16 @@ def preview(kind: Kind, language: str, *, alone: bool = True) -> str:
         "noun": kind.noun,
         "progress": Progress(0, 0, 1),
         "guidelines": item_view.markdown(text or ""),
-        "style": mark_safe(STYLES.read_text(encoding="utf-8")) if alone else "",  # noqa: S308 - the house's own
+        "style": mark_safe(STYLES.read_text(encoding="utf-8")) if alone else "",  # noqa: S308 - our own file
         **_question(Lease(unit=unit), permit),
     }
     return render_to_string("annotate/preview.html", context)
 
 
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
-    """Return the context of the question. For concepts, it has a placeholder, since only the database has
-    vocabularies.
+    """Return the context of the question.
+
+    For concepts, it has a placeholder, since only the database has vocabularies.
     """
     kind, item = permit.task.kind, lease.unit.item
     two = next(filter(None, (control.invented_sides(kind) for control in kind.quality_controls)), None)
@@ -181,8 +180,9 @@ def _first_guess(corpus: str, kind: Kind, design: str) -> dict[str, str]:
 
 
 def _kind(given: str) -> Kind:
-    """Return a built-in kind by its name, or the kind of a file in the inbox. Raise InvalidAnswer for an invalid
-    one.
+    """Return a built-in kind by its name, or the kind of a file in the inbox.
+
+    Raise InvalidAnswer for an invalid one.
     """
     try:
         return kind_named(given if given in ASKED_HERE else str(action_forms.named(Path(given).name)), None)
@@ -213,8 +213,9 @@ def _fits(kind: Kind, corpus: Mapping[str, Any]) -> bool:
 
 
 def forecast(request):
-    """Show what the draw in a form gives by language, and when it would be done. The page requests this after each
-    change.
+    """Show what the draw in a form gives by language, and when it would be done.
+
+    The page requests this after each change.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
     if not (design in DESIGNS and DESIGNS[design].of_stream and kind.audits_agreement):

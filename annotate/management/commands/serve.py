@@ -19,7 +19,7 @@ from annotate.work.accounts import managers
 ENDING = 60  # seconds that the processes of a killed server may still need
 # The program reaches addresses of this machine, and wildcard addresses, as localhost.
 ALONE = ("localhost", "127.0.0.1", "::1")
-ALL = ("0.0.0.0", "::")  # noqa: S104 - nothing is bound by this
+ALL = ("0.0.0.0", "::")  # noqa: S104 - binds nothing
 
 
 class Command(commands.Command):

@@ -27,4 +27,4 @@ class Command(commands.Command):
             self.stdout.write(f"Doing the jobs of {settings.DATA_DIR}; Ctrl-C ends it.")
             self.stdout.flush()
             program, *words = job_worker.watch("alone")
-            os.execve(program, [program, *words], job_worker.environment())  # noqa: S606 - becomes the one who watches
+            os.execve(program, [program, *words], job_worker.environment())  # noqa: S606 - becomes the watcher
