@@ -53,7 +53,6 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
     """Return the context for the header of a dataset card.
 
     title: title of the set.
-    licence: name of the licence.
     codes: language codes.
     rows: number of rows.
     digests: digests of the files that hold the rows.
@@ -73,7 +72,6 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
 def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
     """Return the context for the dataset card of an export.
 
-    export: the export.
     manifest: the manifest of the set.
     names: file names by purpose, as built in `exporter.py`.
     """

@@ -97,7 +97,6 @@ def _judgments(
 ) -> pa.Array:
     """Return the judgments of each row.
 
-    rows: the rows.
     more: functions that return further fields of each judgment.
     type: struct type of a judgment.
     """
@@ -339,7 +338,6 @@ COLUMNS: Mapping[str, Column] = {
 def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
     """Return the columns of a task's rows by name, in order. Columns of quality controls come last.
 
-    task: the task.
     with_text: whether to include the text and the columns that are omitted with it.
     """
     kind, known = task.kind, dict(COLUMNS)

@@ -63,7 +63,6 @@ DISCARDED_BY = {
 class Export:
     """An export of a task's gold set.
 
-    task: the task.
     split_shares: shares of the splits, as in the options; empty if the records name their splits.
     given_seed: seed of the splits; the draw's seed if empty.
     frequent_over: a label is frequent if more than this many documents of train have it.
@@ -113,7 +112,6 @@ class Export:
     def left_out(self, units: Units, moved: Lists | None = None) -> pa.Array:
         """Return the reason why each unit is not in the set, or an empty string if it is.
 
-        units: the units.
         moved: transitions of the judged units; without them, the reason for discarding a unit is unknown.
         """
         last = moved.last("event") if moved else pa.nulls(units.own.num_rows, pa.string())

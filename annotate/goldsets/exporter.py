@@ -58,7 +58,6 @@ def export(
 
     An earlier export in the folder is replaced.
 
-    task: the task.
     out: the folder.
     splits: shares of the splits; by default as in the records, or else SPLITS.
     seed: seed of the splits; by default the draw's.

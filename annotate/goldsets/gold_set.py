@@ -76,7 +76,6 @@ class GoldSet:
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     """Read the gold set in a folder.
 
-    folder: the folder.
     allow_erased: whether rows may have been erased since the set was written; they are counted by label.
 
     Raises GoldSetError if the folder is not a gold set or was modified: a file is changed or missing, the counts do not

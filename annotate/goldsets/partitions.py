@@ -117,7 +117,6 @@ class Balancing(NamedTuple):
 def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     """Return the balanced sets of a task.
 
-    task: the task.
     without: units to exclude, because somebody could have known their label.
     """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}

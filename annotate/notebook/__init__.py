@@ -1,3 +1,4 @@
-"""What notebooks and scripts see of Assay, by the module assay.py: lazy tables, gold sets, figures. It asks the rooms
-below and decides nothing; only tasks.run changes anything, by the manager's actions.
+"""The interface for notebooks and scripts, exported by the module `assay.py`: lazy tables, gold sets and statistics.
+
+It only calls the packages below. Only `run` changes anything, through the managers' actions.
 """

@@ -1,4 +1,4 @@
-"""Corpora and tasks in a notebook, and the actions of managers by their names."""
+"""Corpora, tasks and managers' actions for notebooks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -24,8 +24,10 @@ COLUMNS = ("name", "rows", "fields", "licence", "voted", "agreed", "predictors")
 
 
 def corpora() -> Rows:
-    """The corpora, a row each: name, rows (posts or records), fields (of records), licence, voted and agreed (posts
-    that the detectors have read, and on which all name one language), predictors (imported ones, as name@version).
+    """Return the corpora, one per row.
+
+    Columns: name, rows (number of posts or records), fields (of records), licence, voted (posts read by the detectors),
+    agreed (posts on which all detectors agree), predictors (imported predictors as name@version).
     """
     with told(str(corpora_dir())):
         rows = [_row(name, manifest) for name in corpora_on_disk() if (manifest := read_manifest(name))]
@@ -45,7 +47,7 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
 
 
 def corpus(name: str) -> "Corpus":
-    """The corpus of a name. AssayError where there is none."""
+    """Return a corpus by name. Raises AssayError if there is none."""
     found = Corpus(name)
     assert found.manifest
     return found
@@ -53,34 +55,42 @@ def corpus(name: str) -> "Corpus":
 
 @dataclass(frozen=True, repr=False)
 class Corpus:
-    """A corpus on disk. What it has is looked up whenever it is asked, so that what was imported since is seen."""
+    """A corpus on disk. Its content is read on each access, so that later imports are visible."""
 
     name: str
 
     @property
     def manifest(self) -> Manifest:
-        """What is in it: licence, sources with their digests, parts, votes, predictions, fields."""
+        """The manifest: licence, sources with digests, parts, votes, predictions, fields."""
         with told():
             return manifest_of(self.name)
 
     def posts(self) -> Rows:
-        """The posts or records in the order in which they were imported: id, text (as people see it), author (a hash),
-        posted_at (UTC, may be null), url; of records also language and each field.
+        """Return the posts or records in the order of their import.
+
+        Columns: id, text (as annotators see it), author (a hash), posted_at (UTC, may be null), url. Records also have
+        language and their fields.
         """
         manifest = self.manifest
         files = [corpus_dir(self.name) / "parts" / part.name for part in manifest.parts]
         return of_files(files, schema_of(manifest.fields), f"posts of {self.name}")
 
     def votes(self) -> Rows:
-        """What the detectors say of each post that they have read, in the order of posts(): id, letters, and for each
-        detector its languages, the best first, as dicts with language and score (between 0 and 1).
+        """Return the detectors' votes on each post that they have read, in the order of posts().
+
+        Columns: id, letters, and for each detector a list of dicts with language and score (0 to 1), best first.
         """
         files = [corpus_dir(self.name) / "votes" / part.name for part in self.manifest.votes]
         return of_files(files, votes_schema(), f"votes of {self.name}")
 
     def predictions(self, spelled: str) -> Rows:
-        """What an imported predictor says, by its name@version: id, label, score (may be null); of one that ranks
-        labels: id, labels and scores, the best first. AssayError where there is none of that name.
+        """Return the predictions of an imported predictor.
+
+        Columns: id, label, score (may be null). A predictor that ranks labels has id, labels and scores, best first.
+
+        spelled: the predictor as name@version.
+
+        Raises AssayError if there is none with this name.
         """
         name, _, version = spelled.partition("@")
         with told():
@@ -99,7 +109,7 @@ class Corpus:
 
 OVERVIEW = ("name", "title", "kind", "is_open", "units", "done", "queued", "adjudication", "answers_today", "paused")
 PROGRESS = ("language", "units", "done", "answers", "missing", "waiting_copies", *stages.STAGES)
-# Column -> where a judgment has it.
+# Column -> lookup path from a judgment.
 JUDGMENTS = {
     "id": "unit__item__key",
     "asked": "unit__asked",
@@ -117,23 +127,28 @@ JUDGMENTS = {
 
 @database
 def tasks() -> Rows:
-    """The tasks, a row each, the newest first: name, title, kind, is_open, units, done (labelled or left out; a copy
-    with the unit whose label it takes), queued, adjudication (waiting for an adjudicator), answers_today (in 24 hours),
-    paused (annotators).
+    """Return the tasks, one per row, newest first.
+
+    Columns: name, title, kind, is_open, units, done (labelled or left out; copies count with their original), queued,
+    adjudication (waiting for an adjudicator), answers_today (in the last 24 hours), paused (annotators).
     """
     return of_dicts(task_statistics.overview(), OVERVIEW, "tasks")
 
 
 @database
 def task(name: str) -> "Task":
-    """The task of a name. AssayError where there is none."""
+    """Return a task by name. Raises AssayError if there is none."""
     found = task_named(name)
     return Task(found.name, found.title, found.kind_slug, tuple(found.labels))
 
 
 @dataclass(frozen=True)
 class Task:
-    """A task. kind: of question; labels: what may be answered, besides und where it asks for languages."""
+    """A task of the installation.
+
+    kind: kind of question.
+    labels: possible labels, in addition to und if the task asks for languages.
+    """
 
     name: str
     title: str
@@ -142,8 +157,10 @@ class Task:
 
     @database
     def progress(self) -> Rows:
-        """How far it is, a row a language: units, done, answers (there are, of units that wait), missing (answers),
-        waiting_copies, and the units at each stage.
+        """Return the progress, one language per row.
+
+        Columns: language, units, done, answers (collected for unfinished units), missing (answers needed),
+        waiting_copies, and the number of units at each stage.
         """
         return of_dicts(
             task_statistics.progress(task_named(self.name))["languages"], PROGRESS, f"progress of {self.name}"
@@ -151,10 +168,11 @@ class Task:
 
     @database
     def judgments(self) -> Rows:
-        """All that people said, in its order: id (of the item), asked (the language that was asked about), annotator (a
-        pseudonym), kind (answer, skip; settle, discard; repeat), label, reason, comment, answered_at (UTC),
-        active_seconds (null where not measured), voided_at (null where it stands), known_answer (of gold answers and
-        decoys that were hidden among the work, else empty). They are in memory.
+        """Return all judgments in order. They are loaded into memory.
+
+        Columns: id (of the item), asked (language asked about), annotator (pseudonym), kind (answer, skip; settle,
+        discard; repeat), label, reason, comment, answered_at (UTC), active_seconds (null if not measured), voided_at
+        (null if valid), known_answer (of hidden gold answers and decoys, else empty).
         """
         said = models.Judgment.objects.filter(unit__task=task_named(self.name)).order_by("pk")
         rows = [dict(zip(JUDGMENTS, row, strict=True)) for row in said.values_list(*JUDGMENTS.values())]
@@ -165,7 +183,7 @@ class Task:
 
 
 class _Stoppable(Progress):
-    """Stops the action at its next step once nobody wants it any more."""
+    """A progress report that stops the action at its next step once `stopped` is set."""
 
     stopped = False
 
@@ -175,12 +193,16 @@ class _Stoppable(Progress):
 
 
 def run(action: str, /, **options: Any) -> Outcome:
-    """Do what the command of that name does: run("open_task", name="language-july", corpus="july", size=2000, seed=1).
+    """Run an action by the name of its command.
 
-    options: those of the command, with underscores for hyphens; `as_` for one that Python has as a word of its own.
-    The outcome has `said` (sentences), `warned` (what is to be seen to) and `data` (all, as JSON has it). AssayError
-    where it is refused, in the words of the command. Interrupted, it ends at its next step, and what is done as a whole
-    stays.
+    Example: run("open_task", name="language-july", corpus="july", size=2000, seed=1).
+
+    action: name of the command.
+    options: options of the command, with underscores for hyphens; append an underscore to Python keywords, as in as_.
+
+    Returns an outcome with `said` (sentences), `warned` (warnings) and `data` (everything, as JSON). Raises AssayError
+    with the command's message if it is refused. If interrupted, the action stops at its next step, and completed steps
+    are kept.
     """
     found = named_action(action)
     given = options_given(found, options)
@@ -194,7 +216,7 @@ def run(action: str, /, **options: Any) -> Outcome:
             waiting = apart(lambda: found.perform(given, progress))
             return found.perform(given, progress) if waiting is None else waiting.result()
         except KeyboardInterrupt:
-            # In its thread the deed goes on: have it stop, and wait for that.
+            # The action continues in its thread, so stop it and wait for it to end.
             progress.stopped = True
             if waiting:
                 waiting.exception()
@@ -209,7 +231,7 @@ def named_action(name: str) -> Action:
 
 
 def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a call gives for the options of an action. AssayError for a name that is none of them."""
+    """Return the values for an action's options. Raises AssayError for an unknown option."""
     known = {option.name: option for option in action.options}
     given = {name.removesuffix("_"): value for name, value in options.items()}
     for name, value in given.items():
@@ -219,5 +241,5 @@ def options_given(action: Action, options: Mapping[str, Any]) -> dict[str, Any]:
         if known[name].several and isinstance(value, str | Path):
             given[name] = [value]
         elif known[name].read is str and isinstance(value, int) and not isinstance(value, bool):
-            given[name] = str(value)  # a seed is a word or a number
+            given[name] = str(value)  # a seed can be a word or a number
     return given

@@ -1,4 +1,7 @@
-"""Which installation a notebook is about, and Django set up for it. Imports nothing that needs Django."""
+"""Selection of the installation that a notebook uses, and Django's setup for it.
+
+This module imports nothing that needs Django to be set up.
+"""
 
 import os
 import secrets
@@ -14,14 +17,17 @@ KEYS = ("ASSAY_SECRET_KEY", "ASSAY_AUTHOR_KEY")
 
 
 class AssayError(Exception):
-    """What was asked cannot be done; str() is a sentence that says what is wrong, where, and what to do."""
+    """The request failed. The message says what is wrong, where, and what to do."""
 
 
 def use(folder: str | os.PathLike[str]) -> None:
-    """Ask the installation whose data folder this is, instead of that of ASSAY_DATA_DIR.
+    """Select an installation by its data folder, instead of ASSAY_DATA_DIR.
 
-    Before anything else is asked: AssayError once another is in use, or where there is no such folder. Where
-    DATABASE_URL is set, the database is the one that it names.
+    Call this before anything else. If DATABASE_URL is set, it selects the database.
+
+    folder: the data folder.
+
+    Raises AssayError if another installation is in use, or if there is no such folder.
     """
     path = Path(folder).expanduser().resolve()
     if not path.is_dir():
@@ -34,12 +40,12 @@ def use(folder: str | os.PathLike[str]) -> None:
 
 
 def begin() -> None:
-    """Set Django up, if nobody has. Nothing is written."""
+    """Set up Django, if it is not set up. Writes nothing."""
     if apps.ready:
         return
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "deploy.settings")
-    # Where there are no keys the settings would make some, and keep them in a new data folder: a gold set can be read
-    # without an installation. What needs the real ones asks `own_keys`.
+    # Without keys, the settings would create some in a new data folder. Gold sets can be read without an installation,
+    # so use temporary keys here. Code that needs the real ones calls `own_keys`.
     lacking = [key for key in KEYS if not os.environ.get(key)]
     os.environ |= {key: secrets.token_urlsafe(50) for key in lacking}
     try:
@@ -52,7 +58,7 @@ def begin() -> None:
 
 
 def own_keys() -> None:
-    """Take the installation's own keys, as a command does, before anything is done that needs them."""
+    """Load the installation's own keys, as a command does. Call this before anything that needs them."""
     deployed = import_module(os.environ["DJANGO_SETTINGS_MODULE"])
     for key in KEYS:
         name = key.removeprefix("ASSAY_")
@@ -60,7 +66,7 @@ def own_keys() -> None:
 
 
 def check_installed() -> None:
-    """AssayError where the database is a file that is not there: asking it would make an empty one."""
+    """Raise AssayError if the SQLite database does not exist, because connecting would create an empty one."""
     database = settings.DATABASES["default"]
     if database["ENGINE"].endswith(".sqlite") and not Path(database["NAME"]).exists():
         from corpora.system import DatabaseAway, check_not_away

@@ -1,5 +1,6 @@
-"""Tables in a notebook, read as their rows are asked for; and how a notebook calls Assay: outside its event loop, with
-every refusal as one sentence.
+"""Lazy tables for notebooks, and the wrappers for calls from a notebook.
+
+Calls to the database run outside the notebook's event loop. All errors are raised as AssayError with one sentence.
 """
 
 import asyncio
@@ -32,18 +33,21 @@ from corpora.system import DatabaseAway
 # --- Calls
 
 P, R = ParamSpec("P"), TypeVar("R")
-# Those whose text is a sentence for people.
+# Exceptions whose message is a sentence for users.
 SAID = (ActionError, OptionError, Refusal, EvaluationError, GoldSetError, CorpusError, RecordError, DatabaseAway)
 
-# Jupyter runs every cell inside an event loop, and Django lets nobody ask the database in a thread that has one, since
-# a query would hold all else up (SynchronousOnlyOperation). Its way out, as in asgiref's sync_to_async, is another
-# thread; always the same one, since a connection belongs to a thread. DJANGO_ALLOW_ASYNC_UNSAFE, which switches the
-# guard off, would be for the whole process, whatever else runs there.
+# Jupyter runs every cell in an event loop, where Django refuses database queries (SynchronousOnlyOperation), because
+# they would block the loop. As in asgiref's sync_to_async, the queries run in another thread. It is always the same
+# thread, because a connection belongs to a thread. DJANGO_ALLOW_ASYNC_UNSAFE would switch off the check for the whole
+# process.
 _APART = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
 
 
 def apart(call: Callable[[], R]) -> Future[R] | None:
-    """The call on its way in the thread for it; None where no event loop runs here, so that it may be made here."""
+    """Submit a call to the database thread.
+
+    Returns None if no event loop is running, so that the caller can call directly.
+    """
     try:
         asyncio.get_running_loop()
     except RuntimeError:
@@ -53,11 +57,14 @@ def apart(call: Callable[[], R]) -> Future[R] | None:
 
 @contextmanager
 def told(what: str = "") -> Iterator[None]:
-    """Every refusal as an AssayError. what: is being read, for errors of files that do not name themselves."""
+    """Raise all errors as AssayError.
+
+    what: what is being read, for file errors that do not name the file.
+    """
     try:
         yield
     except SAID as error:
-        # The sentence says it all; a notebook would show what lies below in a hundred lines.
+        # The message is complete, and a notebook would show a hundred lines of traceback.
         raise AssayError(str(error)) from None
     except DatabaseError as error:
         if isinstance(error, OURS):
@@ -72,7 +79,7 @@ def told(what: str = "") -> Iterator[None]:
 
 
 def database(function: Callable[P, R]) -> Callable[P, R]:
-    """Make a function that asks the database one that a notebook can call."""
+    """Decorate a function that queries the database, so that a notebook can call it."""
 
     @wraps(function)
     def asked(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -88,16 +95,16 @@ if TYPE_CHECKING:
     import pandas as pd
 
 BATCH_ROWS = 10_000
-SHOWN = 10  # rows in a notebook's cell
-LONGEST = 140  # characters of a cell there
-WORDY = 40  # characters from which on a cell is given room
+SHOWN = 10  # rows shown in a notebook
+LONGEST = 140  # maximum number of characters shown per value
+WORDY = 40  # longer values, in characters, get a minimum width
 
 
 class Rows:
-    """Rows of a table, not loaded before they are asked for, and as a whole only by to_arrow() and to_pandas().
+    """A lazy table.
 
-    Iterating gives dicts, a batch in memory at a time; len() counts without reading. `dataset` is the pyarrow Dataset
-    behind it, for filters and projections of one's own.
+    Iteration yields dicts and keeps one batch in memory. len() counts without loading the rows. Only to_arrow() and
+    to_pandas() load the whole table. For filters and projections, use `dataset`, the underlying pyarrow Dataset.
     """
 
     def __init__(self, dataset: ds.Dataset, what: str, where: Path | None = None) -> None:
@@ -120,25 +127,35 @@ class Rows:
         return self._read(BATCH_ROWS)
 
     def head(self, rows: int = SHOWN) -> list[dict[str, Any]]:
-        """The first rows, as dicts."""
+        """Return the first rows as dicts."""
         return list(islice(self._read(max(rows, 1)), rows))
 
     def _read(self, at_once: int) -> Iterator[dict[str, Any]]:
-        # File by file, and little is read ahead: they may be larger than the memory.
+        # Read one file at a time with little readahead, because files may be larger than memory.
         with told(self._place):
             for file in self.dataset.get_fragments():
                 for batch in file.to_batches(schema=self.dataset.schema, batch_size=at_once, batch_readahead=1):
                     yield from batch.to_pylist()
 
     def to_arrow(self, columns: Collection[str] | None = None) -> pa.Table:
-        """All rows in memory, as an Arrow table of all columns or of these. AssayError for a column there is not."""
+        """Load all rows into an Arrow table.
+
+        columns: names of the columns to load; by default all.
+
+        Raises AssayError for an unknown column.
+        """
         if strange := [column for column in columns or () if column not in self.columns]:
             raise AssayError(f"There is no column {strange[0]!r} in {self.what}; there is: {', '.join(self.columns)}.")
         with told(self._place):
             return self.dataset.to_table(columns=None if columns is None else list(columns))
 
     def to_pandas(self, columns: Collection[str] | None = None) -> "pd.DataFrame":
-        """All rows in memory, as a DataFrame of all columns or of these. AssayError where pandas is not installed."""
+        """Load all rows into a DataFrame.
+
+        columns: names of the columns to load; by default all.
+
+        Raises AssayError for an unknown column, or if pandas is not installed.
+        """
         check_pandas()
         return self.to_arrow(columns).to_pandas()
 
@@ -146,7 +163,7 @@ class Rows:
         return f"{self.what}: {many(len(self), 'row')} of {', '.join(self.columns)}"
 
     def _repr_html_(self) -> str:
-        """The first rows as a table. What stands in posts is text there and no markup."""
+        """Return the first rows as an HTML table with all values escaped."""
         heads = format_html_join("", "<th>{}</th>", ((column,) for column in self.columns))
         rows = format_html_join("", "<tr>{}</tr>", ((_cells(row),) for row in self.head()))
         more = f", the first {SHOWN}" if len(self) > SHOWN else ""
@@ -161,7 +178,10 @@ def _cells(row: Mapping[str, Any]) -> str:
 
 
 def _style(value: Any) -> str:
-    """Jupyter sets whatever stands in a table to the right, and squeezes texts between what cannot be broken."""
+    """Return the CSS for a value.
+
+    By default, Jupyter aligns all cells to the right and makes columns of text too narrow.
+    """
     if isinstance(value, int | float):
         return "text-align: end"
     return "text-align: start; min-width: 18em" if len(str(value)) > WORDY else "text-align: start"
@@ -178,7 +198,10 @@ def check_pandas() -> None:
 
 
 def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows:
-    """Rows of Parquet files, in the order of the files. schema: of them, where there may be none."""
+    """Return the rows of Parquet files in order.
+
+    schema: their schema; needed if there may be no files.
+    """
     if not files and schema is not None:
         return Rows(ds.dataset(schema.empty_table()), what)
     where = files[0].parent
@@ -187,6 +210,6 @@ def of_files(files: Sequence[Path], schema: pa.Schema | None, what: str) -> Rows
 
 
 def of_dicts(rows: Sequence[Mapping[str, Any]], columns: Sequence[str], what: str) -> Rows:
-    """Rows that are in memory."""
+    """Return a table of rows in memory."""
     table = pa.table({column: [row.get(column) for row in rows] for column in columns})
     return Rows(ds.dataset(table), what)

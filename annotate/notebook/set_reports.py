@@ -1,4 +1,4 @@
-"""Gold sets in a notebook, and predictions measured on them as the command `evaluate` measures them."""
+"""Gold sets in notebooks, and the evaluation of predictions on them, as in the command `evaluate`."""
 
 import json
 import os
@@ -31,10 +31,11 @@ COLUMNS = ("measure", "value", "low", "high", "units", "better", "p", "p_holm", 
 
 
 def evaluate(predictions: Given | None = None, gold: Folder | Sequence[Folder] = (), **how: Any) -> "pd.DataFrame":
-    """The figures of `report` as a DataFrame, a row each. how: its other arguments, among them `against` and the
-    options of the command.
+    """Evaluate predictions and return the statistics as a DataFrame.
 
-    AssayError where pandas is not installed, and for what cannot, or must not, be computed.
+    how: further arguments of `report`, such as `against` and the options of the command.
+
+    Raises AssayError if pandas is not installed, or if the evaluation is refused.
     """
     check_pandas()
     return report(predictions, gold, **how).to_pandas()
@@ -49,16 +50,18 @@ def report(
     name: str = "This classifier",
     **options: Any,
 ) -> "Report":
-    """What predictions are worth on gold sets, each figure with its 95% interval.
+    """Evaluate predictions on gold sets. Each statistic has a 95% interval.
 
-    predictions: the path of a file or folder, as the command takes it; id -> label; a DataFrame with the columns id and
-    label, or id and a column of scores for each label; or the name of a predictor of the corpus, such as "fasttext" or
-    "ours@2". gold: the folder of a set, or what assay.gold returns of it, or several. against: other predictions,
-    compared unit by unit. judge: in place of predictions, a machine judge's labels of every item of the corpus. name:
-    what the report calls predictions that come neither from a file nor from the corpus. options: those of the command
-    `evaluate`, with _ for -, such as unfinished=True, split="test" or map={"zh": ["zh-CN", "zh-TW"]}.
+    predictions: path of a file or folder, as for the command; labels by id; a DataFrame with columns id and label, or
+        id and a column of scores per label; or a predictor of the corpus, such as "fasttext" or "ours@2".
+    gold: folder of a set, a result of assay.gold, or a list of these.
+    against: other predictions, compared unit by unit.
+    judge: a machine judge's labels for every item of the corpus, instead of predictions.
+    name: name in the report for predictions that come from neither a file nor the corpus.
+    options: options of the command `evaluate`, with underscores for hyphens, such as unfinished=True, split="test" or
+        map={"zh": ["zh-CN", "zh-TW"]}.
 
-    AssayError for what cannot, or must not, be computed of them.
+    Raises AssayError if the evaluation is impossible or refused.
     """
     folders = [Path(folder).expanduser() for folder in ([gold] if isinstance(gold, str | os.PathLike) else gold)]
     with told(), tempfile.TemporaryDirectory(prefix="assay") as aside:
@@ -81,12 +84,16 @@ WRITTEN = ".of-memory.jsonl"
 
 
 def _without(aside: str, text: str) -> str:
-    """Files that were written aside are called by their names alone."""
+    """Reduce paths of temporary files to their names."""
     return text.replace(f"{aside}{os.sep}", "").replace(WRITTEN, "")
 
 
 def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
-    """The values that the evaluator takes. own: what the arguments of `report` say."""
+    """Return the values of the evaluator's arguments.
+
+    options: options of the command.
+    own: further values, from the arguments of `report`.
+    """
     given, vanished = dict(options), options.get("vanished")
     if from_memory := vanished is not None and not isinstance(vanished, str | os.PathLike):
         del given["vanished"]
@@ -102,8 +109,9 @@ def _values(options: Mapping[str, Any], **own: Any) -> dict[str, Any]:
 
 
 def _spelled(given: Given | None, path: Path) -> str:
-    """The path of a file, or the name of a predictor. path: where predictions from memory are written, so that they are
-    read by the rules that hold for files.
+    """Return the path of a file, or the name of a predictor.
+
+    path: file for predictions in memory, so that they are read by the same rules as files.
     """
     if given is None:
         return ""
@@ -116,7 +124,7 @@ def _spelled(given: Given | None, path: Path) -> str:
 
 
 def _rows(given: Any) -> Iterator[dict[str, Any]]:
-    """The rows, numbers of NumPy as Python's."""
+    """Yield the rows, with NumPy scalars converted to Python."""
     columns = list(map(str, getattr(given, "columns", ())))
     if isinstance(given, Mapping):
         columns, rows = ["id", "label"], given.items()
@@ -141,23 +149,28 @@ def _plain(value: Any) -> Any:
 
 
 class Report:
-    """What came of an evaluation: a table in a notebook, the text of the command where it is printed."""
+    """The result of an evaluation. A notebook shows it as a table; printed, it is the text output of the command."""
 
     def __init__(self, report: dict[str, Any]) -> None:
         self._report = report
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole report, as report.json has it."""
+        """Return the whole report, as in report.json."""
         copied: dict[str, Any] = json.loads(json.dumps(self._report))
         return copied
 
     def to_pandas(self, table: str = "rows") -> "pd.DataFrame":
-        """A table of the report. rows: its figures, with the columns measure, one for each slice such as label or
-        language ("" where a figure is of all units), value, low and high (a 95% interval; shares between 0 and 1),
-        units that it rests on, and note. comparison: the same of two systems, with better, p and p_holm. errors: the
-        units where gold and prediction differ. confusion: gold, predicted, units.
+        """Return a table of the report.
 
-        AssayError where pandas is not installed, or the report has no such table.
+        table: name of the table; see below.
+
+        rows: the statistics with measure, a column per slice such as label or language ("" if over all units), value,
+            low and high (95% interval; shares from 0 to 1), units (number of units) and note.
+        comparison: the same for two systems, with better, p and p_holm.
+        errors: units whose gold label and prediction differ.
+        confusion: gold, predicted, units.
+
+        Raises AssayError if pandas is not installed, or if the report has no such table.
         """
         check_pandas()
         import pandas as pd
@@ -187,8 +200,8 @@ class Report:
 
 
 def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """The rows with a column for each dimension of their slices."""
-    # A field of the records may have the name of a column.
+    """Return the rows with a column for each dimension of their slices."""
+    # A field of the records may have the name of another column.
     columns = {name: f"{name} of the unit" if name in COLUMNS else name for row in rows for name in row["of"]}
     return [
         {"measure": row["measure"]}
@@ -202,8 +215,9 @@ def _flat(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def gold(folder: str | os.PathLike[str]) -> "Gold":
-    """The gold set in a folder that export_gold or import_gold has written. AssayError where it is none, or where its
-    manifest is not as it was written.
+    """Return the gold set in a folder that export_gold or import_gold has written.
+
+    Raises AssayError if it is not a gold set, or if its manifest was modified.
     """
     path = Path(folder).expanduser()
     with told():
@@ -211,55 +225,60 @@ def gold(folder: str | os.PathLike[str]) -> "Gold":
 
 
 class Gold:
-    """A gold set. manifest: what it says of itself: seed, digests, versions, counts, draws."""
+    """A gold set.
+
+    manifest: seed, digests, versions, counts and draws.
+    """
 
     def __init__(self, folder: Path, manifest: dict[str, Any]) -> None:
         self.folder, self.manifest = folder, manifest
 
     @property
     def name(self) -> str:
-        """That of its task, or that under which it was imported."""
+        """The name of its task, or the name of the import."""
         return str((self.manifest.get("imported") or self.manifest["task"])["name"])
 
     @property
     def card(self) -> str:
-        """The dataset card, in Markdown. AssayError where it cannot be read."""
+        """The dataset card in Markdown. Raises AssayError if it cannot be read."""
         with told(str(self.folder / "README.md")):
             return (self.folder / "README.md").read_text(encoding="utf-8")
 
     @property
     def labels(self) -> dict[str, int]:
-        """Label -> posts that have it, the commonest first."""
+        """The number of rows by label, most frequent first."""
         counted: dict[str, int] = self.manifest["counts"]["by_label"]
         return dict(sorted(counted.items(), key=lambda pair: (-pair[1], pair[0])))
 
     def rows(self) -> Rows:
-        """The rows with all that was exported: id, label, and of an exported set votes, judgments, transitions and the
-        rest, as the card explains. A set of records has its splits one after the other, and a column `split`.
+        """Return the rows with all exported columns.
+
+        They have id and label, and in exported sets votes, judgments, transitions and other columns, as described on
+        the card. A set of records is sorted by split and has a column `split`.
         """
         names = [name for name in self.manifest["files"] if name.startswith("gold")]
         if files := [self.folder / name for name in names if name.endswith(".parquet")]:
             return of_files(files, None, f"gold set {self.name}")
-        # An imported set has no Parquet.
+        # Imported sets have no Parquet file.
         with told(f"gold set {self.name}"):
             (lines,) = (self.folder / name for name in names if name.endswith(".jsonl"))
             listed = [json.loads(line) for line in lines.read_text(encoding="utf-8").splitlines()]
         return of_dicts(listed, list(listed[0]) if listed else ["id", "label"], f"gold set {self.name}")
 
     def to_arrow(self, columns: Collection[str] | None = None) -> pa.Table:
-        """rows() as an Arrow table."""
+        """Return rows() as an Arrow table."""
         return self.rows().to_arrow(columns)
 
     def to_pandas(self, columns: Collection[str] | None = None) -> "pd.DataFrame":
-        """rows() as a DataFrame. AssayError where pandas is not installed."""
+        """Return rows() as a DataFrame. Raises AssayError if pandas is not installed."""
         return self.rows().to_pandas(columns)
 
     def evaluate(self, predictions: Given | None = None, **how: Any) -> "pd.DataFrame":
-        """What predictions are worth on this set; see assay.evaluate, which takes several sets at a time."""
+        """Evaluate predictions on this set. See assay.evaluate, which takes several sets."""
         return evaluate(predictions, [self.folder], **how)
 
     def report(self, predictions: Given | None = None, **how: Any) -> Report:
-        """The whole report on predictions for this set; see assay.report."""
+        """Return the report on predictions for this set. See assay.report."""
         return report(predictions, [self.folder], **how)
 
     def __fspath__(self) -> str:

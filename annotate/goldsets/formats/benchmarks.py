@@ -161,7 +161,6 @@ def write_xglue_files(
 ) -> dict[str, int]:
     """Write the files of a form and of the forms derived from it. Splits without rows have no file.
 
-    folder: the folder.
     published: one of FORMS.
     rows: rows with language, split, label and each field.
     mark: suffix of unfinished files.
@@ -324,7 +323,6 @@ def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
 
     For example chinese and zh, or simplified-chinese and zh-CN if the set has another variety of Chinese.
 
-    language: the language.
     languages: all languages of the set.
     """
     code = published_code(language, languages)
