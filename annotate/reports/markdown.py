@@ -1,4 +1,4 @@
-"""Words and tables in GitHub's Markdown; what comes from a file is shown as text, never as markup."""
+"""Text and tables in GitHub's Markdown and in LaTeX. Text from files is escaped."""
 
 import json
 import re
@@ -7,9 +7,9 @@ from annotate.reports.tables import NOTE, NUMBER, Table
 
 
 def marked_down(words: str) -> str:
-    """Text that GitHub's Markdown shows as it is, in a table too."""
-    # A bracket matters where a link's target could follow, a list's or heading's mark at the beginning alone, and a low
-    # line anywhere but within a word.
+    """Escape text for GitHub's Markdown, including tables."""
+    # A bracket is escaped only where a link target could follow, marks of lists and headings only at the start, and an
+    # underscore only outside words.
     escaped = re.sub(
         r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|^(?:[#>-]|\+(?=\s|$)|\d+(?=[.)](?:\s|$)))",
         _escaped_mark,
@@ -24,14 +24,15 @@ def _escaped_mark(found: re.Match) -> str:
 
 
 def code(words: str) -> str:
-    """The same as code, where GitHub's Markdown can show it as code everywhere."""
+    """Return text as code, or as escaped text if Markdown cannot show it as code everywhere."""
     shown = " ".join(words.split())
     return f"`{shown}`" if shown and not {"`", "|"} & set(shown) else marked_down(shown)
 
 
 def in_yaml(words: str) -> str:
-    """Text as a string of YAML, which may be a string of JSON, but for what YAML takes for the end of a line or not at
-    all."""
+    """Return text as a YAML string: a JSON string with escapes for characters that YAML takes for line breaks or
+    forbids.
+    """
     return re.sub(
         r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
         lambda found: f"\\u{ord(found[0]):04x}",
@@ -40,7 +41,7 @@ def in_yaml(words: str) -> str:
 
 
 def parts(table: Table) -> dict:
-    """What a template needs to write a table."""
+    """Return the context with which a template writes a table."""
     return {
         "heads": [marked_down(column.heading) or " " for column in table.columns],
         "rules": ["---:" if column.kind == NUMBER else "---" for column in table.columns],
@@ -48,7 +49,7 @@ def parts(table: Table) -> dict:
     }
 
 
-# --- tables in LaTeX, with the rules of the package booktabs; text from files is escaped
+# --- Tables in LaTeX, with the rules of the package booktabs
 
 
 _SPECIAL = {
@@ -63,7 +64,7 @@ def escaped(words: str) -> str:
 
 
 def as_latex(table: Table, caption: str) -> str:
-    """A table environment; columns of notes are left out."""
+    """Return a table environment, without columns of notes."""
     kept = [place for place, column in enumerate(table.columns) if column.kind != NOTE]
     columns = [table.columns[place] for place in kept]
     lines = [

@@ -1,6 +1,6 @@
-"""How numbers are written, and words shortened, wherever people read them: pages, cards, reports.
+"""Number formats and shortened text for pages, dataset cards and reports.
 
-Nothing is computed here. Shares are between 0 and 1; a number that was not measured is None and is written as a dash.
+Nothing is computed here. Shares are between 0 and 1. A number that was not measured is None and is written as a dash.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -10,19 +10,23 @@ NOT_MEASURED = "–"
 
 
 def shortened(words: str, most: int, end: int) -> str:
-    """At most so many letters, of which so many from the end."""
+    """Shorten text to `most` characters, of which `end` are from its end."""
     return words if len(words) <= most else f"{words[: most - 1 - end].rstrip()}…{words[len(words) - end :].lstrip()}"
 
 
 def end_apart(among: Collection[str], most: int, usual: int) -> int:
-    """How many letters to keep from the end, so that most of these words differ when shortened; the nearest to the
-    usual number."""
+    """Return how many characters to keep from the end so that most words differ when shortened.
+
+    among: the words.
+    most: maximum length of a shortened word.
+    usual: preferred number; the closest is returned.
+    """
     ends = sorted(range(most), key=lambda end: abs(end - usual))
     return max(ends, key=lambda end: len({shortened(words, most, end) for words in among}), default=0)
 
 
 def percent(share: float | None) -> str:
-    """97.1%. A share that is not quite all or nothing is never rounded to all or nothing."""
+    """Format a share, such as 97.1%. Only exact values are shown as 0.0% and 100.0%."""
     if share is None:
         return NOT_MEASURED
     written = f"{share:.1%}"
@@ -34,18 +38,17 @@ def percent(share: float | None) -> str:
 
 
 def span(low: float, high: float) -> str:
-    """[95.8, 98.2], in percent."""
+    """Format an interval in percent: [95.8, 98.2]."""
     return f"[{100 * low:.1f}, {100 * high:.1f}]"
 
 
 def coefficient(made: Mapping[str, Any] | None, digits: int = 3) -> str:
-    """0.158 [0.140, 0.173], and never -0.000, of a measure as coefficients.py makes it; there may be no interval, or
-    no value."""
+    """Format a coefficient with its interval, if it has one: 0.158 [0.140, 0.173]. Zero has no minus sign."""
     return _with_ends(made, lambda value: f"{value:z.{digits}f}")
 
 
 def coefficients_apart(made: Mapping[str, Any] | None) -> str:
-    """+0.158 [−0.140, +0.173], a difference of two such measures."""
+    """Format the difference of two coefficients: +0.158 [−0.140, +0.173]."""
     return _with_ends(made, lambda value: _minus(f"{value:+.3f}"))
 
 
@@ -57,7 +60,7 @@ def _with_ends(made: Mapping[str, Any] | None, shown: Callable[[float], str]) ->
 
 
 def estimate(made: Mapping[str, Any] | None) -> str:
-    """97.1% [95.8, 98.2], of an estimate as a report holds it: {"value", "low", "high", ...}, or None."""
+    """Format an estimate in a report, {"value", "low", "high", ...} or None: 97.1% [95.8, 98.2]."""
     if made is None or made["value"] is None:
         return NOT_MEASURED
     interval = ", no interval" if made["low"] is None else f" {span(made['low'], made['high'])}"
@@ -65,7 +68,7 @@ def estimate(made: Mapping[str, Any] | None) -> str:
 
 
 def points(made: Mapping[str, Any] | None) -> str:
-    """+1.4 [−0.2, +3.0], a difference of two shares with its interval, if it has one, in percentage points."""
+    """Format the difference of two shares in percentage points, with its interval if it has one: +1.4 [−0.2, +3.0]."""
     if made is None or made["value"] is None:
         return NOT_MEASURED
     if made["low"] is None:
@@ -78,22 +81,22 @@ def _signed(share: float) -> str:
 
 
 def _minus(number: str) -> str:
-    """With a minus sign for a hyphen; zero without a sign."""
+    """Replace the hyphen by a minus sign, and remove the sign of zero."""
     return number.replace("-", "−") if float(number) else number[1:]
 
 
 def count(number: float | None) -> str:
-    """1,234 for a count, ≈1,234 for an effective count, which need not be whole."""
+    """Format a count as 1,234, or an effective count that is not an integer as ≈1,234."""
     if number is None:
         return NOT_MEASURED
-    # Sums of weights miss whole numbers by the last bits of a float.
+    # Sums of weights differ from integers by float rounding.
     if abs(number - round(number)) < 1e-9 * max(1.0, abs(number)):
         return f"{round(number):,}"
     return f"≈{number:,.1f}" if number < 10 else f"≈{number:,.0f}"
 
 
 def rounded(number: float | None) -> str:
-    """Of what is expected, such as posts or hours: one decimal below ten, then whole numbers."""
+    """Format an expected value, such as posts or hours: one decimal below ten, otherwise an integer."""
     if number is None:
         return NOT_MEASURED
     if 0 < number < 0.05:

@@ -1,10 +1,9 @@
-"""The project's plots of rows and of time, as SVG in a string: intervals, counts in parts, quartiles, columns.
+"""Plots of rows and of time as SVG: intervals, stacked counts, quartiles, columns.
 
-A plot needs neither script nor stylesheet, so it stands in a page under the strictest policy and in a file alone: its
-colours are presentation attributes that take the page's custom properties (--accent, --quiet, --line, --paper), light
-or dark, or their own where the page has none. Plots are laid out in percent of the width, so that letters keep their
-size on a phone; a narrow page hides elements with the class `plot-wide`. Nothing is estimated here, and rows keep
-their order.
+Plots need neither scripts nor style sheets, so they work under a strict content security policy and in separate files.
+Colours are presentation attributes with the page's custom properties (--accent, --quiet, --line, --paper) and a
+fallback. Plots are laid out in percent of the width, so that text keeps its size on a phone; narrow pages hide elements
+of the class `plot-wide`. Nothing is estimated here, and rows keep their order.
 """
 
 from collections.abc import Iterable, Sequence
@@ -36,31 +35,33 @@ from annotate.reports.svg import (
 
 Axis = tuple[int, int]  # start and end, in percent
 
-# Of the series: a full and a hollow dot, and a full square, told apart without colour.
+# Marks of the series, distinguishable without colour: a filled dot, an empty dot, a filled square.
 FILLS = (ACCENT, PAPER, ACCENT)
-SQUARE = 2  # the place of the series with squares
-INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # a limit
-COUNTS = 78  # percent of the width where the counts end
-SERIES = 17  # pixels of a row for each series, if there are several
+SQUARE = 2  # index of the series with squares
+INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # style of a limit
+COUNTS = 78  # right edge of the counts, in percent of the width
+SERIES = 17  # height of each series in a row with several series, in pixels
 
-# How far an axis may be zoomed to one of its ends, the strongest first, and the distance of its ticks: all in percent.
+# Widths of a zoomed axis, which starts at 0 or ends at 100, and the distances between ticks, in percent.
 ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25}
-MOST_CUT = 0.1  # of the intervals may leave a zoomed axis; an arrow then says so
+MOST_CUT = 0.1  # share of intervals that may exceed a zoomed axis; an arrow marks them
 
-# Of stacked bars, from what is done to what nobody has begun: told apart by shade, and by order, without colour.
+# Shades of stacked bars, from finished to not started, distinguishable without colour.
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
-END = 99.0  # percent of the width where a stacked bar of the largest row ends
-HEIGHT = 160  # pixels of a plot over time
-WIDEST = 12.0  # percent of the width, a column
-LEFT = 7.0  # percent of the width that the axis of a plot over time takes
-LETTER = 2.2  # percent of the width, a letter below a plot over time on a phone: 7 of 320 pixels
+END = 99.0  # right end of the longest stacked bar, in percent of the width
+HEIGHT = 160  # height of a plot over time, in pixels
+WIDEST = 12.0  # maximum width of a column, in percent of the width
+LEFT = 7.0  # width of the axis of a plot over time, in percent of the width
+LETTER = 2.2  # width of a letter below a plot over time on a phone, in percent of the width: 7 of 320 pixels
 
 
 class Mark(NamedTuple):
-    """An estimate between 0 and 1 with its interval; count: what it rests on. value None: not measured.
+    """An estimate with its interval.
 
-    If both ends equal the value, there is no interval.
+    value: between 0 and 1; None if not measured.
+    low, high: ends of the interval; both equal the value if there is no interval.
+    count: number of units that it is based on.
     """
 
     value: float | None
@@ -74,7 +75,7 @@ class Mark(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One line of a plot: a code, the name behind it, and a mark for each series."""
+    """A row of a plot: a code, the name shown after it, and a mark for each series."""
 
     label: str
     name: str
@@ -82,10 +83,10 @@ class Row(NamedTuple):
 
 
 def axis_of(rows: Iterable[Row]) -> Axis:
-    """Zoomed to the upper or the lower end if every value lies there, and nearly every interval; else (0, 100)."""
+    """Return the narrowest axis from ZOOMED that contains all values and nearly all intervals, or else (0, 100)."""
     marks = [mark for row in rows for mark in row.marks if mark is not None and mark.value is not None]
     for width in ZOOMED if marks else ():
-        # A value at the very edge would look cut off.
+        # Leave a margin, because a value at the very edge would look cut off.
         inner, outer = 0.95 * width / 100, width / 100
         for axis, distances in (
             ((100 - width, 100), [(1 - mark.value, 1 - mark.low) for mark in marks]),
@@ -108,11 +109,13 @@ def forest(
     limit: tuple[float, str] | None = None,
     decimals: bool = False,
 ) -> SafeString:
-    """A dot and an interval for each mark, its numbers at the right.
+    """Plot a dot and an interval for each mark, with the numbers at the right. An incomplete axis is pointed out.
 
-    series: the names of the marks if a row has two or three. axis: one that several plots share; without it `axis_of`
-    chooses. An axis that is not complete says so. counted: what the marks' counts are. limit: a share that is drawn as
-    a line through all rows, and what it is; it should lie on the axis. decimals: 0.54, not 54.0%.
+    series: names of the marks if a row has two or three.
+    axis: axis shared by several plots; by default chosen by `axis_of`.
+    counted: what the counts of the marks are.
+    limit: share drawn as a line through all rows, and its description; it should be within the axis.
+    decimals: whether to write 0.54 instead of 54.0%.
     """
     axis = axis or axis_of(rows)
     height = ROW if len(series) < 2 else SERIES * len(series)
@@ -136,7 +139,7 @@ def forest(
 
 
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
-    """A line each: the names of the series, that the axis is not the whole one, what the limit is."""
+    """Return the lines above the plot: the series, a note on an incomplete axis, and the limit."""
     parts: list[SafeString] = []
     for place, name in enumerate(series):
         top = LINE_HEIGHT * len(parts)
@@ -157,7 +160,7 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *
         y, counted, said = height * (2 * number + 1) / (2 * len(row.marks)), "", "not measured"
         if mark is not None and mark.value is not None:
             marks += _dot_and_interval(mark, y, axis, number)
-            # The axis says that these are percents.
+            # The axis shows that these are percentages.
             in_percent = percent(mark.value)[:-1] + ("" if mark.alone else f" {span(mark.low, mark.high)}")
             said, counted = _decimal(mark) if decimals else in_percent, "" if mark.count is None else count(mark.count)
             ends = "" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}"
@@ -189,7 +192,11 @@ def _dot_and_interval(mark: Mark, y: float, axis: Axis, series: int) -> list[Saf
 
 
 def _dot(series: int, x: str | float, y: float) -> SafeString:
-    """The mark of a value. series: its place among the series of the plot; x: in pixels, or percent of the width."""
+    """Return the mark of a value.
+
+    series: index of the series.
+    x: pixels, or percent of the width.
+    """
     paint = {"fill": FILLS[series], "stroke": ACCENT, "stroke_width": 1.5}
     if series != SQUARE:
         return element("circle", cx=x, cy=y, r=4, **paint)
@@ -197,11 +204,11 @@ def _dot(series: int, x: str | float, y: float) -> SafeString:
     return element("svg", square, x=x, overflow="visible")
 
 
-# --- counts in parts, quartiles, and counts over time
+# --- Counts in parts, quartiles, and counts over time
 
 
 class Parts(NamedTuple):
-    """One line of stacked bars: a code, the name behind it, and as many counts as there are parts."""
+    """A row of stacked bars: a code, the name shown after it, and the count of each part."""
 
     label: str
     name: str
@@ -209,7 +216,7 @@ class Parts(NamedTuple):
 
 
 class Moment(NamedTuple):
-    """One column: what stands below it, if anything, what its tooltip says, and the count."""
+    """A column: an optional label below it, the text of its tooltip, and the count."""
 
     tick: str
     said: str
@@ -217,7 +224,7 @@ class Moment(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Lower quartile, median and upper quartile of so many."""
+    """Lower quartile, median and upper quartile of `count` values."""
 
     label: str
     name: str
@@ -228,8 +235,9 @@ class Span(NamedTuple):
 
 
 def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str, description: str = "") -> SafeString:
-    """A bar for each row, as long as the row's sum, in its parts; all on one scale. Parts that no row has get
-    no legend.
+    """Plot a stacked bar for each row, all on the same scale.
+
+    Parts that are empty in all rows are not in the legend.
     """
     used = [place for place in range(len(parts)) if any(row.counts[place] for row in rows)]
     most = max((sum(row.counts) for row in rows), default=0) or 1
@@ -268,14 +276,14 @@ def _stacked_row(
 
 
 def _counted_head(row: Parts | Span, top: int, number: float, letters: Letters) -> SafeString:
-    """The head of a row, and how many they are."""
+    """Return the head of a row with its count."""
     end = {"fill": QUIET, "text_anchor": "end", "class_": "number"}
     counted = text(count(number), f"{PLOT - 1}%", top + ROW / 2 + 4, **end)
     return row_head(row.label, row.name, top, ROW, room=PLOT - 6, letters=letters) + counted
 
 
 def ranges(rows: Sequence[Span], *, title: str, description: str = "", unit: str = "s") -> SafeString:
-    """A dot at each median, and a bar from the lower to the upper quartile, from 0 to the highest of them."""
+    """Plot a dot at each median, and a bar from the lower to the upper quartile. The axis starts at 0."""
     most = max((row.high for row in rows), default=0) or 1
     step = _step(most)
     end = step * (int(most / step) + 1)
@@ -304,7 +312,7 @@ def _range_row(row: Span, top: int, end: float, unit: str, letters: Letters) -> 
 
 
 def _step(most: float) -> float:
-    """A round distance of ticks of which there are at most five up to `most`."""
+    """Return a round distance between ticks, with at most five ticks up to the maximum."""
     step = 0.1
     for factor in (2, 2.5, 2) * 8:
         if most / step <= 5:
@@ -314,8 +322,10 @@ def _step(most: float) -> float:
 
 
 def columns(moments: Sequence[Moment], *, title: str, description: str = "", counted: str = "answers") -> SafeString:
-    """A column for each moment, from the first to the last. The highest number stands above its line, where it has room
-    however long it is; 0 stands at the other one. Of the ticks those are shown that have room on a phone.
+    """Plot a column for each moment in order.
+
+    The maximum is written above its line, where there is room for long numbers, and 0 next to its line. Labels are
+    shown only if they fit on a phone.
     """
     most = max((moment.count for moment in moments), default=0)
     top, bottom = 20, 20 + HEIGHT
@@ -326,11 +336,11 @@ def columns(moments: Sequence[Moment], *, title: str, description: str = "", cou
         text("0", f"{LEFT - 1}%", bottom + 4, fill=QUIET, text_anchor="end", class_="number"),
     ]
     width = min(WIDEST, (100 - LEFT) / max(1, len(moments)))
-    free = 0.0  # percent of the width from which on there is no tick yet
+    free = 0.0  # first position without a label, in percent of the width
     for place, moment in enumerate(moments):
         x = LEFT + place * width
         height = HEIGHT * moment.count / most if most else 0
-        # The whole height answers to the pointer, even if there is no column.
+        # The whole height shows the tooltip, even if there is no column.
         room = element("rect", x=f"{x:.4g}%", y=top, width=f"{width:.4g}%", height=HEIGHT, fill_opacity=0)
         measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}
         bar = element("rect", **measures, height=height, fill=ACCENT)

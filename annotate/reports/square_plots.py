@@ -1,6 +1,4 @@
-"""Square plots as SVG in a string: shares against shares (a reliability diagram, accuracy by coverage), several lines
-of numbers against numbers, and a heat map of confusions.
-"""
+"""Square plots as SVG: curves of shares, lines of numbers, and heat maps of confusions."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,13 +12,13 @@ from django.utils.safestring import SafeString
 from annotate.reports.numbers import count, percent
 from annotate.reports.svg import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, escaped, picture, text, tooltip
 
-SIDE, LEFT, TOP = 280, 62, 12  # pixels of the square, and of what is left of it and above
+SIDE, LEFT, TOP = 280, 62, 12  # Side of the square, and margins to its left and above it, in pixels.
 TICKS = 4
-DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # of lines that are told apart without colour
+DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # of the lines, to distinguish them without colour
 
 
 class Spot(NamedTuple):
-    """A point at (x, y), with the interval of y if it has one, and the words of its tooltip."""
+    """A point (x, y) with an optional interval of y and the text of its tooltip."""
 
     x: float
     y: float
@@ -31,8 +29,12 @@ class Spot(NamedTuple):
 
 @dataclass(frozen=True)
 class _Square:
-    """The frame of a plot. wide, high: the numbers at the ends of its axes; least: the number where the vertical axis
-    begins; top: pixels above it."""
+    """The frame of a plot.
+
+    wide, high: numbers at the ends of the axes.
+    least: number at the start of the vertical axis.
+    top: margin above it (pixels).
+    """
 
     wide: float = 1.0
     high: float = 1.0
@@ -43,11 +45,15 @@ class _Square:
         return LEFT + SIDE * x / self.wide, self.top + SIDE * (1 - (y - self.least) / (self.high - self.least))
 
     def line(self, spots: Iterable[Spot]) -> str:
-        """The path through the spots."""
+        """Return the path through the spots."""
         return "M" + "L".join("{:.1f} {:.1f}".format(*self.place(spot.x, spot.y)) for spot in spots)
 
     def picture(self, title: str, axes: Mapping[str, str], parts: Iterable[SafeString]) -> SafeString:
-        """axes: the name of each axis, first the one across, and the format of its numbers."""
+        """Return the plot.
+
+        axes: number format of each axis by its name, the horizontal axis first.
+        parts: elements inside the frame.
+        """
         grid, bottom = [], self.top + SIDE
         (across, wide), (up, high) = axes.items()
         for share in (number / TICKS for number in range(TICKS + 1)):
@@ -66,8 +72,14 @@ class _Square:
 def curve(
     spots: Sequence[Spot], *, title: str, across: str, up: str, diagonal: bool = False, joined: bool = False
 ) -> SafeString:
-    """Shares against shares. across, up: what the axes are. diagonal: a dashed line where both are the same; joined: a
-    line through the spots in place of dots. The vertical axis begins at a round share below all spots."""
+    """Plot shares against shares, such as a reliability diagram or accuracy by coverage.
+
+    The vertical axis starts at a round share below all spots.
+
+    across, up: names of the axes.
+    diagonal: whether to draw a dashed line of equality, and start the vertical axis at 0.
+    joined: whether to draw a line through the spots instead of dots.
+    """
     lowest = min((spot.low if spot.low is not None else spot.y for spot in spots), default=0.0)
     square = _Square(least=0.0 if diagonal else min(0.75, int(lowest * TICKS) / TICKS))
     parts = []
@@ -87,11 +99,14 @@ def curve(
 
 
 def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: str) -> SafeString:
-    """Numbers against numbers: a line for each series, at most as many as there are DASHES, with a dot at each spot.
-    Both axes begin at 0; Spot.words say what a dot is."""
+    """Plot numbers against numbers, with a line for each series and a dot at each spot. Both axes start at 0.
+
+    series: spots by the name of the series, at most as many series as DASHES.
+    across, up: names of the axes.
+    """
 
     def end(most: float) -> float:
-        """The least round number for an axis with TICKS parts that is not below the greatest value."""
+        """Return the smallest round end of an axis with TICKS parts that is not below the maximum."""
         power = 10 ** floor(log10(most / TICKS)) if most else 1
         return next(TICKS * step * power for step in (1, 2, 2.5, 5, 10) if TICKS * step * power >= most)
 
@@ -108,13 +123,13 @@ def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: 
     return square.picture(title, {across: ",.0f", up: "g"}, parts)
 
 
-# --- A heat map of confusions: which label is taken for which, as SVG in a string.
+# --- Heat map of confusions
 
 
-Cell = tuple[str, str, float]  # gold label, predicted label, posts (estimated numbers of them are fractional)
+Cell = tuple[str, str, float]  # gold label, predicted label, number of units (a fraction if estimated)
 
-# The shades of errors: share of the gold label's posts, up to which; opacity; colour of a number on it. Steps, not
-# a ramp, because on these a number keeps a contrast of 4.5 in light and in dark.
+# Shades of errors: upper limit as a share of the gold label's units, opacity, colour of a number on it. With steps
+# instead of a continuous scale, numbers keep a contrast of 4.5 in light and dark mode.
 SHADES = (
     (0.001, 0.16, "currentColor"),
     (0.01, 0.3, "currentColor"),
@@ -122,18 +137,22 @@ SHADES = (
     (0.2, 0.85, ON_ACCENT),
     (float("inf"), 1, ON_ACCENT),
 )
-NUMBERED = 26  # labels up to which a heat map has its numbers in the cells
+NUMBERED = 26  # maximum number of labels for which a heat map shows numbers in its cells
 OTHERS = "others"
 
 
 def heat_map(
     labels: Sequence[str], cells: Iterable[Cell], *, title: str, description: str = "", predicted: str = "predicted"
 ) -> SafeString:
-    """Gold labels down, predicted ones across; labels that are not among `labels` go to a row and a column "others".
+    """Plot a confusion matrix, with gold labels in rows and predictions in columns.
 
-    An error's shade is its share of its gold label's posts, in steps that are nearly logarithmic, so that rare errors
-    show; right answers have an outline and no shade. A map of few labels has numbers in its cells, one of many in
-    tooltips.
+    The shade of an error is its share of the gold label's units, in nearly logarithmic steps, so that rare errors are
+    visible. Correct predictions have an outline and no shade. If there are few labels, the cells show numbers;
+    otherwise only tooltips do.
+
+    labels: labels to show; all others share a row and a column "others".
+    cells: numbers of units.
+    predicted: heading of the columns.
     """
     known, sums, totals = set(labels), Counter(), Counter()
     for pair in cells:
@@ -184,7 +203,7 @@ def _heat_cell(gold: str, said: str, weight: float, share: float, x: int, y: int
 
 
 def _shades(y: int) -> SafeString:
-    """The legend of the shades."""
+    """Return the legend of the shades."""
     bounds = [f"{100 * bound:g}" for bound, _, _ in SHADES[:-1]]
     words = [f"<{bounds[0]}%", *(f"{low}–{high}%" for low, high in pairwise(bounds)), f"≥{bounds[-1]}%"]
     parts = []

@@ -1,6 +1,4 @@
-"""Words and tables for a terminal, at most 100 columns wide, without characters that a terminal would take for a
-command.
-"""
+"""Text and tables for a terminal, at most 100 columns wide and without control characters."""
 
 import re
 import textwrap
@@ -9,11 +7,11 @@ from unicodedata import east_asian_width
 from annotate.reports.numbers import end_apart, shortened
 from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Table
 
-WIDTH = 100  # of a terminal, in columns
+WIDTH = 100  # columns of a terminal
 GAP = "  "
-TIED = "\0"  # a space that no line may end at, while lines are made
+TIED = "\0"  # stands for a space where a line must not break
 SHORT_DIGEST = 12
-LEAST = 12  # columns of a terminal that a shortened cell keeps
+LEAST = 12  # minimum width of a shortened cell
 
 
 def printable(words: str) -> str:
@@ -23,8 +21,11 @@ def printable(words: str) -> str:
 
 
 def wrapped(words: str, first: str = "", rest: str = "") -> str:
-    """Over several lines, but a command between backquotes, which somebody may copy, stays on one."""
-    # textwrap counts letters, and some take two columns.
+    """Wrap text. A command between backquotes stays on one line, so that it can be copied.
+
+    first, rest: indent of the first line and of the others.
+    """
+    # textwrap counts characters, and some take two columns.
     width = WIDTH if _wide(words) == len(words) else WIDTH // 2
     whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", TIED), words)
     filled = textwrap.fill(whole, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
@@ -36,9 +37,12 @@ def underlined(words: str, line: str) -> str:
 
 
 def as_lines(table: Table) -> str:
-    """The table, its notes below it. If it is too wide, names are left out and words are cut, but never numbers."""
+    """Return a table with its notes below it.
+
+    If it is too wide, names are omitted and text is shortened, but never numbers.
+    """
     cells = [[printable(cell.shown) for cell in row] for row in (*table.body, *table.total)]
-    notes: dict[str, list[str]] = {}  # each once, with the languages that it is about
+    notes: dict[str, list[str]] = {}  # each note once, with its languages
     for n, column in enumerate(table.columns):
         for row in cells if column.kind == NOTE else ():
             if row[n]:
@@ -53,7 +57,7 @@ def as_lines(table: Table) -> str:
     if sum(room.values()) + len(GAP) * (len(room) - 1) > WIDTH:
         room = {n: width for n, width in room.items() if table.columns[n].kind != NAME}
     wordy = [n for n in room if table.columns[n].kind != NUMBER]
-    # Shortened where it is widest, as long as it does not fit.
+    # Shorten the widest column until the table fits.
     while sum(room.values()) + len(GAP) * (len(room) - 1) > WIDTH and any(room[n] > LEAST for n in wordy):
         room[max(wordy, key=room.__getitem__)] -= 1
     long = [n for n in wordy if n in room and any(len(row[n]) > room[n] for row in cells)]
