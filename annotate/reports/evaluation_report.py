@@ -1,28 +1,31 @@
-"""What the report of an evaluation says: a section for each kind of slice, each a table of (slice, measures).
+"""The content of an evaluation report: sections for each kind of slice, with tables of measures by slice.
 
-The report is the dict that `evaluate` writes as JSON:
+A report is the dict that `evaluate` writes as JSON:
 
-    rows        {measure, of, value, low, high, units, count, note}; `of` is the slice, dimension -> value, and empty
-                for all units. Rows with the same dimensions are one section: a row for each slice, a column for each
-                measure. Rows may have p and p_holm of a test
-    sections    optional: {slug, title, of, measures}, a section of its own for the rows of these measures with these
-                dimensions. loud: a warning in it; plotted: its measures that are drawn, the first one by default;
-                across: the values of the last dimension, if these stand across, of one measure; apart: whether each
-                value of the first dimension has its own
-    head        {measure, of} of the rows that head the report
+    rows        {measure, of, value, low, high, units, count, note}; `of` is the slice as dimension -> value, empty
+                for all units. Rows with the same dimensions are one section, with a row per slice and a column per
+                measure. Rows may have p and p_holm of a test.
+    sections    optional: {slug, title, of, measures}, separate sections for these measures with these dimensions.
+                loud: a warning. plotted: measures to plot, by default the first. across: values of the last
+                dimension, to show one measure with these values in columns. apart: whether each value of the first
+                dimension has a section of its own.
+    head        {measure, of} of the headline rows
     unit        the noun for a unit, such as "post"
-    names       optional: value of a dimension -> its name, as of a language code
+    names       optional: value of a dimension -> its name, such as the name of a language code
     words       slug of a section -> sentences below its title
-    reading     sentences on how the numbers are to be read; those on measures are in measures.toml
-    comparison  {other, rows}; its rows have better, p and p_holm besides, and `value` is the difference. Where some
-                measures are tested and others not, the rows are laid out like the figures too. test: what p is, where
-                it is not McNemar's or a paired test
-    reliability optional: {confidence, accuracy, low, high, units} of each bin; coverage: {coverage, accuracy} of each
-                threshold
-    confusion   {labels, cells}; errors: {id, gold, predicted}, and language, people (label -> share of
-                their answers) and fields where known; told, warnings: sentences
+    reading     sentences on how to read the numbers; those on measures are in measures.toml
+    comparison  {other, rows}; its rows also have better, p and p_holm, and `value` is the difference. If some
+                measures are tested and others are not, the rows are also laid out like the figures. test: the name of
+                the test, if it is neither McNemar's nor a paired test.
+    reliability optional: {confidence, accuracy, low, high, units} of each bin
+    coverage    with reliability: {coverage, accuracy} of each threshold
+    confusion   {labels, cells}
+    errors      {id, gold, predicted}, and language, people (share of annotators' answers by label) and fields if
+                known
+    told        sentences on the gold sets
+    warnings    sentences
 
-This module knows measures and dimensions by their names alone: a form that brings one adds a line to measures.toml.
+This module refers to measures and dimensions by name only. To add a measure, add a line to measures.toml.
 """
 
 import tomllib
@@ -56,17 +59,21 @@ from annotate.reports.tables import DIGEST, NAME, NOTE, NUMBER, Cell, Column, de
 from corpora.core.languages import UND
 
 KIND = "evaluation"
-TITLE = 30  # letters of the names of sets in the title
+TITLE = 30  # maximum length of the names of sets in the title
 COMMONEST = 25  # confusions in the table
-CONFUSED = 20  # labels in the heat map that has its numbers in the cells
-MOST_FIELDS = 4  # of a record, beside an error
-FILTERS = 12  # pairs of gold and predicted label by which errors are filtered
-LISTED = 200  # errors in the table; the file has them all
+CONFUSED = 20  # labels in the heat map that has numbers in its cells
+MOST_FIELDS = 4  # fields of a record shown with an error
+FILTERS = 12  # pairs of gold and predicted label with a filter
+LISTED = 200  # errors in the table; the file has all of them
 
 
 def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None = None, **more: Any) -> dict[str, Any]:
-    """A section of a report. of, measures: words with spaces between them. drawn: how many of the measures are plotted,
-    from the first on. more: what else may be in it."""
+    """Return a section of a report.
+
+    of, measures: names separated by spaces.
+    drawn: number of measures to plot, starting with the first.
+    more: other keys of the section.
+    """
     listed = measures.split()
     if drawn is not None:
         more["plotted"] = listed[:drawn]
@@ -74,7 +81,12 @@ def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None 
 
 
 class Texts(NamedTuple):
-    """What the reports of one kind say whatever the figures are. reading: sentences on how numbers are to be read."""
+    """The fixed texts of a kind of report.
+
+    sections: declared sections.
+    reading: sentences on how to read the numbers.
+    words: sentences by section.
+    """
 
     sections: list[dict[str, Any]]
     reading: list[str]
@@ -90,7 +102,7 @@ def texts(kind: str) -> Texts:
 
 
 class Contents(NamedTuple):
-    """What a report says, however it is written down."""
+    """The content of a report, independent of its format."""
 
     title: str
     headlines: list[tuple[str, str, str]]
@@ -110,7 +122,7 @@ def contents(report: dict) -> Contents:
 
 
 def methods(report: dict) -> list[tuple[str, str]]:
-    """(anchor, words) of each row of the table of methods that explains a figure of the report."""
+    """Return (anchor, text) of each row of the table of methods that explains a figure in the report."""
     measures: dict[str, dict[str, None]] = {}
     for row in report["rows"]:
         measures.setdefault(method(row["measure"], report.get("form", "")), {})[MEASURES[row["measure"]].name] = None
@@ -135,7 +147,7 @@ def headlines(report: dict) -> list[tuple[str, str, str]]:
 
 
 def _where(report: dict, row: Mapping[str, Any]) -> list[str]:
-    """The values of the slice; a number has its dimension before it."""
+    """Return the values of the slice. Numbers are preceded by their dimension."""
     names = report.get("names", {})
     return [
         f"{DIMENSIONS.get(name, name)} {value}" if value.isdigit() else names.get(value, value)
@@ -154,17 +166,17 @@ def sections(report: dict) -> list[Section]:
     return [replace(each, words=(*words.get(each.slug, ()), *each.words)) for each in [*found, _gold(report)]]
 
 
-# --- two systems
+# --- Comparison of two systems
 
 
 def _better_of(report: dict, row: Mapping[str, Any]) -> str:
-    """The name of the better one, if the interval of the difference says so, as it is printed; else nothing."""
+    """Return the name of the better system, or an empty string if zero is in the printed interval."""
     names = {"first": report["predictor"]["spelled"], "second": report["comparison"]["other"]["spelled"]}
     return names.get(row["better"], "") if _is_decided(row) else ""
 
 
 def _is_decided(row: Mapping[str, Any]) -> bool:
-    """Whether zero lies outside the printed interval, whose ends have three decimals of the fraction."""
+    """Return whether zero is outside the interval as printed, with the share rounded to three decimals."""
     return bool(row.get("better") and all(end is not None and round(end, 3) for end in (row["low"], row["high"])))
 
 
@@ -174,7 +186,7 @@ def _difference(row: Mapping[str, Any]) -> Cell:
 
 
 def _who_is_better(report: dict, rows: Sequence[Mapping[str, Any]]) -> tuple[str, str]:
-    """A figure and a sentence: of the first row, or of how many labels each is better."""
+    """Return a figure and a sentence on the first row, or the number of labels for which each system is better."""
     first, second = report["predictor"]["spelled"], report["comparison"]["other"]["spelled"]
     row = rows[0] if rows else None
     if row is None or "label" in row["of"]:
@@ -194,7 +206,7 @@ def _comparison(report: dict) -> list[Section]:
     rows, title = compared["rows"], f"{report['predictor']['spelled']} and {compared['other']['spelled']} compared"
     tested = [row for row in rows if row["p"] is not None]
     measures = {row["measure"] for row in tested}
-    # Dimensions in which some measures are tested and others not.
+    # Dimensions in which some measures are tested and others are not.
     spread = {
         tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in measures
     }
@@ -205,7 +217,7 @@ def _comparison(report: dict) -> list[Section]:
         return replace(cell, shown=f"{cell.shown}{'*' * _is_decided(row)}")
 
     def beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any]) -> Cell:
-        """What one of the two reaches by itself."""
+        """Return the figure of one of the two systems."""
         own = figures.get((row["measure"], *row["of"].items()))
         return figure(own) if own else Cell(NOT_MEASURED, None)
 
@@ -230,7 +242,11 @@ def _comparison(report: dict) -> list[Section]:
 
 
 def _words(report: dict, tests: int, *, is_spread: bool) -> tuple[str, ...]:
-    """What is said of a comparison. tests: number of its p-values; is_spread: whether other differences have tables."""
+    """Return the sentences on a comparison.
+
+    tests: number of p-values.
+    is_spread: whether there are tables of other differences.
+    """
     compared = report["comparison"]
     first, second = report["predictor"]["spelled"], compared["other"]["spelled"]
     words = [
@@ -253,7 +269,7 @@ def _of(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{DIMENSIONS.get(name, name)} {value}" for name, value in row["of"].items()) or "all"
 
 
-# --- scores
+# --- Scores
 
 
 RELIABILITY = (
@@ -285,7 +301,7 @@ def _reliability(report: dict) -> Section:
     return Section("reliability", "Calibration", words, tables, plots=plots)
 
 
-# --- confusions, errors, sets
+# --- Confusions, errors, sets
 
 
 def _confusion(report: dict) -> Section:
@@ -318,13 +334,13 @@ def _confusion(report: dict) -> Section:
 
 
 def top_confusions(cells: Iterable[Confusion], most: int) -> list[Confusion]:
-    """The commonest errors; those with the most posts come first."""
+    """Return the most frequent errors in descending order."""
     wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
     return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:most]
 
 
 def confused_labels(cells: Sequence[Confusion], most: int) -> list[str]:
-    """The labels of the commonest errors, `most` of them at most, in order of their code, und at the end."""
+    """Return at most `most` labels from the most frequent errors, in order of their codes, with und last."""
     chosen: dict[str, None] = {}
     for gold, predicted, _ in top_confusions(cells, len(cells)):
         if len(chosen.keys() | {gold, predicted}) <= most:
@@ -346,7 +362,7 @@ def _errors(report: dict) -> Section:
     filters = {mark: f"{gold} taken for {said} ({pairs[gold, said]})" for (gold, said), mark in marks.items()}
 
     def people(row: Mapping[str, Any]) -> str:
-        """The shares of people's answers, the commonest first."""
+        """Return the shares of annotators' answers, most frequent first."""
         shares = sorted(row.get("people", {}).items(), key=lambda pair: (-pair[1], pair[0]))
         return ", ".join(f"{label} {percent(share)}" for label, share in shares)
 

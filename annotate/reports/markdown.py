@@ -30,9 +30,7 @@ def code(words: str) -> str:
 
 
 def in_yaml(words: str) -> str:
-    """Return text as a YAML string: a JSON string with escapes for characters that YAML takes for line breaks or
-    forbids.
-    """
+    """Return text as a YAML string, which is a JSON string with a few more escapes."""
     return re.sub(
         r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
         lambda found: f"\\u{ord(found[0]):04x}",

@@ -1,6 +1,6 @@
-"""A report of `evaluate` written down: for a terminal, in Markdown, and as one HTML file that fetches nothing.
+"""Evaluation reports as text, Markdown, LaTeX, and self-contained HTML.
 
-evaluation_report.py decides what it says, and this module how it looks.
+`evaluation_report.py` builds the content.
 """
 
 from django.template.loader import render_to_string
@@ -11,24 +11,24 @@ from annotate.reports.tables import many
 from annotate.reports.terminal import GAP, as_lines, printable, underlined, wrapped
 
 NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # sections
-PAPER_ROWS = 40  # of a table in LaTeX
+PAPER_ROWS = 40  # maximum number of rows in a LaTeX table
 LATEX_NEEDS = "% \\usepackage{booktabs}; labels in other scripts than Latin need XeLaTeX or LuaLaTeX.\n"
 WHERE_METHODS = (
     "How each figure is estimated, what that assumes, how often its intervals cover, and where it fails: the page "
     "“Measuring” of Assay’s documentation (explanation/measuring.md) has a table with these rows."
 )
-FOLDED = 12  # a table of more rows is folded in the HTML
+FOLDED = 12  # maximum number of rows in the HTML that are not collapsed
 
 
 def as_text(report: dict) -> str:
-    """At most 100 columns wide; the warnings first."""
+    """Return the report as text, at most 100 columns wide, starting with the warnings."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     written = [underlined(printable(title), "=")]
     if warnings := report["warnings"]:
         lines = [wrapped(printable(words), "!! ", "!!   ") for words in warnings]
         written.append("\n".join([f"!! {many(len(warnings), 'warning').upper()}", *lines]))
     if headlines:
-        # Room for the longest name, and for an estimate.
+        # Align the numbers and the text.
         room = max(len(name) for name, _, _ in headlines) + len(GAP)
         lines = [(f"{name:<{room}}{number:<22}", printable(words)) for name, number, words in headlines]
         written.append("\n".join(wrapped(words, start, " " * len(start)) for start, words in lines))
@@ -45,7 +45,7 @@ def as_text(report: dict) -> str:
 
 
 def as_markdown(report: dict) -> str:
-    """GitHub's Markdown; what comes from a file is shown as text, never as markup."""
+    """Return the report in GitHub's Markdown. Text from files is escaped."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     shown = [
         {
@@ -70,7 +70,7 @@ def as_markdown(report: dict) -> str:
 
 
 def as_latex(report: dict) -> str:
-    """The tables of figures, for a paper; those of many rows are left out."""
+    """Return the tables of figures in LaTeX, for a paper. Long tables are omitted."""
     title, _, sections, _ = evaluation_report.contents(report)
     shown = [each for each in sections if not each.paged and each.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
@@ -82,14 +82,16 @@ def as_latex(report: dict) -> str:
 
 
 def as_html(report: dict) -> str:
-    """One file with its styles and plots inside: no script, nothing fetched. Figures link to a list of methods at the
-    end of the file, which cannot know a server that has the documentation."""
+    """Return the report as one HTML file with its styles and plots, without scripts or external resources.
+
+    Figures link to a list of methods at the end of the file, since it cannot link to a documentation server.
+    """
     methods = {"method_page": "", "where_methods": WHERE_METHODS, "methods": evaluation_report.methods(report)}
     return render_to_string("annotate/report.html", as_context(report) | methods)
 
 
 def as_context(report: dict) -> dict:
-    """What the templates of a report show; plots are drawn where a template asks for them."""
+    """Return the template context of a report. Plots are drawn when a template uses them."""
     title, headlines, sections, how_to_read = evaluation_report.contents(report)
     shown = [
         {

@@ -1,6 +1,6 @@
-"""Sections of a report on measures: slices down and measures across, or one measure with a dimension across, and plots.
+"""Sections of evaluation reports with tables and plots of measures by slice.
 
-A section holds words, tables and plots, whatever was measured; this module lays out those of figures.
+A table has a row for each slice and a column for each measure, or shows one measure with a dimension in columns.
 """
 
 import tomllib
@@ -19,24 +19,31 @@ from annotate.reports.plots import Mark, axis_of, forest
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, Table, beside, dense, many, numbered
 
-# Marks of one picture at most, so that it fits on a printed page: of one series, and of several. Longer lists go on in
-# the next picture, on the same axis.
+# Maximum number of marks in a picture that fits on a printed page, for one series and for several. Longer lists
+# continue in the next picture, on the same axis.
 SINGLES, SEVERAL = 40, 48
-# Columns side by side on a terminal: of figures without intervals; and of values down and figures with intervals.
+# Maximum number of columns on a terminal, for numbers without intervals, and for slices and numbers with intervals.
 ACROSS, WIDE = 8, 5
 NOTES = Column("note", "note", NOTE)
-ZERO_AT_BEST = ("refused", "ece", "aurc")  # shares that a plot of the others would hide
+ZERO_AT_BEST = ("refused", "ece", "aurc")  # shares that would hide the others in a plot
 NAMED = ("language",)  # dimensions whose values are codes with a name
-MOST_COUNTED = 2  # measures in a table that has their effective counts
+MOST_COUNTED = 2  # maximum number of measures in a table with effective counts
 TESTS = {"p": "p", "p_holm": "Holm p"}
 Figure = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
 class Section:
-    """words: sentences for people who publish the numbers. loud: what nobody may overlook. plots: makes the
-    pictures. paged: its tables are for pages, not for a terminal. filters: class of rows of its tables -> what they
-    are, by which a page shows some of them.
+    """A section of a report.
+
+    slug: name in links.
+    title: title.
+    words: sentences below the title.
+    tables: tables.
+    loud: prominent warning.
+    plots: function that returns the pictures.
+    paged: whether the tables are for pages only, not for a terminal.
+    filters: CSS class of table rows -> description, for filters on a page.
     """
 
     slug: str
@@ -50,9 +57,12 @@ class Section:
 
 
 def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[str, ...] = ()) -> list[SafeString]:
-    """As many pictures as the rows need, all on one axis. counted: what the marks' counts are."""
+    """Plot rows in as many pictures as needed, all on the same axis.
+
+    counted: what the marks' counts are.
+    """
     axis, most = axis_of(rows), SEVERAL // len(series) if len(series) > 1 else SINGLES
-    size = -(-len(rows) // max(1, -(-len(rows) // most))) or 1  # of parts that are nearly equal
+    size = -(-len(rows) // max(1, -(-len(rows) // most))) or 1  # parts of nearly equal size
     parts = [rows[start : start + size] for start in range(0, len(rows), size)]
     return [
         forest(part, title=f"{title}, part {n}" if n > 1 else title, axis=axis, counted=counted, series=series)
@@ -63,7 +73,7 @@ def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[st
 
 
 def mark_of(row: Figure | None) -> Mark | None:
-    """Without an interval, only a dot is drawn."""
+    """Return the mark of a row. Without an interval, only a dot is drawn."""
     if not row:
         return None
     rests_on = row.get("count") if row["units"] is None else row["units"]
@@ -72,7 +82,7 @@ def mark_of(row: Figure | None) -> Mark | None:
 
 
 def _by_value(row: PlotRow) -> tuple:
-    """Orders the highest first; rows that were not measured come last."""
+    """Return the sort key for descending order. Rows that were not measured come last."""
     values = [mark.value for mark in row.marks if mark is not None and mark.value is not None]
     missing = row.marks[0] is None or row.marks[0].value is None
     return missing, -values[0] if values else 1, row.label
@@ -102,7 +112,12 @@ def measure_column(report: dict) -> Column:
 
 
 def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cell]) -> list[Section]:
-    """Sections of slices down and measures across. cell: what is written of a row."""
+    """Return sections with slices in rows and measures in columns.
+
+    report: the report.
+    rows: rows of the report or of its comparison.
+    cell: function that returns the cell of a row.
+    """
     declared = {
         (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
     }
@@ -115,7 +130,7 @@ def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cel
                 value = of[part["of"][0]]
                 title = capital(layout.names.get(value, value))
                 part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": part["of"][1:]}
-        elif task := of.get("task"):  # a section of its own, with its average
+        elif task := of.get("task"):  # a section of its own, with the average
             part = {"slug": task.lower(), "title": task, "of": ("language",)}
         else:
             words = " and ".join(DIMENSIONS.get(name, name) for name in of)
@@ -134,7 +149,11 @@ def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cel
 
 
 class _Layout(NamedTuple):
-    """How the rows of a report are laid out. cell: what is written of a row; form: of the report."""
+    """The layout of a report's rows.
+
+    cell: function that returns the cell of a row.
+    form: form of answers in the report.
+    """
 
     report: dict
     cell: Callable[[Figure], Cell]
@@ -156,7 +175,7 @@ class _Layout(NamedTuple):
         return Section("overall", "All units", (), tables, plots=plots)
 
     def sliced(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
-        """A table with a row for each slice and a column for each measure."""
+        """Return a table with a row for each slice and a column for each measure."""
         notes = {row["note"] for row in rows}
         if len(notes) == 1 and any(notes) and all(row["value"] is None for row in rows):
             return Section(part["slug"], part["title"], (f"{capital(*notes)}.",))
@@ -164,7 +183,7 @@ class _Layout(NamedTuple):
         for row in rows:
             slices.setdefault(tuple(row["of"].get(name, "all") for name in part["of"]), {})[row["measure"]] = row
         measures = list(dict.fromkeys(row["measure"] for row in rows))
-        # A table that all rests on the same units says it once.
+        # If all figures have the same number of units, show it once.
         units = {row["units"] for row in rows}
         common = many(*units, self.unit) if part.get("apart") and len(units) == 1 else ""
         shown: list[dict[str, Any]] = []
@@ -204,7 +223,11 @@ class _Layout(NamedTuple):
     def _plots(
         self, part: Mapping[str, Any], slices: Mapping[tuple[str, ...], Mapping[str, dict]], plotted: Sequence[str]
     ) -> list[SafeString]:
-        """plotted: the measures that are drawn. slices: values of the slice -> measure -> its figure."""
+        """Plot measures by slice.
+
+        slices: row of each measure, by the values of the slice.
+        plotted: measures to plot.
+        """
         plotted = [measure for measure in plotted if any(measure in found for found in slices.values())]
         drawn = [
             PlotRow(" ".join(values), self.names.get(values[0], ""), tuple(map(mark_of, map(found.get, plotted))))
@@ -216,14 +239,16 @@ class _Layout(NamedTuple):
         title = str(part["title"])
         if "measures" not in part:
             title = f"{capital(MEASURES[plotted[0]].name)} {title.lower()}"
-        # Languages are found by their code in the table; other slices stand in its order.
+        # Languages are sorted by value, because the table lists them by code. Other slices keep the order of the table.
         if self.names and not all(row.label.isdigit() for row in drawn):
             drawn.sort(key=_by_value)
         return pictures(drawn, title, f"{self.unit}s", tuple(MEASURES[measure].name for measure in plotted))
 
     def crossed(self, part: Mapping[str, Any], rows: list[dict]) -> Section:
-        """A table of one measure with the values of the last dimension across. Of a matrix, which has some values down
-        too, the diagonal is in brackets, and intervals stand behind the figures where there is room."""
+        """Return a table of one measure, with the values of the last dimension in columns.
+
+        If rows and columns have the same values, the diagonal is in brackets, and intervals are shown if there is room.
+        """
         *names, last = part["of"]
         listed: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in rows:
@@ -259,10 +284,13 @@ class _Layout(NamedTuple):
 
 
 def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collection[Mapping[str, dict]]) -> bool:
-    """Whether a measure has a column of its units, once for measures that rest on the same ones, or of its counts."""
+    """Return whether a measure has a column of units or of effective counts.
+
+    Measures with the same units share one column.
+    """
     rows = [found[measure] for found in slices if measure in found]
     if key == "count":
-        # More of them have no room.
+        # More columns would not fit.
         differs = any(row["count"] is not None and count(row["count"]) != count(row["units"]) for row in rows)
         return differs and len(measures) <= MOST_COUNTED
     resting = [each for each in measures if any(found[each]["units"] is not None for found in slices if each in found)]
@@ -271,7 +299,11 @@ def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collectio
 
 
 def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
-    """The notes of a slice's figures, each with the columns that it is about. heads: those that are no measures."""
+    """Return the notes on a slice, each with the names of its columns.
+
+    found: row of each column.
+    heads: columns that are not measures.
+    """
     notes: dict[str, list[str]] = {}
     for name, row in found.items():
         if row["note"]:

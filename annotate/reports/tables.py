@@ -1,9 +1,8 @@
-"""Tables: columns are declared once, each with what it says of a row; pages, cards and terminals take the same table.
+"""Tables for pages, dataset cards and terminals. Columns are declared once, each with a function for its cells.
 
-A table with a slug is sorted by a link in each heading, without a script: ?sort=people.-answers. On a page that offers
-it, a long one has a field by which its rows are filtered, ?find-people=ann, and each a link to its rows as CSV,
-?csv=people. How a table is written for a terminal is in terminal.py, for Markdown in
-markdown.py, for a page in templates/annotate/_table.html.
+A table with a slug can be sorted by the links in its headings, without a script: ?sort=people.-answers. Pages can also
+offer a filter for long tables, ?find-people=ann, and downloads as CSV, ?csv=people. `terminal.py` renders tables for a
+terminal, `markdown.py` in Markdown, and templates/annotate/_table.html in HTML.
 """
 
 import csv
@@ -21,22 +20,26 @@ from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 from corpora.core.records import FORMULA
 
-# Kinds of columns. A terminal leaves `name` out where it lacks the room, shortens `digest` and lists `note` below; on a
-# page `short` is not broken into lines, and `sentence` has room for its lines.
+# Kinds of columns. A terminal omits `name` if there is no room, shortens `digest`, and lists `note` below the table. On
+# a page, `short` has no line breaks, and `sentence` has a minimum width.
 TEXT, NAME, NUMBER, DIGEST, NOTE, SHORT, SENTENCE = "text", "name", "number", "digest", "note", "short", "sentence"
 LONG = 30  # rows
-BEGINNING = 140  # characters of a text that a cell shows
-MANY = 15  # rows, of which one looks for some
-Called = Callable[[str], str]  # a label's name
-Row = Any  # what a table is made from, mostly a dict of a report
+BEGINNING = 140  # characters of a text shown in a cell
+MANY = 15  # rows up to which a table has no filter
+Called = Callable[[str], str]  # returns the name of a label
+Row = Any  # mostly a dict in a report
 
 
 @dataclass(frozen=True)
 class Cell:
-    """What is shown, and the value by which it is sorted; None comes last in both directions.
+    """A cell of a table.
 
-    url: where it leads. note: smaller, behind it. mark: a class that sets the cell off, or the row, if it is the first.
-    method: anchor of the row that explains it, in the documentation's table of methods.
+    shown: text.
+    by: value to sort by; None comes last in both directions.
+    url: target of a link.
+    note: text in small print after it.
+    mark: CSS class of the cell, or of the row if it is the first cell.
+    method: anchor in the documentation's table of methods.
     """
 
     shown: str
@@ -49,8 +52,14 @@ class Cell:
 
 @dataclass(frozen=True)
 class Column:
-    """says: the cell of a row, or the words in it; without it, what the row has under the key, as text. method: anchor
-    of the row that explains the figures, in the documentation's table of methods."""
+    """A column of a table.
+
+    key: key in a row.
+    heading: heading.
+    kind: kind of column, see above.
+    says: function that returns the cell or text for a row; by default, the value at `key`.
+    method: anchor in the documentation's table of methods.
+    """
 
     key: str
     heading: str
@@ -60,7 +69,7 @@ class Column:
 
     @property
     def down(self) -> bool:
-        """Whether the first click puts the highest on top."""
+        """Whether the first click sorts in descending order."""
         return self.kind == NUMBER
 
     def cell(self, row: Row) -> Cell:
@@ -68,7 +77,7 @@ class Column:
         return said if isinstance(said, Cell) else Cell(said, said)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Without what it says, which cannot be kept in a file: a table that is kept has its cells."""
+        """Pickle the column without its function. A pickled table has its cells."""
         return Column, (self.key, self.heading, self.kind, None, self.method)
 
 
@@ -76,18 +85,22 @@ class Column:
 class Heading:
     words: str
     kind: str
-    sort: str  # of the link; empty where the table is not sorted
-    aria: str  # "ascending", "descending" or nothing
+    sort: str  # in the link; empty if the table cannot be sorted
+    aria: str  # "ascending", "descending" or empty
     method: str
 
 
 @dataclass(frozen=True)
 class Table:
-    """caption: what the rows are, as in "60 languages". total: what stands below them all, however they are sorted.
+    """A table.
 
-    slug: the table's name in an address; empty if it is not sorted. asked: what stands there after sort=, of any
-    table of the page. given: all that stands in the address of a page on which rows can be filtered and downloaded;
-    None elsewhere. path: of that page, since another may show the table too.
+    caption: number and name of the rows, such as "60 languages".
+    body: rows.
+    total: rows that stay at the bottom in any order.
+    slug: name of the table in the URL; empty if it cannot be sorted.
+    asked: value of the URL parameter sort, for any table on the page.
+    given: all URL parameters, on pages with filters and downloads; otherwise None.
+    path: path of that page, since other pages may show the table too.
     """
 
     caption: str
@@ -101,17 +114,17 @@ class Table:
 
     @property
     def name(self) -> str:
-        """By which an address names it, whether or not it is sorted."""
+        """The name of the table in the URL, even if it cannot be sorted."""
         return self.slug or slugify(self.caption)
 
     @property
     def find(self) -> str:
-        """The words by which its rows are filtered."""
+        """The words to filter by."""
         return (self.given or {}).get(f"find-{self.name}", "").strip()
 
     @property
     def others(self) -> dict[str, str]:
-        """What stands in the address besides."""
+        """The other URL parameters."""
         return {key: value for key, value in (self.given or {}).items() if key not in (f"find-{self.name}", "csv")}
 
     @property
@@ -132,18 +145,18 @@ class Table:
 
     @property
     def found(self) -> list[tuple[Cell, ...]]:
-        """The rows in which each of the words occurs, in any cell; those of the total always stand."""
+        """The rows that contain each word of the filter in some cell. The total is not filtered."""
         words = self.find.casefold().split()
         return [row for row in self.body if all(word in _in_a_line(row) for word in words)]
 
     @property
     def is_filtered(self) -> bool:
-        """Whether it has the field by which it is filtered."""
+        """Whether the table has a filter field."""
         return self.given is not None and (len(self.body) > MANY or bool(self.find))
 
     @property
     def cells(self) -> list[list[tuple[Cell, str]]]:
-        """The rows, each cell with the kind of its column."""
+        """The rows, with the column kind of each cell."""
         kinds = [column.kind for column in self.columns]
         return [list(zip(row, kinds, strict=True)) for row in self.rows]
 
@@ -160,18 +173,18 @@ class Table:
 
     @property
     def is_long(self) -> bool:
-        """Whether it scrolls in its own box, so that the page goes on below it."""
+        """Whether the table scrolls in a box of its own."""
         return bool(self.slug) and len(self.rows) > LONG
 
     def _order(self) -> tuple[int | None, bool]:
-        """The column by which it is sorted, if any, and whether the highest come first."""
+        """Return the index of the column to sort by, if any, and whether the order is descending."""
         slug, _, by = self.asked.partition(".")
         key, down = by.removeprefix("-"), by.startswith("-")
         known = self.slug and slug == self.slug
         return next((n for n, column in enumerate(self.columns) if known and column.key == key), None), down
 
     def without(self, keys: Collection[str]) -> "Table":
-        """The table without these columns."""
+        """Return the table without these columns."""
         kept = [n for n, column in enumerate(self.columns) if column.key not in keys]
         body, total = (tuple(tuple(row[n] for n in kept) for row in rows) for rows in (self.body, self.total))
         return replace(self, columns=tuple(self.columns[n] for n in kept), body=body, total=total)
@@ -196,7 +209,7 @@ def table(
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
-    """A table without its empty columns, such as notes, names or effective counts; no table without rows."""
+    """Return a table without empty or redundant names, notes and effective counts; an empty tuple without rows."""
     listed, kept = list(rows), dict[Column, list[Cell]]()
     before: list[Cell] = []
     for column in columns:
@@ -211,16 +224,16 @@ def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple
     return (Table(caption, tuple(kept), tuple(zip(*kept.values(), strict=True))),) if listed else ()
 
 
-# --- what a cell says
+# --- Cells
 
 
 def when(at: datetime | None) -> Cell:
-    """A time in the installation's time zone."""
+    """Return a cell with a time in the installation's time zone."""
     return Cell(f"{timezone.localtime(at):%Y-%m-%d %H:%M}", at) if at else Cell(NOT_MEASURED)
 
 
 def share(of: Mapping[str, Any] | None) -> Cell:
-    """An estimate with its interval, sorted by its value."""
+    """Return a cell with an estimate and its interval, sorted by the estimate."""
     return Cell(estimate(of), of["value"] if of else None)
 
 
@@ -229,27 +242,27 @@ def ratio(part: float, whole: float) -> Cell:
 
 
 def language(code: str) -> Cell:
-    """The name of a language, with its code behind it."""
+    """Return a cell with the name of a language and its code."""
     return Cell(label_name(code) or "not in a queue yet", label_name(code), note=code)
 
 
 def beginning(row: dict) -> Cell:
-    """The beginning of a record's text, its fields one after the other."""
+    """Return a cell with the beginning of a record's text, with its fields on one line."""
     words = " · ".join(row["text"].split("\n"))
     return Cell(words[:BEGINNING] + ("…" if len(words) > BEGINNING else ""), words)
 
 
 def beside(code: str, name: str = "") -> str:
-    """The name that stands beside a code in its own column; empty if it would repeat the code."""
+    """Return the name to show next to a code, or an empty string if it equals the code."""
     name = name or label_name(code)
     return "" if name == code else name
 
 
-# --- columns that many tables have
+# --- Common columns
 
 
 def numbered(key: str, heading: str, says: Callable[[Row], float | None] | None = None) -> Column:
-    """A count; None is a dash."""
+    """Return a column of counts."""
     found = says or (lambda row: row[key])
     return Column(key, heading, NUMBER, lambda row: Cell(count(found(row)), found(row)))
 
@@ -266,7 +279,7 @@ def numbers(headings: Mapping[str, str]) -> list[Column]:
     return [numbered(key, heading) for key, heading in headings.items()]
 
 
-# The language of a row in two columns, its code and its name, as reports and cards have it; and in one, as pages have.
+# The language of a row: in two columns, code and name, for reports and cards; in one column for pages.
 LANGUAGE = (
     Column("language", "language"),
     Column("name", "name", NAME, lambda row: beside(row["language"], row.get("name", ""))),
@@ -275,36 +288,39 @@ ONE_LANGUAGE = Column("language", "language", SHORT, lambda row: language(row["l
 
 
 def person(address: Callable[[int], str]) -> Column:
-    """The annotator of a row, with a link to their page. address: of that page, by their key."""
+    """Return the column of annotators, with links to their pages.
+
+    address: function that returns the URL of an annotator by primary key.
+    """
     return Column(
         "name", "annotator", says=lambda row: Cell(row["name"], row["name"].casefold(), address(row["annotator"]))
     )
 
 
 def many(number: int, noun: str) -> str:
-    """60 languages, 1 language."""
+    """Return a number with its noun: "60 languages", "1 language"."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def are(number: int, one: str, several: str) -> str:
-    """1 was, 2 were."""
+    """Return a number with its verb: "1 was", "2 were"."""
     return f"{number:,} {one if number == 1 else several}"
 
 
-# --- tables as CSV for a spreadsheet, which must run none of their cells as a formula
+# --- Tables as CSV, protected against formulas in a spreadsheet
 
 
-AS_TEXT = "'"  # before what a spreadsheet would else run
+AS_TEXT = "'"  # put before text that a spreadsheet would run as a formula
 
 
 def as_csv(table: Table) -> str:
-    """The headings and all rows that are found, in their order, the total last; numbers as they are sorted."""
+    """Return the headings and the filtered rows in order as CSV, the total last. Numbers are not formatted."""
     headings = [column.heading for column in table.columns]
     return written(headings, ([_value(*of) for of in zip(row, table.columns, strict=True)] for row in table.rows))
 
 
 def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Cells that are text are made such that a spreadsheet takes them for text."""
+    """Return CSV in which no text is a formula."""
     made = io.StringIO()
     writer = csv.writer(made, lineterminator="\r\n")
     writer.writerow(map(_safe, headings))
@@ -313,7 +329,7 @@ def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
 
 
 def _value(cell: Cell, column: Column) -> object:
-    """A number without separators, a time with its zone, and else the words, with the note that stands behind them."""
+    """Return the value of a cell in CSV: a number, an ISO 8601 time, or the text with its note."""
     if isinstance(cell.by, datetime):
         return cell.by.isoformat(timespec="seconds")
     if column.kind == NUMBER and isinstance(cell.by, int | float):
