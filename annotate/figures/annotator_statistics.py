@@ -1,7 +1,7 @@
-"""The people of one task, and of all tasks: what each did, how well, and for how many hours. Reads only.
+"""Statistics on annotators in one task and in all tasks: amount of work, accuracy, hours. Reads only.
 
-Hours are active time, without idle time, on everything that was judged, whether or not the answer still stands and
-whether or not it was a hidden gold answer, since the person worked on it.
+Hours are active time without idle time. They include all judgments, even voided ones and answers to hidden gold
+answers, because the annotator worked on these too.
 """
 
 from calendar import monthrange
@@ -26,27 +26,33 @@ from annotate.work.routes import Routes, readers_of
 AT_WORK, WEEK = timedelta(minutes=15), timedelta(days=7)
 LIVE, ANSWER = Q(voided_at=None), Q(kind=Judgment.ANSWER)
 DECISION = LIVE & Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
-MOST_LABELS = 20  # of a person, where an answer is several labels out of thousands
-MOST_COMMENTS = 200  # on a page, the newest
+MOST_LABELS = 20  # per annotator, if an answer is several labels out of thousands
+MOST_COMMENTS = 200  # the newest, on a page
 
 
 def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
-    """Names by primary key; of all annotators by default."""
+    """Return names by primary key, by default of all annotators."""
     people = Annotator.objects.select_related("user")
     people = people if annotators is None else people.filter(pk__in=list(annotators))
     return {annotator.pk: str(annotator) for annotator in people}
 
 
-# --- one task
+# --- One task
 
 
 def people(task: Task) -> list[dict]:
-    """Everybody who has judged or tried something in the task, by name.
+    """Return a row for each person who judged or tried something in the task, sorted by name. A row has:
 
-    A row: annotator, name, active (may log in), answers, skips, taken_back, voided (by a manager), last (time of the
-    last of all these), given_back and ran_out (units that they let go of without an answer), known (hidden gold
-    answers, voided ones too: asked, right and accuracy with its interval), may (the queues in which they may work
-    now), left (of those, queue -> gold answers that they can still be asked for).
+    annotator, name
+    active: whether they may log in.
+    answers, skips: number of valid ones.
+    taken_back: number of judgments withdrawn by the annotator.
+    voided: number of judgments voided by a manager.
+    last: time of the last of all these.
+    given_back, ran_out: number of units returned and expired without an answer.
+    known: hidden gold answers, including voided ones: asked, right, and accuracy with its interval.
+    may: queues in which they may work now.
+    left: number of gold answers still available to them, by queue in `may`.
     """
     rows, given = _people_at_work(task), honeypots.given(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
@@ -87,14 +93,14 @@ def _people_at_work(task: Task) -> list[dict]:
 
 
 class LabelCounts(NamedTuple):
-    """How many answers stand, and how many of them have each label."""
+    """The number of valid answers, and how many of these have each label."""
 
     answers: int
     labels: Counter[str]
 
 
 def label_counts(task: Task) -> dict[int | None, LabelCounts]:
-    """By annotator, and under None those of all annotators."""
+    """Return the label counts of each annotator, and of all annotators under None."""
     answers, labels = Counter[int | None](), defaultdict[int | None, Counter[str]](Counter)
     rows = counted_answers(task).order_by().values_list("annotator", "label").annotate(Count("pk"))
     for annotator, label, number in rows:
@@ -106,11 +112,12 @@ def label_counts(task: Task) -> dict[int | None, LabelCounts]:
 
 
 def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCounts]) -> dict:
-    """One annotator's answers: {"labels": [ROW, ...], "known": [ROW, ...]}.
+    """Return {"labels": [ROW, ...], "known": [ROW, ...]} on one annotator's answers.
 
-    labels: the most used first: label, and the share of the answers that have it: own, all. known: the gold answers
-    that they were asked for, the latest first: at, item, text, label, said, right, voided. counts: label_counts, which
-    may be older.
+    labels: most frequent labels first: label, and the shares of answers with it, own and all.
+    known: answers to gold answers, latest first: at, item, text, label, said, right, voided.
+
+    counts: result of label_counts, which may be older.
     """
     everybody, own = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
     most_used = sorted(everybody.labels.items(), key=lambda row: (-row[1], row[0]))
@@ -129,11 +136,13 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
 
 
 def comments(task: Task, of: Annotator | None = None) -> list[dict]:
-    """The newest comments of a task, or of one annotator in it, MOST_COMMENTS at most; those on voided answers too.
+    """Return the newest comments in a task, optionally of one annotator, MOST_COMMENTS at most.
 
-    A row: at, annotator, name, unit, text, kind (of the judgment), label, comment, voided.
+    Includes comments on voided answers.
+
+    Rows have at, annotator, name, unit, text, kind (of the judgment), label, comment, voided.
     """
-    # As a condition, so that the index of comments is read and not all judgments on the task's units.
+    # A condition instead of a join, so that the query uses the index of comments and does not read all judgments.
     of_task = Exists(Unit.objects.filter(pk=OuterRef("unit"), task=task))
     written = Judgment.objects.filter(of_task, **only(of)).exclude(comment="")
     return [
@@ -143,16 +152,16 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict]:
     ]
 
 
-# --- pauses and agreements
+# --- Pauses and agreements
 
 
 def newly_paused() -> int:
-    """How many pauses no manager has looked at."""
+    """Return the number of pauses that no manager has seen."""
     return new_pauses().count()
 
 
 def unseen_pauses() -> list[dict]:
-    """The pauses that no manager has looked at, the newest first: task, name (of the annotator), right, asked, at."""
+    """Return the pauses that no manager has seen, newest first: task, name (of the annotator), right, asked, at."""
     pauses = new_pauses().select_related("task", "annotator__user").order_by("-at", "-pk")
     return [
         {"task": of.task.name, "name": str(of.annotator), "right": of.right, "asked": of.asked, "at": of.at}
@@ -161,7 +170,10 @@ def unseen_pauses() -> list[dict]:
 
 
 def pauses(task: Task, of: Annotator | None = None) -> list[dict]:
-    """Everybody who was ever paused, newest first; running: whether they still are; new: no manager has looked at it.
+    """Return all pauses, newest first. A row has, among others:
+
+    running: whether the annotator is still paused.
+    new: whether no manager has seen the pause.
 
     of: only this annotator's pauses.
     """
@@ -180,7 +192,7 @@ def _user(user) -> str:
 
 
 def consents(task: Task) -> list[dict]:
-    """Everybody who ever agreed to work that may hurt, newest first; withdrawn_at: None while it runs."""
+    """Return all consents to sensitive work, newest first. withdrawn_at: None if valid."""
     return [
         {"annotator": of.annotator_id, "name": str(of.annotator), "at": of.at, "withdrawn_at": of.withdrawn_at}
         for of in task.consents.select_related("annotator__user").order_by("-at", "-pk")
@@ -188,18 +200,21 @@ def consents(task: Task) -> list[dict]:
 
 
 def not_agreed(task: Task) -> list[str]:
-    """The names of those who might do work that may hurt, and have not agreed to it or have taken that back."""
+    """Return the names of qualified annotators without valid consent to sensitive work."""
     readers = readers_of([Routes.load(task)])[task.pk]
     lacking = set().union(*readers.passed.values()) - set().union(*readers.agreed.values())
     return sorted(names_of(lacking).values(), key=str.casefold)
 
 
-# --- all tasks
+# --- All tasks
 
 
 @dataclass
 class _Work:
-    """What one person did: names of tasks, counts and seconds over all of them, and the last judgment in each."""
+    """The work of one annotator in all tasks.
+
+    lasts: time of the last judgment in each task.
+    """
 
     tasks: list[str] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
@@ -208,10 +223,19 @@ class _Work:
 
 
 def everybody() -> list[dict[str, Any]]:
-    """All annotators by name: annotator, name, username, active, adjudicates, languages ({code: level}), tasks (names
-    of those in which they judged), answers (that stand), decisions, hours ({"today", "week", "all"}; the week is seven
-    days), right (in gold answers of all tasks, an estimate; None where they had none), same (the share of their answers
-    that are the label, where others judged too, in the same form), paused (in how many open tasks), last (seen).
+    """Return a row for each annotator, sorted by name. A row has:
+
+    annotator, name, username
+    active: whether they may log in.
+    adjudicates: whether they are an adjudicator.
+    languages: level by language code.
+    tasks: names of the tasks in which they judged.
+    answers, decisions: number of valid ones.
+    hours: {"today", "week", "all"}; the week is the last seven days.
+    right: accuracy in gold answers of all tasks, an estimate; None without gold answers.
+    same: share of their answers that equal the label, where several people were asked, an estimate.
+    paused: number of open tasks in which they are paused.
+    last: when they were last active.
     """
     work, since = _work(), {"today": midnight(), "week": midnight() - WEEK + DAY}
     seconds: dict[str, dict[int, float | None]] = {
@@ -240,9 +264,10 @@ def everybody() -> list[dict[str, Any]]:
 
 
 def _work() -> dict[int, _Work]:
-    """By person, in one pass over all judgments.
+    """Return the work of each annotator, in one pass over all judgments.
 
-    compared: the answers that stand on units with a label for which several were asked; same: those that are it.
+    compared: number of valid answers to labelled units for which several people were asked.
+    same: number of these that equal the label.
     """
     compared = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
     counts = {
@@ -267,13 +292,16 @@ def _estimate(part: int, whole: int) -> dict[str, Any] | None:
 
 
 def _judgments_since(since: datetime):
-    """Judgments made here, by the index of each person's own judgments, so that earlier ones are not read."""
+    """Return judgments made here since a time.
+
+    The query uses the index of each person's judgments, so that earlier ones are not read.
+    """
     made = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
     return made.exclude(unit__task__kind_slug__in=MADE_ELSEWHERE).order_by()
 
 
 def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
-    """The counts of all tasks, added up."""
+    """Return each annotator's accuracy in the gold answers of all tasks."""
     right, asked = Counter[int](), Counter[int]()
     for task in Task.objects.filter(pk__in=Unit.objects.filter(honeypot=True).order_by().values("task")):
         for person, known in honeypots.by_annotator(task).items():
@@ -283,7 +311,12 @@ def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
 
 
 def at_work_now() -> dict[str, Any]:
-    """people (who judged in the last AT_WORK), hour and today (answers that stand), as of at."""
+    """Return the current activity.
+
+    people: number of annotators who judged something in the last AT_WORK.
+    hour, today: number of valid answers in the last hour and today.
+    at: time of these numbers.
+    """
     now, day = timezone.localtime(), midnight()
     counts = _judgments_since(min(day, now - HOUR)).aggregate(
         today=Count("pk", filter=LIVE & ANSWER & Q(answered_at__gte=day)),
@@ -294,8 +327,9 @@ def at_work_now() -> dict[str, Any]:
 
 
 def timesheet(month: date) -> list[dict[str, Any]]:
-    """What everybody did on each day of a month in the installation's time zone, by person, day and task: name,
-    username, day, task, answers and skips (that stand, or that a manager voided), decisions, hours.
+    """Return the work on each day of a month in the installation's time zone, by person, day and task.
+
+    Rows have name, username, day, task, answers and skips (valid, or voided by a manager), decisions, hours.
     """
     days = [month.replace(day=day + 1) for day in range(monthrange(month.year, month.month)[1])]
     annotators = {person.pk: person for person in Annotator.objects.select_related("user")}
@@ -311,7 +345,10 @@ def timesheet(month: date) -> list[dict[str, Any]]:
 
 
 def _work_on(day: date) -> Iterable[dict[str, Any]]:
-    """A row a person and task. One day at a time by the index: SQLite takes far longer to name each judgment's day."""
+    """Return a row for each person and task on a day.
+
+    SQLite takes far longer to compute the day of each judgment, so each day is a query that uses the index.
+    """
     start, end = (datetime.combine(date, time(), timezone.get_current_timezone()) for date in (day, day + DAY))
     paid = LIVE | Q(voided_by__isnull=False)
     work = _judgments_since(start).filter(answered_at__lt=end).values("annotator", "unit__task__name")
@@ -324,7 +361,7 @@ def _work_on(day: date) -> Iterable[dict[str, Any]]:
 
 
 def months() -> list[date]:
-    """Those since the first task was opened, the latest first."""
+    """Return the months since the first task was opened, latest first."""
     opened = Task.objects.order_by("created_at").values_list("created_at", flat=True).first()
     first, last = timezone.localdate(opened), timezone.localdate()
     places = range(12 * last.year + last.month - 1, 12 * first.year + first.month - 2, -1)

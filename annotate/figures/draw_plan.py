@@ -1,6 +1,6 @@
-"""How large a uniform draw must be, and how wide the intervals of one will be, as rows. Reads only.
+"""The required size of a uniform draw, and the interval widths of a draw. Reads only.
 
-Widths are computed in interval_width.py. All widths are fractions.
+Widths are computed in `interval_width.py`. All widths are fractions.
 """
 
 from bisect import bisect_left
@@ -39,18 +39,19 @@ from corpora.core.languages import UND
 from corpora.models import Item
 from corpora.predictions.predictor_labels import first_votes
 
-FEW, HIDDEN = "few", "hidden"  # why a uniform draw cannot do it
-CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # of audits, on the curve
-FEWEST = 30  # posts of a language, from which on its figures are shown
-AUDIT_SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)  # of what is agreed, that are tried
-LEAST_AUDITS = 5  # in each language
-MOST_ALONE = 1_000_000  # posts of a set for one language
-ENLARGED_BY = 0.1  # of what is read: how much further work of each kind is compared
+FEW, HIDDEN = "few", "hidden"  # reasons why no uniform draw is enough
+CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # shares of audits on the curve
+FEWEST = 30  # minimum number of posts in a language to show its figures
+# Audit shares to try, of posts on which the detectors agree.
+AUDIT_SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
+LEAST_AUDITS = 5  # per language
+MOST_ALONE = 1_000_000  # maximum number of posts in a set for one language
+ENLARGED_BY = 0.1  # as a share of the current reading: additional work of each kind to compare
 LABEL_MEASURES = ("recall", "precision", ERROR)
 
 
 class Pace(NamedTuple):
-    """Seconds a post, and a reader's hours a week."""
+    """Seconds per post, and hours per week of one annotator."""
 
     seconds: float
     weekly: float
@@ -61,13 +62,15 @@ class Pace(NamedTuple):
 
 
 def usual_task(**options: Any) -> Task:
-    """A task as it is opened with these options, of the first kind whose agreement is audited."""
+    """Return an unsaved task with these options, of the first kind whose agreement is audited."""
     return imagined_task(next(kind for kind in KINDS.values() if kind.audits_agreement), (), options)
 
 
 def stream_of(corpus_name: str, task: Task) -> Stream:
-    """The posts of a corpus by the label on which the detectors agree in the task, and the others by the language whose
-    readers would be asked first, by the detectors' first places. CorpusError if they have no votes.
+    """Return the posts of a corpus by how the detectors label them in a task.
+
+    Posts on which they agree are counted by label, and all others by the language of the queue that would get them
+    first. Raises CorpusError if the posts have no votes.
     """
     routes = Routes.load(task)
     agreed: Counter[str] = Counter()
@@ -82,19 +85,19 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
 
 
 def draw_of(task: Task, size: int) -> Draw:
-    """A uniform draw of so many posts, audited and checked as the task's options say."""
+    """Return a uniform draw of a number of posts, audited and checked according to the task's options."""
     least = checks.CHECK_LEAST if task.check_share else 0
     chosen = Checks(task.check_share, least, task.audit_recheck, task.check_share)
     return Draw(size, task.audit_share, task.audit_least, chosen)
 
 
 def languages_of(stream: Stream) -> list[str]:
-    """The commonest first."""
+    """Return the languages, most frequent first."""
     found = {*stream.agreed, *stream.disputed} - {UND}
     return sorted(found, key=lambda label: (-stream.share(label), label))
 
 
-# --- the draw that a wished width needs
+# --- The draw for a required width
 
 
 def cheapest(
@@ -103,8 +106,12 @@ def cheapest(
     checks: Checks = NO_CHECKS,
     shares: Sequence[float] = AUDIT_SHARES,
 ) -> Draw | None:
-    """The draw with the least reading that is enough, of the sizes of the stream and the shares of audits; None if none
-    is. is_enough: grows with the size.
+    """Return the sufficient draw with the least reading, or None if none is sufficient.
+
+    stream: defines the sizes to try.
+    is_enough: whether a draw is sufficient; monotonic in the size.
+    checks: checks of the draw.
+    shares: audit shares to try.
     """
     best: Draw | None = None
     for share in shares:
@@ -117,15 +124,20 @@ def cheapest(
 
 
 def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
-    """The draw with the least share of audits, in thousandths, that is enough; None if not even reading all is."""
+    """Return the sufficient draw with the smallest audit share, in thousandths, or None if there is none."""
     draws = [draw._replace(share=thousandths / 1000) for thousandths in range(1001)]
     place = bisect_left(draws, True, key=is_enough)
     return draws[place] if place < len(draws) else None
 
 
 class OwnSet(NamedTuple):
-    """A set for one language: the posts to draw, how many of them are in the language, and the decoys among them.
-    without_decoys: share of false Yes -> how wide the interval of the posts alone is."""
+    """A set for one language.
+
+    posts: number of posts to draw.
+    inside: expected number of these in the language.
+    decoys: number of decoys among them.
+    without_decoys: width of the interval without decoys, by the share of false Yes.
+    """
 
     posts: int
     inside: float
@@ -135,8 +147,10 @@ class OwnSet(NamedTuple):
 
 @cache
 def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
-    """The smallest recall- or precision-oriented set that gives the measure that width, with the decoys that it has by
-    default; None if there is no such design, or no set is large enough."""
+    """Return the smallest recall- or precision-oriented set with the required width, with the default number of decoys.
+
+    Returns None if no design measures this, or if no set is large enough.
+    """
     if measure not in DESIGNED:
         return None
     of = AskedSet(measure == "recall", expected.accuracy, expected.others, expected.false_yes)
@@ -151,7 +165,7 @@ def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
 
 
 def is_stated(estimate: Estimate) -> bool:
-    """Whether the interval tells enough to plan for it."""
+    """Return whether an estimate has enough data to plan with its interval."""
     return estimate != UNKNOWN and estimate.count >= LEAST_COUNT * ENOUGH
 
 
@@ -166,11 +180,22 @@ def plan(
     pace: Pace,
     done: Callable[[int], None] = lambda rows: None,
 ) -> dict[str, Any]:
-    """{"posts", "agreed" (share), "rows": [ROW, ...] by measure and language, "draw", "recall": [REACH, ...]}.
+    """Plan a draw for the required widths.
 
-    ROW: as of _Planner.row; draw: as of _Planner.draw, the one with the least reading which suits more than half of the
-    rows that a draw can suit, with suits and of (rows), or None if none suits any; REACH: as of _Planner.reach, for
-    the languages whose recall that draw does not suit.
+    stream, task: posts and options of the draw.
+    measures, languages: measures to plan for, and languages for all measures except accuracy.
+    wished: required width.
+    expected: assumptions.
+    pace: pace of annotators.
+    done: function called after each row.
+
+    Returns {"posts", "agreed", "rows", "draw", "recall"}.
+
+    agreed: share of posts on which the detectors agree.
+    rows: by measure and language, see _Planner.row.
+    draw: draw with the least reading that is sufficient for more than half of the rows that any draw is sufficient for,
+        see _Planner.draw, with suits and of (number of rows); None if there is none.
+    recall: for languages whose recall this draw is not sufficient for, see _Planner.reach.
     """
     planner = _Planner(stream, task, expected, wished, pace)
     rows = []
@@ -215,12 +240,18 @@ class _Planner:
         return cheapest(self.stream, is_enough, draw_of(self.task, 0).checks)
 
     def row(self, measure: str, label: str) -> dict[str, Any]:
-        """measure, language ("" for all), share, needs (None if no uniform draw gives that width), why (then), alone
-        (posts to draw of a set for the language alone; None if the corpus has fewer in it, or there is no such design),
-        decoys (those hidden among them besides) and without_decoys ([{"false_yes", "width"}]: how wide the interval of
-        these posts is without decoys, for shares of false Yes). needs: the draw with the least reading (size,
-        audit_share, audit_least, and reading in all), and of the language its posts, disputed, audits, checks, hours
-        and weeks (of one person).
+        """Return the plan for a measure in a language. A row has:
+
+        measure, language: language is "" for all.
+        share: share of posts in the language.
+        needs: sufficient draw with the least reading (size, audit_share, audit_least, and reading over all languages),
+            and for the language posts, disputed, audits, checks, hours and weeks (of one person); None if there is
+            none.
+        why: reason if there is none.
+        alone: number of posts in a set for this language; None if the corpus has too few, or if there is no such
+            design.
+        decoys: number of decoys hidden among them.
+        without_decoys: [{"false_yes", "width"}], width of the interval without decoys by the share of false Yes.
         """
         share = self.stream.share(label) if label else 1.0
         own = alone(measure, self.expected, self.wished)
@@ -250,8 +281,10 @@ class _Planner:
         return read | self.pace.of(of.work)
 
     def draw(self, draw: Draw) -> dict[str, Any]:
-        """size, audit_share, audit_least, disputed, audits, checks, contested (posts read besides, on average, where
-        the audit fails), hours and weeks."""
+        """Describe a draw: size, audit_share, audit_least, disputed, audits, checks, contested, hours and weeks.
+
+        contested: expected number of further posts to read after failed audits.
+        """
         part = draw.size / self.stream.posts
         rule = self.expected.wrong, self.task.audit_limit
         agreed = {label: round(part * posts) for label, posts in self.stream.agreed.items()}
@@ -260,8 +293,13 @@ class _Planner:
         return {**self._options(draw), **self._read(reading(self.stream, draw)), "contested": more}
 
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:
-        """language, posts, width, elsewhere (audits in other languages), and these until recall can be stated, and
-        until it is as narrow as wished; None if never."""
+        """Describe what recall in a language needs. The result has:
+
+        language, posts, width
+        elsewhere: number of audits in other languages.
+        stated, wished: number of these audits until recall can be estimated, and until its interval has the required
+            width; None if never.
+        """
 
         def can_be_stated(each: Draw) -> bool:
             return is_stated(planned("recall", label, self.stream, each, self.expected))
@@ -279,25 +317,28 @@ class _Planner:
         }
 
 
-# --- the widths of one draw
+# --- The widths of one draw
 
 
 def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: int) -> dict[str, Any]:
-    """{"expected", "share", "accuracy", "error", "languages": [...], "typical", "curve": [...], "next": [...]}.
+    """Return the widths of a draw: {"expected", "share", "accuracy", "error", "languages", "typical", "curve", "next"}.
 
-    languages: those of which FEWEST posts or more are drawn, the commonest first, each with its posts, audits, and the
-    width of each of LABEL_MEASURES. typical: the middle one of them. curve: share of audits -> audits, read (posts in
-    all), hours, and the width of accuracy, the error in all, and recall and precision in the typical language; with the
-    task's own share among CURVE_SHARES. next: the same of the draw with more of one kind of work, the kind that narrows
-    accuracy most first: work (AUDITS, CHECKS, SECONDS, POSTS) and more (posts to read, adjudicators' too: ENLARGED_BY
-    of what readers read now, each time). Widths are None where there is no interval.
+    Widths are None if there is no interval.
+
+    languages: languages with at least FEWEST posts, most frequent first, with posts, audits, and the width of each of
+        LABEL_MEASURES.
+    typical: the middle one of these.
+    curve: for CURVE_SHARES and the task's own audit share: audits, read (posts to read), hours, and the widths of
+        accuracy, overall error, and recall and precision in the typical language.
+    next: the same for draws with more work of one kind, most useful for accuracy first: work (AUDITS, CHECKS, SECONDS
+        or POSTS) and more (further posts to read, including by adjudicators; ENLARGED_BY of the current reading).
     """
     draw = draw_of(task, size)
     of = _Widths(stream, draw, expected, seconds)
     curve: dict[float, dict[str, Any]] = {}
     for share in sorted({*CURVE_SHARES, draw.share}):
         point = of.point(draw._replace(share=share))
-        # Shares below the least numbers of audits give as many audits; the task's own share stays.
+        # Shares below the minimum number of audits give equal draws. Keep the task's own share.
         audits = round(point["audits"], 6)
         if audits not in curve or share == draw.share:
             curve[audits] = point
@@ -341,7 +382,7 @@ class _Widths:
         return {**self.amounts(draw), **widths, **typical}
 
     def enlarged(self) -> Iterator[dict[str, Any]]:
-        """The draw with more of each kind of work, ENLARGED_BY of what readers read where that much is left to do."""
+        """Yield a draw with more of each kind of work: ENLARGED_BY of the current reading, or as much as is left."""
         stream, draw, checks = self.stream, self.draw, self.draw.checks
         of = reading(stream, draw)
         kinds = {
@@ -362,9 +403,10 @@ class _Widths:
 def needed(
     task: Task, stream: Stream, size: int, wished: float, expected: Expected, seconds: int
 ) -> list[dict[str, Any]]:
-    """For accuracy, the error in all, and each of LABEL_MEASURES: {"measure", "share", "audits", "read", "hours"} of
-    the smallest share of audits by which the interval is as narrow as wished; of LABEL_MEASURES, in most of the
-    languages of which FEWEST posts are drawn. All are None if not even auditing all posts is enough.
+    """Return the smallest audit share for the required width: rows {"measure", "share", "audits", "read", "hours"}.
+
+    There is a row for accuracy, for the overall error, and for each of LABEL_MEASURES in most of the languages with at
+    least FEWEST posts. All values are None if auditing all posts is not sufficient.
     """
     of = _Widths(stream, draw_of(task, size), expected, seconds)
     figures = {"accuracy": [""], "error in all": [""], **dict.fromkeys(LABEL_MEASURES, of.languages)}

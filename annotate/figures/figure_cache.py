@@ -1,8 +1,8 @@
-"""Figures of large tasks, which take seconds to count: a page shows those that were counted last, says when that was,
-and has them counted again beside it. Where none were counted yet, it says so and asks again. Figures of other tasks are
-counted for the page.
+"""Cache for statistics of large tasks, which take seconds to compute.
 
-They are kept in files of the data folder, which all processes of the server share.
+A page shows the last statistics and their time, and starts an update in the background. If there are none yet, it shows
+a message and reloads. Statistics of other tasks are computed for each request. The cache is in files of the data
+folder, which all processes of the server share.
 """
 
 import logging
@@ -21,15 +21,15 @@ from annotate.figures.finish_forecast import forecast_of
 from annotate.models import Task
 from corpora.models import Draw
 
-LARGE = 5_000  # items drawn for a task, or for all that a page is about
-FRESH = 10.0  # seconds for which figures are not counted again
-SHARE = 0.05  # of the time at the most in which a page has its figures counted
-# Pages, and parts of pages, that have figures of one task.
+LARGE = 5_000  # number of drawn items from which on statistics are cached
+FRESH = 10.0  # minimum age of statistics for an update, in seconds
+SHARE = 0.05  # maximum share of the time that is spent on updates of a page
+# Pages, and parts of pages, with statistics of one task.
 PAGES = ("progress", "people", "labels", "agreement", "preferences", "queues", "stands")
-OF_ALL = ("tasks", "dates", "everybody")  # those that have figures of all tasks
+OF_ALL = ("tasks", "dates", "everybody")  # with statistics of all tasks
 HOUR, DAY = 3600, 24 * 3600  # seconds
-PATIENCE = 0.15  # seconds that a page waits for figures that were never counted
-CHANGED = "changed"  # the key of when figures were last forgotten
+PATIENCE = 0.15  # seconds that a page waits for statistics that are not cached
+CHANGED = "changed"  # key of the time of the last invalidation
 
 logger = logging.getLogger(__name__)
 _under_way: dict[str, Thread] = {}
@@ -38,16 +38,20 @@ _lock = Lock()
 
 
 class BeingCountedError(Exception):
-    """There are no figures yet; they are being counted."""
+    """The statistics are being computed and are not available yet."""
 
 
 def figures(
     page: str, task: Task | None, count: Callable[[], Any], *, patience: float | None = PATIENCE
 ) -> tuple[Any, datetime | None]:
-    """What `count` finds for a page of a task, or of all tasks; and when, if it was kept.
+    """Return the statistics for a page, and when they were computed if they are from the cache.
 
-    BeingCountedError if nothing is kept and counting takes longer than `patience`, in seconds; None: as long as it
-    takes.
+    page: name of the page.
+    task: task of the page; None if it is about all tasks.
+    count: function that computes the statistics.
+    patience: maximum time to wait if nothing is cached (seconds); None for no limit.
+
+    Raises BeingCountedError if the time is up.
     """
     draws = Draw.objects.filter(tasks=task) if task else Draw.objects.all()
     if (draws.aggregate(size=Sum("size"))["size"] or 0) < LARGE:
@@ -55,7 +59,7 @@ def figures(
     key = _key(page, task)
     found = caches["figures"].get(key)
     if found is None:
-        # It may have failed since the page was asked for last; else whoever asks would be told to wait forever.
+        # The computation may have failed since the last request. Raise the error, or the page would wait forever.
         if key not in _failed:
             _begin(key, count).join(patience)
         if error := _failed.pop(key, None):
@@ -71,8 +75,11 @@ def figures(
 
 
 def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
-    """When the task will be done, kept for an hour while its queues stand as they do; None where nothing waits or the
-    task is closed. states: of queue_states.
+    """Return the forecast of a task, cached for an hour while its queues are unchanged.
+
+    Returns None if no unit is waiting or the task is closed.
+
+    states: result of queue_states.
     """
     left = [(row["queue"], row["missing"], row["able"]) for row in states["queues"] if row["waiting"]]
     if not left or not task.is_open:
@@ -82,7 +89,7 @@ def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def forget(task: Task) -> None:
-    """Have all figures of a task counted for whoever looks next, since a manager has changed something."""
+    """Invalidate all statistics of a task, because a manager has changed something."""
     caches["figures"].set(CHANGED, timezone.now(), DAY)
     caches["figures"].delete_many([*(_key(page, None) for page in OF_ALL), *(_key(page, task) for page in PAGES)])
 
@@ -92,7 +99,7 @@ def _key(page: str, task: Task | None) -> str:
 
 
 def _begin(key: str, count: Callable[[], Any]) -> Thread:
-    """The thread that counts, of which there is one for each key in each process."""
+    """Return the thread that computes the statistics. There is one per key in each process."""
     with _lock:
         if key not in _under_way:
             _under_way[key] = Thread(target=_count, args=[key, count], name=f"counting {key}", daemon=True)
@@ -103,14 +110,14 @@ def _begin(key: str, count: Callable[[], Any]) -> Thread:
 def _count(key: str, count: Callable[[], Any]) -> None:
     try:
         at, found = timezone.now(), count()
-        # What a manager changed meanwhile, by whichever process, may not be in it.
+        # Compute again if a manager, in any process, changed something in the meantime.
         while (changed := caches["figures"].get(CHANGED)) and at <= changed:
             at, found = timezone.now(), count()
         caches["figures"].set(key, (found, at, (timezone.now() - at).total_seconds()), DAY)
         _failed.pop(key, None)
     except Exception as error:
         logger.exception("The figures %s could not be counted.", key)
-        _failed[key] = error  # for whoever asks next
+        _failed[key] = error  # for the next request
     finally:
         connections.close_all()
         with _lock:

@@ -1,7 +1,7 @@
-"""What work waits in a task, who is there for it, and when it will be done, by queue and in all. Reads only.
+"""Remaining work in a task, available annotators, and a forecast of the finish, by queue and overall. Reads only.
 
-Before a task has answers, the kind's pace (`seconds`) and the usual hours are assumed; later, each person's own days in
-the task count, those of the last WINDOW. finish_simulation.py computes the dates.
+The kind's pace (`seconds`) and usual hours are assumed until a task has answers. Later, each annotator's days in the
+task within WINDOW count. `finish_simulation.py` computes the dates.
 """
 
 from collections import Counter, defaultdict
@@ -35,33 +35,56 @@ from annotate.work import adjudication
 from annotate.work.adjudication import adjudicators
 from annotate.work.routes import Routes, readers_of
 
-HOURS_A_WEEK = 10  # of a reader who has other work besides; yours stand on the page Progress
-WINDOW = timedelta(days=28)  # earlier days say little about those to come
-SAMPLE = 2_000  # units that show where skipped ones go
-MOST = 3  # queues, the last to be done, for which further readers are supposed
-MORE = 2  # such readers
+HOURS_A_WEEK = 10  # hours of an annotator with other work; actual hours are on the page Progress
+WINDOW = timedelta(days=28)  # older days are not predictive
+SAMPLE = 2_000  # units that show where skipped units go
+MOST = 3  # number of queues, last to finish first, for which more annotators are simulated
+MORE = 2  # number of such annotators
 NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
-NOBODYS = 0  # the key of a task that is not saved: keys begin at 1
+NOBODYS = 0  # primary key of an unsaved task; real keys start at 1
 
 
-# --- what work waits in a task, and who is there for it
+# --- Remaining work and available annotators
 
 
 def expected(task: Task) -> dict[str, Any]:
-    """{"queues": [ROW, ...] the fullest first, "units", "answers": those of all rows, "unread": [queue, ...],
-    "adjudicators", "audit", "checks"}.
+    """Return the expected work in a task. The result has:
 
-    ROW: queue, name, units, answers (that they ask for at least), agreed (units on which the detectors agree and which
-    people read all the same, for the audit or since it failed), known (units whose answer is known), needs (people for
-    one unit, at most), several (units that ask for more than one), readers (who read the queue's languages well
-    enough), qualified (of these, who may begin without a test) and able (of these, who are not paused). audit: posts on
-    which the detectors agree, chosen (of these, for people to check), recheck (of these, for an adjudicator besides),
-    limit, and the first two by language; hours (to read the chosen at the task's pace); where agreement errs in
-    USUALLY_WRONG, contested (how many of the others are read on average, where the audit fails by chance), and the same
-    by language with its chance and can_tell (whether it has the power to test the limit); None where there is none.
-    checks: units that one person decides, chosen (of these, for an adjudicator to decide again) and both by language;
-    seconds (how many of what comes to adjudicators by lot a second one decides); unseconded (whether there is nobody
-    for that); None where the kind has none.
+    queues: see below, largest first.
+    units, answers: sums over all queues.
+    unread: queues without readers.
+    adjudicators: number of adjudicators.
+    audit, checks: expected work of these quality controls; None if the kind does not have them.
+
+    A row on a queue has:
+
+    queue, name, units
+    answers: number of answers needed at least.
+    agreed: number of units on which the detectors agree, but which annotators label for the audit or after a failed
+        audit.
+    known: number of units with known answers.
+    needs: maximum number of annotators per unit.
+    several: number of units that need several annotators.
+    readers: number of annotators with sufficient knowledge of the queue's languages.
+    qualified: number of these who may start without a test.
+    able: number of these who are not paused.
+
+    audit has:
+
+    posts: number of posts on which the detectors agree, also by language.
+    chosen: number of these that annotators check, also by language.
+    recheck: number of these that an adjudicator also decides.
+    limit: maximum error of the detectors.
+    hours: time to read the chosen posts at the task's pace.
+    contested: expected number of other posts to read because an audit fails by chance, if the error is USUALLY_WRONG;
+        also by language, with its chance and can_tell (whether the audit has enough power to test the limit).
+
+    checks has:
+
+    units: number of units decided by one annotator, also by language.
+    chosen: number of these that an adjudicator decides again, also by language.
+    seconds: number of randomly selected cases that a second adjudicator decides.
+    unseconded: whether there is no second adjudicator.
     """
     rows = _waiting(task)
     return {
@@ -94,19 +117,28 @@ def _waiting(task: Task) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (-row["units"], row["queue"]))
 
 
-# --- when it will be done
+# --- Forecast
 
 
 def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: datetime | None = None) -> dict[str, Any]:
-    """{"from": ISO time, "queues": [ROW, ...] the last to be done first, "all", "adjudication", "assumed", "measured"}.
+    """Forecast the finish of a task.
 
-    ROW: queue, answers (that are missing), readers (who may work there now), days and more. days: until it is done,
-    {"low", "middle", "high"}, None for what lies beyond the horizon; more: of the MOST last queues, what MORE readers
-    would change: readers, days and sooner (days by which the middle comes earlier; None if it has no middle without
-    them); None elsewhere. all: days of all queues that somebody serves; None if there is none. adjudication: waiting,
-    chosen (units of which it is known that they will come), adjudicators and days. assumed: seconds and weekly, where
-    nobody was measured; None else. measured: of how many people who may work here the pace is known. states: of
-    queue_states, if the caller has them.
+    task: the task.
+    states: result of queue_states; computed by default.
+    now: start of the forecast.
+
+    Returns {"from", "queues", "all", "adjudication", "assumed", "measured", "supposed"}. Days are {"low", "middle",
+    "high"}, with None beyond the horizon.
+
+    from: ISO time.
+    queues: last to finish first: queue, answers (missing), readers (who may work there now), days, and for the MOST
+        last queues more: the effect of MORE readers, with readers, days and sooner (by how many days the median
+        improves; None without a median).
+    all: days of all queues with readers; None if there is none.
+    adjudication: waiting, chosen (further units that will certainly come), adjudicators and days.
+    assumed: seconds and weekly hours, if nobody was measured; otherwise None.
+    measured: number of annotators whose pace was measured.
+    supposed: see _able.
     """
     now = timezone.localtime(now)
     states = states or queue_states(task)
@@ -119,9 +151,16 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: dat
 def forecast_before(
     task: Task, stream: Stream, size: int, *, seed: str = "", now: datetime | None = None
 ) -> dict[str, Any]:
-    """The same of a uniform draw of so many posts that nobody has made yet, and "drawn": by language the posts that are
-    expected, agreed, people (posts that people read: what is disputed, and audits), audits, checks (by adjudicators)
-    and readers; the most reading first. task: imagined.
+    """Forecast the finish of a uniform draw that has not been made.
+
+    task: unsaved task.
+    stream: posts of the corpus.
+    size: number of posts to draw.
+    seed: seed of the simulation.
+    now: start of the forecast.
+
+    Returns the result of forecast_of, with `drawn`: by language the expected numbers of posts, agreed, people (posts to
+    label by annotators: disputed posts and audits), audits, checks (by adjudicators) and readers; most reading first.
     """
     task.pk = NOBODYS
     now, routes = timezone.localtime(now), Routes.load(task)
@@ -152,7 +191,11 @@ def _told(
     seed: str,
     now: datetime,
 ) -> dict[str, Any]:
-    """missing: the answers of the queues that are reported; queues: all, the adjudicators' last."""
+    """Return the forecast.
+
+    queues: all queues, the adjudicators' last.
+    missing: missing answers of the queues to report.
+    """
     readers, usual = _readers(task, able, now), Assumed(task.kind.seconds, HOURS_A_WEEK)
 
     def finishes(of: Sequence[Reader]) -> Forecast:
@@ -189,25 +232,26 @@ def _days(finish: Finish) -> dict[str, float | None]:
 
 
 def _able(task: Task) -> tuple[dict[str, set[int]], bool]:
-    """Queue -> who may work there; where a task has just been opened and nobody has passed the test yet, who may take
-    it, and True.
+    """Return who may work in each queue, and False.
+
+    If a task was just opened and nobody has passed its test yet, return who may take the test, and True.
     """
     [people] = readers_of([Routes.load(task)]).values()
     supposed = bool(task.test_items) and not any(people.passed.values()) and any(people.reads.values())
     return people.reads if supposed else people.able, supposed
 
 
-# --- what is left
+# --- Remaining work
 
 
 def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]]) -> list[Queue]:
-    """The queues in which something waits or to which something may go on; that of the adjudicators comes last."""
+    """Return the queues with waiting units and those that may get units from them, the adjudicators' last."""
     work = task.units.work().order_by()
     asked = work.exclude(language="").exclude(stage__in=[stages.AGREED, stages.COPIED]).values_list("language")
     whole = dict(asked.annotate(Sum("redundancy")))
     chosen = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
     onward = _onward(task, able) if not task.kind.routing.waits else {}
-    # Hidden gold answers take people's time too, and some cases a second adjudicator's.
+    # Hidden gold answers also take annotators' time, and some cases take a second adjudicator's.
     hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
     twice = 1 + task.check_share
     found = [
@@ -228,7 +272,7 @@ def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]])
 
 
 def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, float]]:
-    """Queue -> next queue -> share of its units that go there if they are skipped, as routing.py sends them on."""
+    """Return where skipped units go, as in routing.py: the share of a queue's units by next queue."""
     routes = Routes.load(task)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     first = task.units.work().queued().order_by("position").values_list("language", "candidates", "visited", "round")
@@ -240,8 +284,9 @@ def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, flo
 
 
 def _rates(task: Task) -> dict[str, Share | None]:
-    """How often people skip and differ, as far as the task has shown it. An answer that names another queue's language
-    sends its unit on, as a skip does, and counts as one.
+    """Return how often annotators skip and disagree in the task so far.
+
+    An answer that names another queue's language sends the unit on, so it counts as a skip.
     """
     said = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
     kinds = Counter(dict(said.values_list("kind").annotate(Count("pk"))))
@@ -254,11 +299,11 @@ def _rates(task: Task) -> dict[str, Share | None]:
     }
 
 
-# --- who is there
+# --- Annotators
 
 
 def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Reader]:
-    """Those who may work now, and the adjudicators, each with their days in the task."""
+    """Return the annotators who may work now, and the adjudicators, with their days in the task."""
     queues: dict[int, list[str]] = defaultdict(list)
     for queue, people in sorted(able.items()):
         for person in people:
@@ -273,7 +318,7 @@ def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Re
     ]
 
 
-Day = tuple[int, int, float]  # answers and skips, how many of these were timed, and the seconds of these
+Day = tuple[int, int, float]  # number of judgments, number of timed judgments, seconds of these
 
 
 def _days_of(task: Task, people: Sequence[int], now: datetime) -> dict[int, dict[date, Day]]:
@@ -290,7 +335,10 @@ def _days_of(task: Task, people: Sequence[int], now: datetime) -> dict[int, dict
 def _reader(
     name: str, queues: tuple[str, ...], days: Mapping[date, Day], since: datetime, now: datetime, most: float
 ) -> Reader:
-    """days: on which they worked. Today is not over, and counts only if it is the first."""
+    """Return an annotator with their pace.
+
+    days: days on which they worked. Today is incomplete and counts only if it is the first.
+    """
     today = now.date()
     days = {day: of for day, of in days.items() if day < today} or days
     if not days:

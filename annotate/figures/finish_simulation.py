@@ -1,14 +1,14 @@
-"""When the work will be done, by queue and in all, with a range: a simulation of what is left and of those who read it.
+"""Simulation of the remaining work, which forecasts when each queue and the whole task will be finished.
 
-Numbers in, numbers out: finish_forecast.py reads what is left and who is there. Not single units are simulated but the
-amount left in each queue, day by day: a few hundred futures side by side, each with paces, days and shares of its own,
-as far as these are not known. The range is between the 5% and the 95% quantile of them; tests/benchmarks/forecasts.py
-says how often simulated campaigns end within it.
+This module has no access to data: `finish_forecast.py` reads the remaining work and the annotators. Units are not
+simulated, only the amount of work in each queue, day by day. A few hundred futures run in parallel, each with its own
+paces, days and shares as far as these are unknown. The range goes from the 5% to the 95% quantile.
+tests/benchmarks/forecasts.py measures how often simulated campaigns end within it.
 
-Not known, and therefore drawn: how fast a reader is and how many hours they work on a day (of few observations drawn
-towards those of all, and these towards what is assumed), on which days they work, when they begin, whether they stay,
-what share is skipped, and what share comes to an adjudicator. A reader of several languages is given what comes first
-in the draw, so their time goes to the queue that is furthest behind (work/queue.py).
+Unknown quantities are drawn at random: each annotator's pace and daily hours (with few observations, shrunk towards
+those of all annotators, and these towards the assumptions), the days on which they work, when they start, whether they
+stay, the share of skipped units, and the share that goes to adjudicators. An annotator of several languages gets units
+in the order of the draw, so their time goes to the queue that is furthest behind (work/queue.py).
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,32 +23,39 @@ from annotate.core.draws.hash_order import lot
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
-ADJUDICATION = "adjudication"  # the queue of those who adjudicate
+ADJUDICATION = "adjudication"  # the adjudicators' queue
 FUTURES = 200
-TAIL = 0.05  # of the futures on either side of the range
-HORIZON = 730  # days; what takes longer is not foretold
-EXACT, GROWTH = 21, 0.05  # so many days are simulated one by one; later steps are this share of the time gone by
-PARTS, COARSE = 4, 2  # into which a day is cut, and a longer step, so that people change queues
-LITTLE = 0.5  # answers; less is nothing
+TAIL = 0.05  # share of futures on either side of the range
+HORIZON = 730  # days; later finishes are not forecast
+EXACT, GROWTH = 21, 0.05  # number of days that are simulated one by one; then the step as a share of the elapsed time
+PARTS, COARSE = 4, 2  # parts of a day and of a longer step, after which annotators may change queues
+LITTLE = 0.5  # answers; less counts as zero
 
-# How far logarithms of seconds an answer and of hours a day lie apart: what is assumed from the mean of all, people
-# from one another, a person's single answers or days, and what comes from what was, as people learn or tire. These and
-# what follows are chosen: so wide that campaigns of people unlike these end within the range (tests/benchmarks).
+# Standard deviations of the logarithms of seconds per answer and hours per day: between the assumption and the mean of
+# all, between annotators, within an annotator (answers or days), and over time, as annotators learn or get tired. These
+# and the following values are chosen so large that different campaigns end within the range (tests/benchmarks).
 ASSUMED, BETWEEN, WITHIN, DRIFT = 0.3, 0.45, 0.9, 0.12
-MEASURED = 1.0  # the first of them, where some people were measured: that says more than what is assumed
+# Replaces ASSUMED and HOURS_ASSUMED if some annotators were measured, so that data outweigh the assumption.
+MEASURED = 1.0
 HOURS_ASSUMED, HOURS_BETWEEN, HOURS_WITHIN = 0.25, 0.5, 0.6
-# As many days as the assumed share of days counts, for all and for one person.
+# Number of days that the assumed share of working days counts as, for all and for one annotator.
 DAYS_ASSUMED, DAYS_BETWEEN = 20, 4
-WEEKEND = 0.4  # of the work of another day
-# Of people who have not begun: how many never do, and the scale in days of when the others do: half of them within 0.8
-# days, a tenth after 4.3 (Lomax's distribution with the shape 2, so that whoever has waited long goes on to wait).
+WEEKEND = 0.4  # work on a day of the weekend, relative to other days
+# Annotators who have not started: the share who never do, and the scale of the others' delay in days. Half of them
+# start within 0.8 days, and a tenth after 4.3 (Lomax distribution with shape 2, so that a long delay predicts more
+# delay).
 NEVER, BEGINS = 0.03, 2.0
-# Of people who work: how many stop for good on a day (median), and how far its logarithm may be from that.
+# Annotators who work: the median probability that they stop for good on a day, and the standard deviation of its
+# logarithm.
 STOPS, STOPS_SPREAD = 0.002, 0.8
 
 
 class Share(NamedTuple):
-    """How often something happened of how often it could; where little is known, together with what is assumed."""
+    """A proportion of events, to which an assumption can be added as further observations.
+
+    part: number of events.
+    whole: number of opportunities.
+    """
 
     part: float
     whole: float
@@ -66,10 +73,13 @@ USUAL_SKIPS, USUAL_CONFLICTS = Share(1.0, 12.0), Share(1.0, 25.0)
 
 @dataclass(frozen=True)
 class Queue:
-    """answers: that are missing; units: on which, since nobody is asked twice about one (0: as many as answers); whole:
-    answers that it asks for in all, with those that are there (0: as many as are missing); decided: units that an
-    adjudicator decides in any case once they are answered; onward: queue -> share of skipped units that go there, while
-    the others stay.
+    """A queue.
+
+    answers: number of missing answers.
+    units: number of units with missing answers, since nobody answers a unit twice; 0 for the same as answers.
+    whole: number of answers needed in all, including existing ones; 0 for the same as answers.
+    decided: number of units that an adjudicator decides in any case once they are answered.
+    onward: share of skipped units that go to each other queue; the rest stays.
     """
 
     name: str
@@ -82,9 +92,14 @@ class Queue:
 
 @dataclass(frozen=True)
 class Reader:
-    """key: by which their futures are drawn. answers: how many were timed, at a mean of `seconds`; worked: days on
-    which they worked, for a mean of `hours`; days: from the first of these until now; idle: days since the last of
-    these, or since they could have begun; most: answers on one day.
+    """An annotator.
+
+    key: seed of their random draws.
+    answers, seconds: number of timed answers and their mean time.
+    days: days since their first day of work.
+    worked, hours: number of days on which they worked, and mean hours on these.
+    idle: days since they last worked, or since they could have started.
+    most: maximum number of answers per day.
     """
 
     key: str
@@ -99,7 +114,7 @@ class Reader:
 
 
 class Assumed(NamedTuple):
-    """What is assumed of people of whom nothing is known: seconds an answer, hours a week, and days of it."""
+    """The assumptions on annotators without data: seconds per answer, hours per week, and working days per week."""
 
     seconds: float
     weekly: float
@@ -107,7 +122,7 @@ class Assumed(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """Days from now until nothing is left: the median, and the ends of the range. Infinite: not within HORIZON."""
+    """Days from now until the work is finished: median and range. Infinite if not within HORIZON."""
 
     low: float
     middle: float
@@ -115,7 +130,7 @@ class Finish(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """By queue, and of all queues that somebody serves; None if nobody serves any."""
+    """The finish of each queue, and of all queues with annotators; None if there is none."""
 
     queues: dict[str, Finish]
     all: Finish | None
@@ -131,11 +146,17 @@ def forecast(
     weekday: int = 0,
     seed: str = "",
 ) -> Forecast:
-    """When each queue is done. skips: of judgments; conflicts: units that came to an adjudicator without having been
-    chosen for it, of those that were answered, None where none does; weekday: of the first day, Monday is 0.
+    """Forecast when each queue will be finished.
 
-    The same seed gives the same range; readers who are added change nothing of the others' futures. The adjudicators'
-    queue is named ADJUDICATION; what the other queues send there is added to what waits in it.
+    The same seed gives the same range, and further annotators do not change the futures of others.
+
+    queues: queues; the adjudicators' is named ADJUDICATION and gets units from the others.
+    readers: annotators.
+    assumed: assumptions for annotators without data.
+    skips: share of judgments that are skips.
+    conflicts: share of answered units that go to an adjudicator because answers differ; None if they never do.
+    weekday: weekday of the first day, 0 for Monday.
+    seed: seed of the simulation.
     """
     drawing = _drawing(seed, "all")
     people = _People(readers, assumed, drawing, seed)
@@ -152,7 +173,7 @@ def forecast(
 
 
 def with_more(readers: Sequence[Reader], queue: str, more: int = 2) -> list[Reader]:
-    """The readers, and `more` of whom nothing is known, who read one queue only."""
+    """Return the annotators, with `more` further ones who have no data and work in one queue only."""
     return [*readers, *(Reader(f"{queue} {number}", (queue,)) for number in range(more))]
 
 
@@ -166,19 +187,22 @@ def _finish(days: Floats) -> Finish:
     return Finish(low, middle, high)
 
 
-# --- people
+# --- People
 
 
 class _People:
-    """Arrays with a row for each future and a column for each reader. a_day: answers on a day on which they work;
-    share: of days on which they do; begins, stops: days from now.
+    """The annotators, as arrays of shape (futures, annotators).
+
+    a_day: answers on a working day.
+    share: share of working days.
+    begins, stops: days from now.
     """
 
     def __init__(self, readers: Sequence[Reader], assumed: Assumed, drawing: np.random.Generator, seed: str) -> None:
         self.readers, self.drawing = readers, [_drawing(seed, reader.key) for reader in readers]
         seconds = [(log(reader.seconds), WITHIN**2 / reader.answers) if reader.answers else None for reader in readers]
         hours = [(log(reader.hours), HOURS_WITHIN**2 / reader.worked) if reader.hours else None for reader in readers]
-        daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # what is assumed is a mean
+        daily = log(assumed.weekly / assumed.days) - HOURS_BETWEEN**2 / 2  # the assumption is a mean
         of_pace, of_time, drift, of_stops = drawing.standard_normal((4, FUTURES))
         pace = _logs(seconds, log(assumed.seconds), ASSUMED, BETWEEN, of_pace, self.drawing)
         time = _logs(hours, daily, HOURS_ASSUMED, HOURS_BETWEEN, of_time, self.drawing)
@@ -189,7 +213,11 @@ class _People:
             self._presence(place, STOPS * np.exp(STOPS_SPREAD * of_stops))
 
     def _presence(self, place: int, stop: Floats) -> None:
-        """When a reader begins and stops. stop: the chance that somebody stops on a day."""
+        """Draw when an annotator starts and stops.
+
+        place: index of the annotator.
+        stop: probability of stopping on a day, (futures,).
+        """
         reader, drawing = self.readers[place], self.drawing[place]
         self.stops[:, place] = drawing.exponential(1 / stop)
         if reader.worked:
@@ -203,7 +231,7 @@ class _People:
         self.stops[drawing.random(FUTURES) < has_left, place] = 0
 
     def able(self, place: int, at: float, step: int, weekday: int) -> Floats:
-        """How many answers a reader has time for in the `step` days from `at` on, by future."""
+        """Return how many answers an annotator has time for in `step` days from day `at`, (futures,)."""
         drawing, share = self.drawing[place], self.share[:, place]
         if step == 1:
             weekdays = np.minimum(1.0, share * 7 / (5 + 2 * WEEKEND))
@@ -212,7 +240,7 @@ class _People:
         else:
             days = drawing.binomial(step, share).astype(float)
         spread = HOURS_WITHIN / sqrt(step)
-        days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)  # as long as usual on average
+        days *= np.exp(spread * drawing.standard_normal(FUTURES) - spread**2 / 2)  # keeps the mean
         there = np.minimum(at + step, self.stops[:, place]) - np.maximum(at, self.begins[:, place])
         days *= np.clip(there / step, 0, 1)
         answers: Floats = np.minimum(days * self.a_day[:, place], step * self.readers[place].most)
@@ -227,11 +255,18 @@ def _logs(
     noise: Floats,
     drawing: Sequence[np.random.Generator],
 ) -> Floats:
-    """Logarithms, a row for each future and a column for each reader: normal, their mean about what is assumed, people
-    about the mean. measured: by reader, the measured logarithm and its variance; None if nothing was measured.
+    """Draw logarithms of shape (futures, annotators).
 
-    So each is drawn towards all others, the more the less is known of them (Gelman et al. 2013, Bayesian Data Analysis,
-    section 5.4, with the spreads given).
+    They are normal, with their mean around the assumption and annotators around the mean. Each annotator is shrunk
+    towards all others, more strongly with fewer data (Gelman et al. 2013, Bayesian Data Analysis, section 5.4, with
+    fixed standard deviations).
+
+    measured: logarithm and its variance by annotator; None without data.
+    assumed: assumed logarithm.
+    unsure: standard deviation of the mean around it, without data.
+    between: standard deviation between annotators.
+    noise: standard normal draws for the mean, (futures,).
+    drawing: random generator by annotator.
     """
     weights = [(1 / (between**2 + variance), value) for value, variance in filter(None, measured)]
     unsure = MEASURED if weights else unsure
@@ -248,8 +283,11 @@ def _logs(
 def _shares(
     readers: Sequence[Reader], assumed: float, drawing: np.random.Generator, own: Sequence[np.random.Generator]
 ) -> Floats:
-    """Shares of days on which people work, counted from the second day on. One person's days count for all as what
-    that many different people would say, DAYS_BETWEEN + 1 at most."""
+    """Draw shares of working days, (futures, annotators).
+
+    An annotator's first day is not counted. For the shared mean, an annotator's days count as at most DAYS_BETWEEN + 1
+    independent days.
+    """
     seen = [Share(reader.worked - 1, reader.days - 1) if reader.worked else NOTHING_KNOWN for reader in readers]
     counts = [whole * (DAYS_BETWEEN + 1) / (DAYS_BETWEEN + whole) for _, whole in seen]
     known = Share(sum(part / whole * n for (part, whole), n in zip(seen, counts, strict=True) if whole), sum(counts))
@@ -264,16 +302,17 @@ def _shares(
     return np.stack(columns, axis=1) if columns else np.zeros((FUTURES, 0))
 
 
-# --- work
+# --- Work
 
 
 class _Work:
-    """What is left, a row for each future and a column for each queue, the adjudicators' last.
+    """The remaining work, as an array of shape (futures, queues), with the adjudicators' queue last.
 
-    served: by reader, their queues; may: by reader, how many answers they may still give in these. again: future,
-    queue, queue -> what comes into the second queue for each answer in the first. behind: by queue, what its answers
-    are multiplied by to compare how far it is behind. enough: queue -> its readers, where each unit asks for several
-    people and that many read it.
+    served: queues of each annotator.
+    may: number of answers that each annotator may still give in these.
+    again: work added to the second queue per answer in the first, (futures, queues, queues).
+    behind: factor by queue that makes remaining answers comparable between queues.
+    enough: annotators of each queue whose units need several people, if there are enough of them.
     """
 
     def __init__(
@@ -287,17 +326,18 @@ class _Work:
         self.at = {queue.name: place for place, queue in enumerate(queues)}
         self.served = [np.array([self.at[name] for name in of.queues if name in self.at], np.intp) for of in readers]
         answers = np.array([queue.answers for queue in queues])
-        # The time of single answers averages out, except in small queues.
+        # The times of single answers average out, except in small queues.
         few = np.minimum(WITHIN / np.sqrt(np.maximum(answers, 1)), 0.5)
         size = answers * np.exp(few * drawing.standard_normal((FUTURES, len(queues))))
-        self.answers = np.where(answers > LITTLE, np.maximum(size, 1.01 * LITTLE), size)  # what is there is some
+        # Keep some work in queues that have any.
+        self.answers = np.where(answers > LITTLE, np.maximum(size, 1.01 * LITTLE), size)
         self.again = np.zeros((FUTURES, len(queues), len(queues)))
         for place, queue in enumerate(queues[:-1]):
             if queue.answers:
                 self._send(place, queue, skips, conflicts)
         units = np.array([queue.units or queue.answers for queue in queues])
         several = units < answers
-        # Nobody is asked twice about a unit; where each asks for one answer, anybody may give all of them.
+        # Nobody answers a unit twice. If each unit needs one answer, one annotator may give all of them.
         bound = np.where(several, units, inf)
         self.may = [np.tile(bound[own], (FUTURES, 1)) for own in self.served]
         there = {
@@ -307,10 +347,10 @@ class _Work:
         self.behind = 1 / np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
 
     def _send(self, place: int, queue: Queue, skips: Floats, conflicts: Floats) -> None:
-        """Where the answers of a queue lead."""
+        """Set where the answers of a queue lead."""
         unit = min(1.0, (queue.units or queue.answers) / queue.answers)
         decided = min(1.0, queue.decided / queue.answers)
-        # One answer contradicts nobody.
+        # A single answer cannot conflict.
         differ = conflicts * max(0.0, unit - decided) if unit < 1 else 0.0
         self.again[:, place, -1] = (1 - skips) * (decided + differ)
         onward = {self.at[name]: part for name, part in queue.onward.items() if name in self.at}
@@ -319,7 +359,7 @@ class _Work:
         self.again[:, place, place] += skips * max(0.0, 1 - sum(onward.values()))
 
     def judge(self, reader: int, able: Floats) -> Floats:
-        """A reader gives the answers they have time for in one queue, the one furthest behind. Returns how many."""
+        """Let an annotator answer in the queue that is furthest behind. Returns the number of answers, (futures,)."""
         rows, own = np.arange(FUTURES), self.served[reader]
         if not (self.answers[:, own] > LITTLE).any():
             return np.zeros(FUTURES)
@@ -334,7 +374,7 @@ class _Work:
         return done
 
     def send_on(self) -> None:
-        """What is left when each reader has judged all they may goes to adjudicators."""
+        """Send units to adjudicators that no annotator of their queue may answer any more."""
         for queue, readers in self.enough.items():
             may = [self.may[reader][:, list(self.served[reader]).index(queue)] for reader in readers]
             over = np.where(np.max(may, axis=0) <= LITTLE, self.answers[:, queue], 0.0)
@@ -342,7 +382,7 @@ class _Work:
             self.answers[:, -1] += over
 
     def is_served(self, stays: Bools) -> Bools:
-        """Whether a queue has a reader who stays, by future."""
+        """Return whether each queue has an annotator who stays, (futures, queues)."""
         served = np.zeros(self.answers.shape, bool)
         for place, own in enumerate(self.served):
             served[:, own] |= stays[:, [place]]
@@ -350,7 +390,7 @@ class _Work:
 
 
 def _ends(work: _Work, people: _People, weekday: int) -> Floats:
-    """Days from now until nothing is left, a row for each future and a column for each queue."""
+    """Return days from now until each queue is finished, (futures, queues)."""
     now, busy = 0, work.answers > LITTLE
     ends = np.where(busy, inf, 0.0)
     while now < HORIZON and (busy & work.is_served(people.stops > now)).any():
@@ -364,7 +404,7 @@ def _ends(work: _Work, people: _People, weekday: int) -> Floats:
                 able[reader] -= work.judge(reader, able[reader] / (parts - part))
             work.send_on()
             busy = work.answers > LITTLE
-            # Done at the end of this part, unless more comes in.
+            # Finished at the end of this part, unless more work comes in.
             ends = np.where(busy, inf, np.where(ends == inf, now + step * (part + 1) / parts, ends))
         now += step
     return ends

@@ -22,7 +22,7 @@ A report is the dict that `evaluate` writes as JSON:
     confusion   {labels, cells}
     errors      {id, gold, predicted}, and language, people (share of annotators' answers by label) and fields if
                 known
-    told        sentences on the gold sets
+    told        sentences on the evaluation
     warnings    sentences
 
 This module refers to measures and dimensions by name only. To add a measure, add a line to measures.toml.

@@ -317,9 +317,14 @@ def _notes(found: Mapping[str, dict], heads: Collection[str] = ()) -> str:
 
 
 class Measure(NamedTuple):
-    """name: at the head of a column. about: what it is, a sentence. is_share: whether it is written in percent.
-    is_exact: whether it was counted or is a plain mean, and so has no interval; a number if it is no share.
-    is_difference: whether it is written in points, with its sign."""
+    """A measure.
+
+    name: heading of its column.
+    about: sentence that explains it; may be empty.
+    is_share: whether it is written in percent.
+    is_exact: whether it is a count or a plain mean, without interval; written as a number unless it is a share.
+    is_difference: whether it is written in percentage points with a sign.
+    """
 
     name: str
     about: str = ""
@@ -329,7 +334,7 @@ class Measure(NamedTuple):
 
 
 class Names(dict[str, Measure]):
-    """Measure -> its name; forms from outside name their own measures."""
+    """Measures by their keys, including those of forms from other packages."""
 
     def __missing__(self, measure: str) -> Measure:
         return {name: Measure(*words) for form in FORMS.values() for name, words in form.measures.items()}[measure]
