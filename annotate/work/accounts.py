@@ -1,4 +1,4 @@
-"""Accounts of managers and annotators, and the links by which these set their password."""
+"""Accounts of managers and annotators, their passwords, invitations, preferences and language requests."""
 
 import hashlib
 import secrets
@@ -21,19 +21,26 @@ from annotate.work.people_file import BadTable, Row, twin
 from annotate.work.routes import is_language
 
 INVITE_DAYS = 14
-PASSWORD_BYTES = 12  # of chance in a password that is made here
+PASSWORD_BYTES = 12  # random bytes of a generated password
 
 
 @transaction.atomic
 def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annotator, str | None]]:
-    """Make or update the annotators; a new one gets an invite, returned as the token to put in a link.
+    """Create or update annotators, and invite the new ones.
 
-    A row for an existing annotator replaces their languages and leaves their password as it is. NotAllowed if `by` may
-    not change one of them; BadTable if a new user name differs from that of an account only in case.
+    A row for an existing annotator replaces their languages and keeps their password.
+
+    rows: the annotators.
+    by: manager who adds them, None for the command line.
+
+    Returns each annotator with the token of the invitation link, None for an existing annotator.
+
+    Raises NotAllowed if `by` may not change one of them, BadTable if a new user name differs from an existing one only
+    in case.
     """
     names = [row.username for row in rows]
     there = set(User.objects.values_list("username", flat=True))
-    folded = {username.casefold(): username for username in there}  # databases fold few letters but A to Z
+    folded = {username.casefold(): username for username in there}  # databases fold only ASCII letters
     twins = [(name, folded[name.casefold()]) for name in names if name not in there and name.casefold() in folded]
     if twins:
         raise BadTable(*(f"T{twin(*pair)[1:]}" for pair in twins))
@@ -52,18 +59,19 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
 
 @transaction.atomic
 def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> None:
-    """Give an annotator the name, the mail address, the languages and the part of the row, an empty name or address
-    included. NotAllowed if `by` may not change them.
+    """Replace an annotator's name, email address, languages and role by those of a row, including empty values.
+
+    Raises NotAllowed if `by` may not change the annotator.
     """
     check_may_change(by, [annotator.user])
-    # Two managers at once do not give them a language twice.
+    # Prevents two managers from adding the same language at the same time.
     annotator.one_at_a_time()
     annotator.user.first_name = annotator.user.last_name = annotator.user.email = ""
     _take_over(annotator, row)
 
 
 def _take_over(annotator: Annotator, row: Row) -> None:
-    """What the row says of the annotator; what it leaves empty stays, but for languages."""
+    """Store a row's values. Empty values keep what is stored, except for languages."""
     user = annotator.user
     if row.name:
         user.first_name, _, user.last_name = row.name.partition(" ")
@@ -81,8 +89,10 @@ def _take_over(annotator: Annotator, row: Row) -> None:
 
 @transaction.atomic
 def add_manager(username: str) -> tuple[User, str | None]:
-    """Make an account that may do everything, or give an existing account the right to. A new account gets a password,
-    which is returned and kept nowhere; an existing one keeps its own, and None is returned.
+    """Create a superuser, or make an existing account one.
+
+    Returns the user and the generated password, which is stored nowhere; None for an existing account, which keeps its
+    own.
     """
     user, new = User.objects.get_or_create(username=username)
     user.is_staff = user.is_superuser = user.is_active = True
@@ -90,18 +100,18 @@ def add_manager(username: str) -> tuple[User, str | None]:
     if password:
         user.set_password(password)
     user.save()
-    # Whoever made them did not make them for a manager's account.
+    # Their invitations were not meant for a manager's account.
     revoke_invites(Annotator.objects.filter(user=user))
     return user, password
 
 
 def managers() -> QuerySet[User]:
-    """Who may look at everything; what each may change is decided by the admin's permissions."""
+    """Return the accounts that may see everything. The admin's permissions decide what each may change."""
     return User.objects.filter(is_staff=True, is_active=True)
 
 
 def is_manager(user: User | AnonymousUser) -> bool:
-    """Whether it is one of the managers."""
+    """Return whether a user is an active manager."""
     return user.is_active and user.is_staff
 
 
@@ -110,11 +120,13 @@ def may_change_all(user: User) -> bool:
 
 
 def may_change(by: User | None, user: User) -> bool:
-    """Whether `by`, one of the managers, may rename this account, raise it, make links for it, pause it, let it in or
-    lock it out; None stands for whoever has a shell on the server. Forms, tables and pages all ask here.
+    """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
 
-    What a manager who is no superuser could do to other managers they could do to gain their rights; and nobody gives
-    rights to themselves.
+    All forms and pages check this. A manager without superuser rights may not change other managers, since that would
+    give access to their rights, nor themselves.
+
+    by: the manager, None for the command line.
+    user: the account to change.
     """
     if by is None or may_change_all(by):
         return True
@@ -122,7 +134,10 @@ def may_change(by: User | None, user: User) -> bool:
 
 
 def check_may_change(by: User | None, users: Iterable[User]) -> None:
-    """NotAllowed if `by` may not change one of these accounts."""
+    """Check that `by` may change these accounts.
+
+    Raises NotAllowed otherwise.
+    """
     if protected := sorted(user.username for user in users if not may_change(by, user)):
         raise NotAllowed(
             f"Only a superuser may do this to managers and to themselves, here {', '.join(protected)}. Nothing was "
@@ -136,7 +151,7 @@ def _digest(token: str) -> str:
 
 @transaction.atomic
 def invite(annotator: Annotator) -> str:
-    """A new link's token; links given out earlier stop working."""
+    """Create an invitation and return its token. Earlier links stop working."""
     now = timezone.now()
     annotator.invites.filter(used_at=None, revoked_at=None).update(revoked_at=now)
     token = secrets.token_urlsafe(32)
@@ -145,7 +160,7 @@ def invite(annotator: Annotator) -> str:
 
 
 def without_password(annotators: Iterable[Annotator]) -> list[Annotator]:
-    """Those who may come in, and have set no password yet."""
+    """Return the active annotators who have not set a password yet."""
     return [each for each in annotators if each.user.is_active and not each.user.has_usable_password()]
 
 
@@ -161,7 +176,7 @@ def find_invite(token: str) -> Invite:
 
 @transaction.atomic
 def accept_invite(token: str, password: str) -> User:
-    """Set the password and use up the invite; if two people follow one link, the first one gets it."""
+    """Set the password and use up the invitation. If two people follow one link, only the first succeeds."""
     found = find_invite(token)
     used = Invite.objects.filter(pk=found.pk, used_at=None).update(used_at=timezone.now())
     if not used:
@@ -173,31 +188,31 @@ def accept_invite(token: str, password: str) -> User:
 
 
 def revoke_invites(annotators) -> int:
-    """Withdraw the links of these annotators that still work. Returns how many there were."""
+    """Revoke these annotators' valid invitations. Returns their number."""
     now = timezone.now()
     working = Invite.objects.filter(annotator__in=annotators, used_at=None, revoked_at=None, expires_at__gt=now)
     return working.update(revoked_at=now)
 
 
 def set_active(annotators, active: bool) -> None:
-    """Let annotators in or lock them out; the sessions and tokens of those locked out stop working at once."""
+    """Activate or deactivate annotators. Deactivation ends their sessions and API tokens at once."""
     User.objects.filter(annotator__in=annotators).update(is_active=active)
 
 
-# --- What comes with passwords: what a new one ends, and wrong ones, after which a name has to wait.
+# --- passwords: effects of a new one, and lockout after wrong ones
 #
-# django-axes counts wrong passwords, by name and address (deploy/settings.py says how many, and for how long).
+# django-axes counts wrong passwords by name and address; deploy/settings.py sets the limits.
 
 
 class NewPasswordEndsTheRest:
-    """Ends what an account's old password opened, whoever sets the new one and wherever.
+    """Validator that revokes an account's API tokens and invitations whenever its password changes.
 
-    It stands among the validators, since Django tells these of every password that was set. Sessions end by themselves:
-    each holds a hash of the password.
+    It is a password validator because Django notifies these of every new password. Sessions end by themselves, since
+    each contains a hash of the password.
     """
 
     def validate(self, password: str, user: User | None = None) -> None:
-        """Refuses none."""
+        """Accept every password."""
 
     def get_help_text(self) -> str:
         return _("A new password ends the account’s sessions elsewhere, its API tokens, and links that set a password.")
@@ -209,28 +224,28 @@ class NewPasswordEndsTheRest:
 
 
 def wrong_passwords(username: str) -> int:
-    """How many were typed for this name of late, from everywhere."""
+    """Return the number of recent wrong passwords for a name, from all addresses."""
     attempts = AccessAttempt.objects.filter(username=username)
     return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
 
 
 def unlock(username: str) -> int:
-    """Let this name log in again at once, from everywhere. Returns how many wrong passwords were forgotten."""
+    """Lift the lockout of a name, from all addresses. Returns the number of wrong passwords that were cleared."""
     wrong = wrong_passwords(username)
     AccessAttempt.objects.filter(username=username).delete()
     return wrong
 
 
 def locked_until(username: str, address: str | None) -> datetime:
-    """When a name that had too many wrong passwords from this address may try again."""
+    """Return when a name that is locked out at this address may try again."""
     attempts = AccessAttempt.objects.filter(username=username, ip_address=address)
     last = attempts.aggregate(last=Max("attempt_time"))["last"] or timezone.now()
     return last + get_cool_off()
 
 
-# --- What people set for themselves: how they want the pages, and the languages for which they ask.
+# --- preferences and language requests
 #
-# A manager grants or refuses a language, since what people read decides what they are given.
+# A manager grants or refuses a language, since the languages that people read decide which work they get.
 
 
 FIELDS = ("text_size", "theme", "keys", "time_zone", "language", "goal")
@@ -239,13 +254,16 @@ WORDS = LanguageRequest._meta.get_field("words").max_length
 
 
 def preferences_of(user: User) -> dict[str, Any]:
-    """What a person has set, by FIELDS; of a person who has set nothing, what holds for everybody."""
+    """Return a user's preferences by name (FIELDS), with defaults for those not set."""
     found = Preferences.objects.filter(user=user).first() or Preferences(user=user)
     return {name: getattr(found, name) for name in FIELDS}
 
 
 def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what a person sets. values: all of FIELDS, as a form has checked them. Returns them as they are kept."""
+    """Store a user's preferences and return them.
+
+    values: validated values for all of FIELDS.
+    """
     Preferences.objects.update_or_create(user=user, defaults={name: values[name] for name in FIELDS})
     return preferences_of(user)
 
@@ -254,9 +272,13 @@ def set_preferences(user: User, values: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def ask_for_language(annotator: Annotator, language: str, level: int | None, words: str = "") -> LanguageRequest:
-    """Ask the managers to put a person down as a reader of a language. level: 1 to 5 (native), as they rate themselves.
+    """Ask the managers to add a language to those an annotator reads.
 
-    InvalidAnswer if there is no such language or level, if they are down for it as well already, or have asked.
+    level: the annotator's own rating, 1 to 5 (native).
+    words: message to the managers.
+
+    Raises InvalidAnswer if the language or level does not exist, if the annotator has it already, or if a request is
+    pending.
     """
     if not is_language(language):
         raise InvalidAnswer(_("Choose one of the languages of the list."))
@@ -280,13 +302,16 @@ def ask_for_language(annotator: Annotator, language: str, level: int | None, wor
 
 
 def waiting_requests() -> QuerySet[LanguageRequest]:
-    """What no manager has decided yet, the oldest first."""
+    """Return pending requests, oldest first."""
     return LanguageRequest.objects.filter(outcome="").select_related("annotator__user").order_by("pk")
 
 
 @transaction.atomic
 def grant(request_id: int, by: User, level: int | None = None) -> LanguageRequest:
-    """Put a person down for the language for which they asked. level: if it is to be another than they said."""
+    """Add the requested language to the annotator's languages.
+
+    level: replaces the level that the annotator asked for.
+    """
     found = _decided(request_id, by, LanguageRequest.GRANTED)
     if level is not None and level not in LEVELS:
         raise InvalidAnswer("The level is a number from 1 to 5.")
@@ -297,13 +322,16 @@ def grant(request_id: int, by: User, level: int | None = None) -> LanguageReques
 
 
 def refuse(request_id: int, by: User) -> LanguageRequest:
-    """Leave a person's languages as they are. They may ask again."""
+    """Refuse a request. The annotator may ask again."""
     return _decided(request_id, by, LanguageRequest.REFUSED)
 
 
 @transaction.atomic
 def _decided(request_id: int, by: User, outcome: str) -> LanguageRequest:
-    """NotAllowed if `by` may not change the person's account; NotFound if another manager was quicker."""
+    """Store the decision on a request.
+
+    Raises NotAllowed if `by` may not change the account, NotFound if another manager has decided already.
+    """
     found = waiting_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
     if found is None:
         raise NotFound("There is no such request any more: it has been decided.")

@@ -1,6 +1,7 @@
-"""The last word on what the queues could not settle, and on what is checked: settle, discard, and take that back.
+"""Adjudication of units that the queues could not settle and of checked units: settle, discard, and undo.
 
-By lot a decision is made a second time by another adjudicator (controls/checks.py), and if they differ by a third.
+A random share of decisions is repeated by a second adjudicator (controls/checks.py); if the two differ, a third
+decides.
 """
 
 from collections import defaultdict
@@ -24,25 +25,29 @@ from annotate.work.judgments import check, check_words, read_answer
 from annotate.work.moves import move, seen
 from annotate.work.permit import PAUSED, check_willing, running
 
-# The cases by which a list may be cut: what is checked blind, whatever for, and of all others what people answered. A
-# finer one, such as second opinions, would tell of a blind unit what nobody is to know of it.
+# Cases by which a list can be filtered: units checked blind for any reason, and the others by their answers. A finer
+# case, such as second opinions, would reveal something about a blind unit.
 BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreeing", "differing")
-# By what a list is in order: the order of rows, and the values of one.
+# Sort order of a list, and the fields that determine it.
 _ORDER, _WHERE = ("-blind", "since", "position"), ("blind", "since", "position")
-# As many characters as a reason has at most.
+# Greatest length of a reason, in characters.
 REASON = 200
 JUDGED = gettext_noop("You have judged this one as an annotator, so another adjudicator must decide it.")
-# As many of their own reasons as an adjudicator is offered again at most.
+# Greatest number of earlier reasons that an adjudicator is offered.
 OWN_REASONS = 9
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = ""):
-    """Units that this adjudicator may decide, in the order in which they are worked through: first those that are
-    checked blind, since figures wait for them, in the order of the draw; then the others, first what waits longest. If
-    a language is given, those that were in its queue; if a case is given, those of this case.
+    """Return the units that an adjudicator may decide, in the order of work.
 
-    `blind` marks a unit that is checked: its queue would tell what detectors or people said of it, so no language lists
-    it, and the time since which it waits has no part in its place.
+    Units checked blind come first, in the order of the draw, since figures depend on them; then the others, longest
+    waiting first. The annotation `blind` marks checked units. Their queue would reveal what detectors or people
+    answered, so they are listed under no language and their waiting time does not affect the order.
+
+    task: the task.
+    annotator: the adjudicator.
+    language: restricts the list to units that were in this queue.
+    case: restricts the list to one of CASES.
     """
     units = _of_cases(_placed(task.units.filter(stage=stages.ADJUDICATION), annotator))
     if language:
@@ -54,19 +59,19 @@ def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: st
 
 
 def place_of(unit: Unit, annotator: Annotator) -> tuple:
-    """By what a unit has its place among those of `to_adjudicate`, whether it waits there or not; for `places`."""
+    """Return a unit's sort key in `to_adjudicate`, whether or not it is in the list."""
     return _comparable(*_placed(Unit.objects.filter(pk=unit.pk), annotator).values_list(*_WHERE).get())
 
 
 def places(units) -> list[tuple[tuple, int]]:
-    """The place and the key of each unit of `to_adjudicate`, in order."""
+    """Return the sort key and the primary key of each unit of `to_adjudicate`, in order."""
     return [(_comparable(*where), unit) for *where, unit in units.values_list(*_WHERE, "pk")]
 
 
 def _placed(units, annotator: Annotator):
     history = Transition.objects.filter(unit=models.OuterRef("pk"))
     came = history.filter(to_stage=stages.ADJUDICATION).order_by().values("unit")
-    # Keys of moves, which are given one after another, are compared more quickly than times.
+    # Primary keys of transitions increase over time and compare faster than timestamps.
     first = models.Subquery(came.annotate(first=models.Min("pk")).values("first"))
     since = models.Case(
         models.When(blind=False, then=first), default=models.Value(0), output_field=models.BigIntegerField()
@@ -91,28 +96,27 @@ def _comparable(blind: bool, since: int, position: int) -> tuple:
 
 
 def is_blind(unit: Unit, annotator: Annotator) -> bool:
-    """Whether an adjudicator is told nothing of what detectors and people said of a unit."""
+    """Return whether an adjudicator must not see what detectors and people answered for a unit."""
     return _to_be_blind(unit.transitions, annotator).exists()
 
 
 def _to_be_blind(moves, annotator: Annotator):
-    """The moves after which a unit is decided blind. That another adjudicator is asked after a decision of one's own
-    does not show in what one is told.
+    """Return the transitions after which a unit is decided blind.
+
+    A second opinion on the adjudicator's own decision does not count, so that what they see does not reveal it.
     """
     return moves.filter(event__in=stages.BLIND).exclude(judgment__annotator=annotator)
 
 
 def told(units: Iterable[Unit], annotator: Annotator) -> list[tuple[Unit, list[str]]]:
-    """Units of `to_adjudicate` for this adjudicator, each with its cells under Pages.list_heads; none for a
-    unit that is checked blind.
-    """
+    """Return units of `to_adjudicate`, each with its cells for Pages.list_heads; no cells for a unit checked blind."""
     listed = list(units)
     answers = _answers(listed, annotator)
     return [(unit, [] if unit.blind else unit.task.kind.pages.list_row(unit, answers[unit.pk])) for unit in listed]
 
 
 def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]]:
-    """Unit -> what people answered, in order, as this adjudicator is told it."""
+    """Return unit -> its answers in order, as this adjudicator sees them."""
     by_key = {unit.pk: unit for unit in units}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     labelled = [(by_key[unit], label) for unit, label in live]
@@ -123,19 +127,20 @@ def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]
 
 
 def waiting_in(annotator: Annotator, tasks: Iterable[Task]) -> dict[int, int]:
-    """Task -> how many of its units this adjudicator may decide."""
+    """Return task -> number of its units that this adjudicator may decide."""
     units = Unit.objects.filter(task__in=list(tasks), stage=stages.ADJUDICATION).exclude(pk__in=_judged(annotator))
     return dict(units.order_by().values_list("task").annotate(models.Count("pk")))
 
 
 def for_others(task: Task, annotator: Annotator) -> int:
-    """How many units wait for another adjudicator, because this one has judged them."""
+    """Return the number of units that wait for another adjudicator because this one has judged them."""
     return task.units.filter(stage=stages.ADJUDICATION, pk__in=_judged(annotator)).count()
 
 
 def for_others_told(task: Task, annotator: Annotator) -> int:
-    """The same as the adjudicator is told: nothing while the task is open, since it goes up just after an answer that
-    is checked, and after a decision that another makes too.
+    """Return the same number as shown to the adjudicator: 0 while the task is open.
+
+    In an open task it would rise just after an answer that is checked or a decision that gets a second opinion.
     """
     return 0 if task.is_open else for_others(task, annotator)
 
@@ -145,8 +150,10 @@ def _judged(annotator: Annotator):
 
 
 def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
-    """This adjudicator's decision of a unit, if it stands and the task is open. Whether another adjudicator was asked
-    too they are not told until the task is closed: whoever knows it could mend theirs.
+    """Return this adjudicator's decision of a unit, if it is in force and the task is open.
+
+    Until the task is closed, adjudicators do not learn whether another one was asked, since they could then correct
+    their own decision.
     """
     if not unit.task.is_open:
         return None
@@ -154,9 +161,10 @@ def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
 
 
 def adjudicated(task: Task, annotator: Annotator):
-    """Units whose votes and judgments this adjudicator may see: those that wait for an adjudicator, or that an
-    adjudicator has decided. While the task is open, none that they answered themselves: that such a unit is decided
-    again tells which answers are checked.
+    """Return the units whose votes and judgments this adjudicator may see: those awaiting or decided by an adjudicator.
+
+    While the task is open, units that they answered themselves are left out, since a new decision would reveal which
+    answers are checked.
     """
     decided = Judgment.objects.decisions().values("unit")
     seen = Q(stage=stages.ADJUDICATION) | Q(stage__in=[stages.LABELLED, stages.DISCARDED], pk__in=decided)
@@ -165,8 +173,10 @@ def adjudicated(task: Task, annotator: Annotator):
 
 
 def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
-    """One of these units. NotAllowed for any unit of an open task that they answered themselves, wherever it is by now;
-    NotFound if it is none of these units.
+    """Return one of these units.
+
+    Raises NotAllowed for any unit of an open task that they answered themselves, whatever its stage; NotFound for any
+    other unit that is not among them.
     """
     if task.is_open and _read(annotator).filter(unit=unit_id, unit__task=task).exists():
         raise NotAllowed(_(JUDGED))
@@ -180,13 +190,13 @@ def _read(annotator: Annotator):
 
 
 def decisions(annotator: Annotator, task: Task):
-    """What this adjudicator has decided and not taken back, the latest first."""
+    """Return this adjudicator's decisions that are in force, newest first."""
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease=None)
     return own.select_related("unit__item", "unit__task").order_by("-pk")
 
 
 def own_reasons(annotator: Annotator, task: Task) -> list[str]:
-    """What an adjudicator has said before, in this task, of how they know: what they said most often first."""
+    """Return the reasons that an adjudicator gave in this task, most frequent first."""
     said = (
         decisions(annotator, task)
         .order_by()
@@ -197,26 +207,30 @@ def own_reasons(annotator: Annotator, task: Task) -> list[str]:
 
 
 def read_decision(kind: Kind, sent: list[str], reason: str, comment: str, **details: Any) -> Answer:
-    """The decision that a page or a client sent; without an answer it is a discard. details: further fields of Answer.
-    InvalidAnswer if it is unreadable.
+    """Parse a decision that a page or client sent. A decision without an answer is a discard.
+
+    details: further fields of Answer.
+
+    Raises InvalidAnswer if it cannot be parsed.
     """
     return replace(read_answer(kind, sent, comment=comment, **details), reason=reason)
 
 
 def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
-    """Give a unit its label, unless another adjudicator is asked too. answer.reason, which is required, says how the
-    adjudicator knows.
-    """
+    """Label a unit, unless another adjudicator is asked as well. Requires answer.reason, the evidence for the label."""
     return _decide(annotator, unit_id, Judgment.SETTLE, answer)
 
 
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
-    """Leave a unit out of the gold set, because nobody can tell its label; unless others have settled it."""
+    """Exclude a unit from the gold set because nobody can determine its label, unless others have settled it."""
     return _decide(annotator, unit_id, Judgment.DISCARD, Answer(label="", reason=reason, comment=comment))
 
 
 def check_reason(reason: str, comment: str = "") -> None:
-    """InvalidAnswer where the words of a decision cannot be stored, or say nothing."""
+    """Check the text fields of a decision.
+
+    Raises InvalidAnswer if the reason is empty or too long, or if a field cannot be stored.
+    """
     if not reason.strip():
         raise InvalidAnswer(_("Say in a few words how you know, so that others can follow the decision."))
     check_words(reason, comment)
@@ -266,7 +280,10 @@ def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Ju
 
 
 def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
-    """What the standing decisions of a unit come to: event, stage and label. ends: nobody else is asked."""
+    """Return event, stage and label that result from the decisions in force.
+
+    ends: whether no further adjudicator is asked.
+    """
     said = list(unit.judgments.live().decisions().order_by("pk").values_list("label", flat=True))
     match said:
         case [label] if label and any(control.is_seconded(unit) for control in unit.task.controls):
@@ -279,13 +296,13 @@ def came_to(unit: Unit, *, ends: bool = False) -> tuple[str, str, str]:
         return asks, stages.ADJUDICATION, ""
     if asks == "seconded":
         nobody_else(unit)
-    # What two say prevails. If all differ, it is the third's word, and without a third the first's.
+    # A label given twice wins. If all differ, the third decision counts, or the first if there is no third.
     label = next((label for label in said if said.count(label) > 1), said[-1] if len(said) > 2 else said[0])
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
 
 
 def somebody_else(unit: Unit) -> bool:
-    """Whether there is an adjudicator who may still decide a unit."""
+    """Return whether there is an adjudicator who may still decide a unit."""
     judged = unit.judgments.binding().values("annotator")
     paused = unit.task.pauses.filter(lifted_at=None).values("annotator")
     return adjudicators().exclude(pk__in=judged).exclude(pk__in=paused).exists()
@@ -293,8 +310,9 @@ def somebody_else(unit: Unit) -> bool:
 
 @transaction.atomic
 def unsettle(annotator: Annotator, unit_id: int) -> Unit:
-    """Take back the adjudicator's own decision; the unit waits for an adjudicator again. What others have decided of it
-    stands, and counts when it is decided anew.
+    """Take back the adjudicator's own decision, so that the unit waits for an adjudicator again.
+
+    Decisions of others remain in force and count when the unit is decided again.
     """
     unit = locked(unit_id)
     own = unit.judgments.live().decisions().filter(annotator=annotator).first()
@@ -310,8 +328,11 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 
 
 def locked(unit_id: int) -> Unit:
-    """A unit whose row is locked until the transaction ends. NotFound if there is none."""
-    # no_key: as in judgments.py.
+    """Return a unit with its row locked until the transaction ends.
+
+    Raises NotFound if there is none.
+    """
+    # no_key: see judgments.py.
     units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
     unit = units.filter(pk=unit_id).first()
     if unit is None:
@@ -319,18 +340,19 @@ def locked(unit_id: int) -> Unit:
     return unit
 
 
-# --- What an adjudicator looks at together: cases of one text, and cases that are settled in one act because all who
-# answered them said the same. Each is settled by itself, by `settle`.
+# --- bulk decisions: cases of one text, and cases whose answers all agree. `settle` decides each case individually.
 
 
-# As many cases of one text as are shown beside one of them, at most.
+# Greatest number of other cases shown for one text.
 OF_ONE_TEXT = 20
 
 
 @dataclass
 class Together:
-    """What became of cases that were to be settled together; refused: each with the reason why it was not, and None for
-    one that adjudicators do not see now.
+    """Result of settling several cases.
+
+    settled: the decisions made.
+    refused: cases that were not settled, with the reasons; None for a case that adjudicators cannot see now.
     """
 
     settled: list[Judgment] = field(default_factory=list)
@@ -338,19 +360,23 @@ class Together:
 
 
 def agreed(units: Iterable[Unit], annotator: Annotator) -> dict[int, str]:
-    """Unit of `to_adjudicate` -> what all who answered it said, as it is told to this adjudicator; only those that can
-    be settled together with others. Of work that may hurt, each text is looked at by itself.
+    """Return unit of `to_adjudicate` -> label that all its answers share, as shown to this adjudicator.
+
+    Only units that can be settled in bulk are included; sensitive texts must be viewed one by one.
     """
     listed = [unit for unit in units if unit.case == AGREEING and not unit.task.kind.sensitive]
     return {unit: label for unit, (label, *_rest) in _answers(listed, annotator).items()}
 
 
 def settle_together(annotator: Annotator, task: Task, chosen: Mapping[int, str], reason: str) -> Together:
-    """Settle units with what all who answered them said, each in a transaction of its own, so that one that has changed
-    meanwhile leaves the others settled.
+    """Settle units with the label that all their answers share, each in its own transaction.
 
-    chosen: unit -> what the adjudicator was told that they all said. InvalidAnswer, and nothing is settled, if no unit
-    is chosen or there is no reason.
+    A unit that has changed meanwhile does not affect the others.
+
+    chosen: unit -> label that the adjudicator saw.
+    reason: reason for all decisions.
+
+    Raises InvalidAnswer, and settles nothing, if no unit is chosen or the reason is missing.
     """
     if not chosen:
         raise InvalidAnswer(_("Mark the cases first that you want to settle together."))
@@ -371,20 +397,20 @@ def settle_together(annotator: Annotator, task: Task, chosen: Mapping[int, str],
 @transaction.atomic
 def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgment:
     locked(unit.pk)
-    # A retry finds the decision that the adjudicator has made already.
+    # A retry finds the adjudicator's earlier decision.
     own = unit.judgments.live().decisions().filter(annotator=annotator).exists()
     waits = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))
     if waits and not own and agreed(waits, annotator).get(unit.pk) != label:
-        # Whatever has happened to it: whoever is asked for a second opinion is not to know.
+        # The message is the same in every case, so that it does not reveal a second opinion.
         raise NotAllowed(_("It can no longer be settled together with others. Please decide it by itself."))
     return settle(annotator, unit.pk, read_decision(unit.task.kind, [label], reason, ""))
 
 
 def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]]:
-    """Other units about the same text that wait for this adjudicator, in this task and in others, each with what its
-    kind tells of it; for a unit that is not blind.
+    """Return other units with the same text that this adjudicator may decide, in any task, with their list cells.
 
-    None that is checked blind: who has seen what was said of the text would no longer be blind.
+    Call it for units that are not blind. Units checked blind are left out, since the adjudicator has seen the answers
+    for the text.
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")
@@ -397,10 +423,10 @@ def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]
 
 
 def nobody_else(unit: Unit) -> None:
-    """Write down that a lot asks for a second adjudicator, and that there is none."""
+    """Record that the random draw asks for a second adjudicator and that there is none."""
     commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 
 def adjudicators() -> models.QuerySet[Annotator]:
-    """Those who may log in."""
+    """Return the adjudicators who may log in."""
     return Annotator.objects.filter(adjudicates=True, user__is_active=True)

@@ -1,11 +1,12 @@
-"""An answer that its person changes after the time in which it can be taken back, until the task is closed.
+"""Changes of answers after the time for undoing them, until the task is closed.
 
-While nobody has gone on with the unit, the new answer stands in place of the first, under the same number. Else the
-unit becomes a case for an adjudicator, who sees both; until they decide, the first answer counts. What an adjudicator
-has decided already stands, and so does that a manager left the unit out.
+As long as nobody else has acted on the unit, the new answer replaces the first under the same number. Otherwise an
+adjudicator decides and sees both answers; until then, the first counts. An earlier adjudicator's decision, or a
+manager's exclusion of the unit, remains in force.
 
-Which of these it is nobody is told, and for a hidden gold answer the same statements are run. It is decided by the unit
-of work for which the gold answer stood, as if that had been answered; of a gold answer the first answer counts.
+The annotator does not learn which of these happened. For a hidden gold answer the same statements run, so that it
+cannot be recognized; the unit of work that it replaced determines the outcome, as if that unit had been answered. For
+the gold answer itself, the first answer counts.
 """
 
 from collections.abc import Mapping
@@ -26,23 +27,26 @@ from annotate.work.moves import NO_ROW, move
 from annotate.work.permit import acting, midnight
 from corpora.database.statements import insert_one, update_one
 
-# Each may become a case for an adjudicator.
+# Limits the cases for adjudicators that changes create.
 CHANGES_A_DAY = 50
 
 
 def changeable(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
-    """A person's answers that they may change, as long as the task is open. What becomes of a unit decides nothing
-    here.
-    """
+    """Return the answers that an annotator may change while the task is open. The unit's stage does not matter."""
     return Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
 
 
 def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -> Change:
-    """Say otherwise now. Returns what was changed, which is kept in any case.
+    """Change an answer.
 
-    WrongStage if the task is closed; EnoughToday after CHANGES_A_DAY of them in all tasks; NotFound if it is no answer
-    of theirs that stands; NotAllowed if they may not work in its language any more; InvalidAnswer if the answer does
-    not suit the unit, or is what they say already.
+    judgment_id: number of the answer.
+    answer: the new answer.
+
+    Returns the change, which is always stored.
+
+    Raises WrongStage if the task is closed; EnoughToday after CHANGES_A_DAY changes in all tasks; NotFound if there is
+    no such answer in force; NotAllowed if the annotator may no longer work in its language; InvalidAnswer if the new
+    answer does not fit the unit or is the same.
     """
     with acting(annotator.user, task.name) as permit:
         if permit.stopped:
@@ -58,7 +62,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         of = list(own.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
         if not of:
             raise NotFound(_("There is no such answer of yours."))
-        # no_key: as in judgments.py.
+        # no_key: see judgments.py.
         work = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("item").get(pk=of[0])
         first = own.select_related("lease", "unit__item").get()
         work.task = first.unit.task = permit.task
@@ -77,7 +81,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
 
 
 def _kept(work: Unit, first: Judgment, answer: Answer) -> Change:
-    # Nobody needs another label of what was hidden among the work.
+    # Units with a known answer, hidden among the work, need no other label.
     is_work, gone_on = not first.unit.known_answer, _has_gone_on(work, first)
     is_decided = work.judgments.live().decisions().exists()
     is_left_out = work.transitions.filter(event="withdrawn").exists()
@@ -96,8 +100,9 @@ def _kept(work: Unit, first: Judgment, answer: Answer) -> Change:
 
 
 def _has_gone_on(work: Unit, first: Judgment) -> bool:
-    """Whether others have judged a unit, or it has left the queue in which it was answered; of a unit for which a gold
-    answer stood, whether it would have.
+    """Return whether others have judged a unit, or it has left the queue in which it was answered.
+
+    For a unit that a gold answer replaced, return whether it would have.
     """
     others = work.judgments.binding().exclude(annotator=first.annotator).exists()
     lease = first.lease
@@ -106,8 +111,9 @@ def _has_gone_on(work: Unit, first: Judgment) -> bool:
 
 
 def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
-    """Another judgment in place of the first, with its lease and as of the same time, so that what a person is told of
-    their day, and which answer Undo takes back, do not tell which way a change went.
+    """Replace a judgment by a new one, with its lease and the same time.
+
+    The day's counts and the target of Undo then do not show whether the change took effect.
     """
     judgment, lease = copy(first), copy(first.lease)
     lease.pk, lease.place, lease.outcome = None, None, "undone"
@@ -122,15 +128,16 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
     for control in judgment.unit.task.controls:
         for part in control.parts(judgment, answer):
             insert_one(part, keep=keep)
-    # The numbers of the next judgment and the next lease do not tell whether these were kept.
+    # The next primary keys must not show whether these rows were kept.
     for row in (judgment, lease):
         rows = type(row).objects.filter(pk=NO_ROW if keep else row.pk)
         rows._raw_delete(rows.db)
 
 
 def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
-    """Unit -> the number under which a person finds an answer that they changed: that of the answer they gave first.
-    changes: of `latest`.
+    """Return unit -> number under which an annotator finds a changed answer: that of their first answer.
+
+    changes: as returned by `latest`.
     """
     first = Judgment.objects.filter(annotator=annotator, unit__in=changes).order_by("-pk")
     given = {(each.judgment.unit_id, each.judgment.answered_at) for each in changes.values()}
@@ -139,7 +146,7 @@ def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, in
 
 
 def latest(judgments) -> dict[int, Change]:
-    """Unit -> the last change that a person made since they gave the judgment, of these judgments of theirs."""
+    """Return unit -> the latest change made since the judgment, for judgments of one annotator."""
     given = {(each.unit_id, each.annotator_id): each.answered_at for each in judgments}
     units, people = {unit for unit, _ in given}, {person for _, person in given}
     found = Change.objects.filter(judgment__unit__in=units, judgment__annotator__in=people).order_by("pk")
@@ -148,7 +155,7 @@ def latest(judgments) -> dict[int, Change]:
 
 
 def of_unit(unit: Unit) -> QuerySet[Change]:
-    """What people would say otherwise of a unit, for an adjudicator; not what was taken back since."""
+    """Return the changed answers to a unit that are in force, for an adjudicator."""
     return Change.objects.filter(Q(judgment__voided_at=None), judgment__unit=unit).select_related(
         "judgment__annotator__user"
     )

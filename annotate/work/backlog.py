@@ -1,8 +1,8 @@
-"""How many units wait for a person, and what they did today: counted now and then, and kept.
+"""Numbers of units that wait for an annotator and of units done today, counted occasionally and cached.
 
-From an exact count after each answer one could tell gold answers from work: others still take a unit of work for which
-a gold answer stood, and then it is gone from the count. So it goes down by one with each answer of one's own, and what
-others did shows when it is counted again, in one step that many units share.
+An exact count after each answer would reveal gold answers: the unit of work that a gold answer replaced stays available
+to others, but leaves the annotator's count only later. The cached count therefore drops by one with each answer, and
+changes by others appear at the next full count, in one step.
 """
 
 from collections import Counter
@@ -27,12 +27,13 @@ OUTCOME = ("answered", "skipped", "flagged")
 
 
 def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
-    """What waits for one person in the tasks of their permits. It is counted again if it is older than ten minutes,
-    says that nothing waits, or is of other queues than the person has now. Nobody waits for that to be kept: as long as
-    somebody else is writing, what was kept before is told again.
+    """Return an annotator's backlog in the tasks of their permits.
 
-    Nothing that the person does has it counted again earlier: while they are stopped, nothing waits, and what was kept
-    before stays. Else they could stop themselves, by taking back their consent, for an exact count.
+    A cached count is renewed if it is older than ten minutes, if it is zero, or if the annotator's queues have changed.
+    If another process is writing to the database, the old count is returned instead of waiting.
+
+    Nothing that annotators do triggers an earlier count. While they are stopped, the number is 0 and the cached row is
+    kept; otherwise they could withdraw their consent to obtain an exact count.
     """
     if not permits:
         return []
@@ -47,12 +48,12 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
         row = kept.get(permit.task.pk)
         has_number = row is not None and bool(row.waiting) and row.queues == permit.queues
         if row and permit.stopped:
-            row.waiting = 0  # the row is not saved: its number holds again once they are not stopped
+            row.waiting = 0  # not saved, so the number is valid again once they are no longer stopped
         elif not (row and has_number and now - KEPT < row.counted_at <= now):
             old.append(permit)
             before |= {permit.task.pk} if has_number else set()
     counted = _counted(old)
-    # What is told for the first time is kept, so that the next answer does not show in an exact count.
+    # Store a first count even if that means waiting, so that the next answer does not lead to an exact count.
     first = any(row.waiting and row.task_id not in before for row in counted)
     is_kept = _keep(counted, wait=first)
     kept |= {row.task_id: row for row in counted if is_kept or row.task_id not in before}
@@ -60,7 +61,7 @@ def backlogs(permits: Sequence[Permit]) -> list[Backlog]:
 
 
 def forget(annotator: Annotator, task: Task) -> None:
-    """Have all of it counted again."""
+    """Delete the cached count."""
     Backlog.objects.filter(annotator=annotator, task=task).delete()
 
 
@@ -73,7 +74,7 @@ def _kept(annotator, task) -> QuerySet[Backlog]:
 
 
 def _counted(permits: Sequence[Permit]) -> list[Backlog]:
-    """Counted now for one person."""
+    """Count the backlogs of one annotator."""
     if not permits:
         return []
     annotator, tasks = permits[0].annotator, [permit.task.pk for permit in permits]
@@ -93,8 +94,9 @@ def _counted(permits: Sequence[Permit]) -> list[Backlog]:
 
 
 def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
-    """A function of a permit, of units of work and of hidden units by queue: how many hidden units come before the last
-    of that work.
+    """Return a function from permit, work and hidden units by queue to the number of hidden units still to come.
+
+    Only hidden units that come before the last unit of the work count.
     """
     of_control: dict[QualityControl, list[Permit]] = {}
     for permit in permits:
@@ -105,7 +107,7 @@ def _coming(permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counte
 
 
 def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
-    """Whether they are kept: not where that has to wait for somebody else who is writing, and shall not."""
+    """Store the counts. Returns False if that would have to wait for another writer and `wait` is False."""
     try:
         with nullcontext() if wait else not_waiting():
             Backlog.objects.bulk_create(
@@ -120,19 +122,18 @@ def _keep(counted: Sequence[Backlog], *, wait: bool) -> bool:
 
 
 def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
-    """Task, language (the queue), honeypot and number of units that one person has not judged, in all queues that they
-    read.
-    """
+    """Count the units that one annotator has not judged in the queues they read, by task, language and honeypot."""
     anywhere = Q(pk=None)
     for permit in permits:
         anywhere |= Q(task=permit.task, language__in=list(permit.read_queues))
     queued = Unit.objects.queued().filter(anywhere).order_by()
     annotator = permits[0].annotator
     left = _by_queue(queued, annotator)
-    # Not one by one: a million may wait, of which the person has judged a few.
+    # Subtract what the annotator has judged rather than check each unit: a million may wait, of which they judged a
+    # few.
     gone = beyond(annotator)
-    # Units that are kept from people who have seen their texts may be among the work; records have only gold answers
-    # of that sort.
+    # Tasks whose work may contain units hidden from people who have seen their texts. In tasks of records, only gold
+    # answers are such units.
     tasks = [permit.task for permit in permits]
     if hiding := [task.pk for task in tasks if task.gold_share or not task.kind.routing.waits]:
         gone |= Q(task__in=hiding) & Q(Seen("pk", annotator.pk))
@@ -141,7 +142,7 @@ def _units(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
 
 
 def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int, str, bool]]:
-    """Without those that others found disturbing, unless the annotator takes such."""
+    """Count units, without those flagged as disturbing unless the annotator accepts these."""
     found: Counter[tuple[int, str, bool]] = Counter()
     rows = units.values_list("task", "language", "honeypot", "disturbing").annotate(Count("pk"))
     for *queue, disturbing, number in rows:
@@ -152,11 +153,12 @@ def _by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tuple[int,
 
 @dataclass
 class _Aside:
-    """What the lot of gold answers does not give a person, by queue.
+    """Units that the random draw of gold answers does not cover for an annotator, by queue.
 
-    work: units of work that they gave back or have open; gold: such gold answers, which come besides the work; used:
-    gold answers that the lot gives them no more; replaced: work about which they are not asked, since they answered a
-    gold answer in its place.
+    work: units of work that they returned or have open.
+    gold: gold answers that they returned or have open, in addition to the work.
+    used: gold answers that they can no longer draw.
+    replaced: units of work that they are not asked about, since they answered a gold answer instead.
     """
 
     work: Counter[str] = field(default_factory=Counter)
@@ -166,7 +168,10 @@ class _Aside:
 
 
 def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
-    """By task, of one person. A gold answer that they gave back counts as long as it waits for them, like work."""
+    """Return task -> such units of one annotator.
+
+    A returned gold answer counts as long as it waits for the annotator, like work.
+    """
     annotator, now = permits[0].annotator, timezone.now()
     tasks = {permit.task.pk: permit.task for permit in permits}
     with_gold = [pk for pk, task in tasks.items() if task.gold_share]
@@ -186,7 +191,10 @@ def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
 
 
 def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
-    """waits: whether its unit of work is among what waits for the person."""
+    """Count a lease.
+
+    waits: whether its unit of work is among those that wait for the annotator.
+    """
     is_work = lease.instead_of_id is None or lease.in_place
     (aside.work if is_work and waits else aside.gold)[lease.work.language] += 1
     if lease.unit.honeypot:
@@ -196,8 +204,10 @@ def _add(aside: _Aside, lease: Lease, *, waits: bool) -> None:
 def _add_returned(
     found: dict[int, _Aside], leases: list[Lease], open_now: set[int], annotator: Annotator, tasks: dict[int, Task]
 ) -> None:
-    """leases: what one person gave back or let run out, oldest first, and answered in the place of work; open_now:
-    units of work of what they have on the screen.
+    """Count leases that one annotator returned, let expire, or answered in place of work.
+
+    leases: these leases, oldest first.
+    open_now: units of work behind the leases on screen.
     """
     units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})
     own = {"adjudicates": annotator.adjudicates, "takes_disturbing": annotator.takes_disturbing}
@@ -234,7 +244,7 @@ def _backlog(
     def count(queues: Iterable[str]) -> int:
         work = Counter({queue: left[queue, False] - aside.replaced[queue] for queue in queues})
         if not work.total():
-            # Where nothing else is left they are asked about that too.
+            # If no other work is left, they are asked about these units too.
             work = Counter({queue: left[queue, False] for queue in queues})
         by_lot = Counter({queue: max(0, number - aside.work[queue]) for queue, number in work.items()})
         pool = Counter({queue: left[queue, True] - aside.used[queue] for queue in queues})

@@ -1,4 +1,7 @@
-"""Closing a task, so that it hands out no more work, and opening it again. What was answered stays either way."""
+"""Closing a task so that it assigns no more work, reopening it, and deleting an unused one.
+
+Closing and reopening keep all answers.
+"""
 
 from collections import Counter
 from collections.abc import Collection
@@ -20,18 +23,21 @@ from corpora.models import Corpus, Draw, Item
 
 
 def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
-    """Hand out no more of a task. Units that are decided by the answers that they have get their label.
+    """Close a task. Units that their answers decide get their label.
 
-    leave_out: whether all others are left out.
+    leave_out: whether to exclude all other units.
 
-    Returns {"task", "is_open", "changed", "unfinished", "in_hand", "decided", "unconfirmed", "left_out", "digest"}.
-    changed: whether it was not so before. unfinished: how many units have no label yet. in_hand: how many are open with
-    somebody now, who may still answer. decided: how many got their label by this. unconfirmed: how many have the label
-    that one reader alone named. left_out: how many were left out by this. digest: of what became of the units drawn by
-    the secret, empty if none were.
+    Returns {"task", "is_open", "changed", "unfinished", "in_hand", "decided", "unconfirmed", "left_out", "digest"}:
+    changed: whether the task was open.
+    unfinished: number of units without a label.
+    in_hand: number of units open with annotators, who may still answer.
+    decided: number of units labelled now.
+    unconfirmed: number of units labelled now by a single annotator's answer.
+    left_out: number of units excluded now.
+    digest: digest of the outcomes of units drawn with the secret, "" if there are none.
     """
     was = _set_open(task, is_open=False)
-    # Each by itself: an answer locks its unit first, and then the task.
+    # Separate transactions, because an answer locks its unit before the task.
     with transaction.atomic():
         ended = _end(task, leave_out=leave_out) if task.kind.answered_here else {}
     with transaction.atomic():
@@ -42,14 +48,17 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
 
 @transaction.atomic
 def fix_outcomes(task: Task) -> None:
-    """Write down what became of the drawn units of a closed task since it was last written down."""
+    """Record outcomes of the drawn units of a closed task that are new since they were last recorded."""
     if not locked(task).is_open:
         commitments.fix(task)
 
 
 @transaction.atomic
 def _set_open(task: Task, *, is_open: bool) -> bool:
-    """Returns whether it was open before. WrongStage if it may not be opened again."""
+    """Open or close a task. Returns whether it was open.
+
+    Raises WrongStage if it may not be reopened.
+    """
     found = locked(task)
     if is_open and found.secret_told_at:
         raise WrongStage(
@@ -63,16 +72,16 @@ def _set_open(task: Task, *, is_open: bool) -> bool:
 
 
 def _end(task: Task, *, leave_out: bool) -> Counter[str]:
-    """What follows for the units of a task of which nobody is given any more.
+    """Label or exclude units of a closed task.
 
-    What somebody has open is left as it is. Adjudicators go on in a closed task, so what waits for one of them waits
-    on, unless it is left out.
+    Units that annotators have open are left as they are. Adjudicators continue in a closed task, so units that wait for
+    them keep waiting unless they are excluded.
     """
     done = Counter[str]()
     waiting = task.units.work().filter(stage__in=(stages.QUEUED, stages.ADJUDICATION)).order_by("pk")
     waiting = waiting.exclude(pk__in=_open_now(task).values("unit"))
     said = Judgment.objects.live().exclude(kind=Judgment.SKIP).filter(unit=OuterRef("pk"))
-    # no_key: as in judgments.py.
+    # no_key: see judgments.py.
     for unit in waiting.filter(Exists(said)).select_for_update(of=("self",), no_key=True).select_related("item"):
         unit.task = task
         done[_end_of(unit, leave_out=leave_out)] += 1
@@ -84,7 +93,10 @@ def _end(task: Task, *, leave_out: bool) -> Counter[str]:
 
 
 def _end_of(unit: Unit, *, leave_out: bool) -> str:
-    """Give a unit the label that it can have without anybody else; returns how that is counted, "" if it has none."""
+    """Label a unit without further answers, if possible.
+
+    Returns the name of the counter to increase, "" if the unit does not get a label.
+    """
     answers = list(unit.judgments.live().answers().order_by("pk").select_related("lease"))
     if unit.stage == stages.QUEUED and is_settled_by_most(unit, answers):
         decide_without_more(unit, answers)
@@ -100,15 +112,17 @@ def _end_of(unit: Unit, *, leave_out: bool) -> str:
             move(unit, "unconfirmed", stages.LABELLED, label=answers[0].label)
             return "unconfirmed"
         if unit.stage == stages.QUEUED:
-            # An adjudicator decides what a reader doubts, in a closed task too.
+            # Adjudicators decide doubtful audited units in a closed task too.
             move(unit, "doubted", stages.ADJUDICATION)
     return ""
 
 
 def reopen(task: Task) -> dict[str, Any]:
-    """Hand out a task again, with what closing it had labelled or left out. Returns the first five of `close`.
+    """Reopen a task, including units that closing it had labelled or excluded.
 
-    WrongStage where nobody can be asked here, or its secret was told.
+    Returns the first five values of `close`.
+
+    Raises WrongStage if nobody can be asked here, or if the secret was published.
     """
     if not task.kind.answered_here:
         raise WrongStage(
@@ -127,7 +141,7 @@ def reopen(task: Task) -> dict[str, Any]:
 
 
 def how_to_go_on(task: Task) -> str:
-    """What a manager does so that people are given units of a closed task, in a sentence."""
+    """Return a sentence on how a manager can have more units of a closed task read."""
     if task.secret_told_at:
         return "It cannot be opened again, since an export told its secret: open a new task for the rest."
     return f"Open it again with `assay reopen {task.name}`."
@@ -135,7 +149,10 @@ def how_to_go_on(task: Task) -> str:
 
 @transaction.atomic
 def tell_secret(task: Task) -> None:
-    """Note that an export discloses the secret, so the task is never opened again. WrongStage while it is open."""
+    """Record that an export publishes the secret, so that the task is never reopened.
+
+    Raises WrongStage if the task is open.
+    """
     found = locked(task)
     if found.is_open:
         raise WrongStage(
@@ -153,13 +170,16 @@ def _open_now(task: Task) -> QuerySet[Lease]:
 
 
 def unfinished(task: Task) -> int:
-    """How many units have no label yet."""
+    """Return the number of units without a label."""
     work = task.units.work().order_by()
     return work.filter(stage__in=stages.WAITING).count() + work.waiting_copies().count()
 
 
 def _told(task: Task, was: bool) -> dict[str, Any]:
-    """was: whether it was open before."""
+    """Return the status of a task.
+
+    was: whether it was open before.
+    """
     return {
         "task": task.name,
         "is_open": task.is_open,
@@ -169,12 +189,16 @@ def _told(task: Task, was: bool) -> dict[str, Any]:
     }
 
 
-# --- more of a task that is open
+# --- additions to an open task
 
 
 def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
-    """The task, locked after these units, since an answer locks its unit first and then the task. WrongStage if it is
-    closed."""
+    """Lock the units and then the task, in the order in which answers lock them.
+
+    Returns the task.
+
+    Raises WrongStage if it is closed.
+    """
     list(units.order_by("pk").select_for_update(of=("self",), no_key=True))
     task = locked(task)
     if not task.is_open:
@@ -183,7 +207,12 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
 
 
 def check_languages(languages: Collection[str], known: Collection[str], none: str, others: str) -> None:
-    """NotFound for a language that is not among the known ones."""
+    """Check that all languages are known.
+
+    none, others: parts of the message.
+
+    Raises NotFound otherwise.
+    """
     if strange := [label for label in languages if label not in known]:
         raise NotFound(
             f"{none} in {', '.join(strange)}; {others} in: {', '.join(sorted(filter(None, known))) or 'no language'}."
@@ -198,17 +227,18 @@ def units_of(task: Task, found: dict[str, list[int]]) -> list[Unit]:
     return list(task.units.in_bulk([unit for units in found.values() for unit in units]).values())
 
 
-# --- Deleting a task in which nobody has said anything yet: its units, draws and guidelines, all of them or nothing.
+# --- deletion of a task without any answers: its units, draws and guidelines, in one transaction
 #
-# What people said is never deleted. What was drawn for it goes too, unless another task asks about it.
+# Answers are never deleted. Drawn items are deleted unless another task uses them.
 
 
-KEYS_AT_ONCE = 5_000  # keys in a statement
+KEYS_AT_ONCE = 5_000  # primary keys per statement
 
 
 def task_to_delete(task: Task) -> dict[str, Any]:
-    """{"task", "units", "draws", "gold_answers", "guidelines"}: how much there is of each. WrongStage of a task that
-    stays.
+    """Return {"task", "units", "draws", "gold_answers", "guidelines"}: the task's name, and the number of each.
+
+    Raises WrongStage if the task cannot be deleted.
     """
     if fault := _kept_by(task):
         raise WrongStage(f"Task {task.name} is not deleted: {fault}")
@@ -222,7 +252,7 @@ def task_to_delete(task: Task) -> dict[str, Any]:
 
 
 def _kept_by(task: Task) -> str:
-    """Why it stays, and what to do instead; empty where nothing keeps it."""
+    """Return why a task cannot be deleted and what to do instead, "" if it can."""
     instead = f"`assay close {task.name}` ends the work on it instead."
     for rows, what in (
         (Judgment.objects.filter(unit__task=task), "said something of its units"),
@@ -244,7 +274,7 @@ def _kept_by(task: Task) -> str:
 
 @transaction.atomic
 def delete_task(task: Task) -> dict[str, Any]:
-    """Delete it; returns what that was."""
+    """Delete a task. Returns what `task_to_delete` returned for it."""
     _lock(task)
     gone = task_to_delete(task)
     units = task.units.order_by()
@@ -256,7 +286,7 @@ def delete_task(task: Task) -> dict[str, Any]:
     units.delete()
     task.delete()
     for draw in draws:
-        # Those that it extends go too, as far as no task and no other draw needs them.
+        # Also delete the draws it extends, unless another task or draw needs them.
         while draw is not None and not draw.tasks.exists() and not Draw.objects.filter(extends=draw).exists():
             smaller = draw.extends
             draw.delete()
@@ -268,11 +298,11 @@ def delete_task(task: Task) -> dict[str, Any]:
 
 
 def _lock(task: Task) -> None:
-    """Keep out whoever would take a unit, begin a test, or draw the same items at the same time."""
+    """Lock out anyone who would take a unit, begin a test, or draw the same items."""
     Task.objects.select_for_update().get(pk=task.pk)
     list(Corpus.objects.select_for_update().filter(draws__tasks=task))
     try:
-        # Whoever has one locked may wait for the task: waiting for them would be a deadlock.
+        # A transaction that holds one of the units may be waiting for the task, so waiting for it would deadlock.
         list(task.units.order_by("pk").select_for_update(nowait=True).values_list("pk", flat=True))
     except OperationalError as error:
         raise WrongStage(

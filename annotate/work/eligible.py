@@ -1,4 +1,4 @@
-"""Which units an annotator may be given. Which of them come first, and how they are handed out, is in queue.py."""
+"""Units that an annotator may be given. queue.py decides their order and assigns them."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -11,10 +11,10 @@ from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Transition, Unit
 from annotate.work.permit import Permit
 
-# --- Texts that a person has seen before: hidden units with such a text are kept from them. Otherwise they would know a
-# decoy, a gold answer or an audited post, and could find it among their own answers.
+# --- texts seen before: hidden units with such a text are not given to the annotator, who could otherwise recognize a
+# decoy, a gold answer or an audited post and find it among their own answers
 
-# Texts are looked up by how they begin: the index item_begins of corpora.
+# Texts are looked up by their first characters, with the index item_begins of corpora.
 BEGINS = 32  # characters
 _SEEN = """
 ({unit}.known_answer <> '' OR {unit}.audited OR 0 < (
@@ -38,21 +38,25 @@ _SEEN = """
       ){end}
 )
 """
-# From the text to its items, their units and the leases on them, which are few each. Arrays have PostgreSQL go that
-# way, whatever it believes of the sizes of tables.
+# The query goes from the text to its items, their units and their leases, each few. The arrays make PostgreSQL keep
+# that order, whatever its statistics suggest.
 _AMONG = {"sqlite": {"among": "IN ", "end": ""}, "postgresql": {"among": "= ANY(ARRAY", "end": ")"}}
 
 
 def seen_sql(unit: str, person: str, vendor: str) -> str:
-    """Whether a hidden unit has a text that the person was shown as another unit, in whatever task or corpus.
+    """Return an SQL condition: a hidden unit has a text that the annotator was shown as another unit.
 
-    unit: its table; person: the key of the annotator, or a place for it; vendor: of the database.
+    The other unit may be in any task or corpus.
+
+    unit: the unit's table.
+    person: primary key of the annotator, or a placeholder for it.
+    vendor: vendor of the database.
     """
     return f"({_SEEN.format(unit=unit, person=person, **_AMONG[vendor])})"
 
 
 class Seen(Func):
-    """The same as a condition on units, of the unit's key and the person's."""
+    """The same condition as a database function of the primary keys of unit and annotator."""
 
     output_field = BooleanField()
 
@@ -62,43 +66,51 @@ class Seen(Func):
 
 
 def waiting(permit: Permit) -> QuerySet[Unit]:
-    """Units in the annotator's queues that they have not judged, whether or not a place is free; no honeypots."""
+    """Return queued units of work in the annotator's queues that they have not judged, with or without a free place."""
     return in_own_queues(permit).work().queued()
 
 
 def in_own_queues(permit: Permit) -> QuerySet[Unit]:
-    """Units that the annotator may still judge, honeypots among them, whatever stage they are at."""
+    """Return units in the annotator's queues that they may still judge, at any stage, including honeypots."""
     return unjudged(permit).filter(language__in=list(permit.queues))
 
 
 def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Unit]:
-    """Units that the annotator has not judged, and does not leave to others because these found them disturbing,
-    whatever queue or stage they are in; among these units, or all of the task.
+    """Return units in any queue and stage that the annotator may still judge.
+
+    Units they have judged are left out, and disturbing units unless they accept these.
+
+    permit: the annotator's permit for the task.
+    units: units to choose from, None for all of the task.
     """
     found, own = permit.task.units.all() if units is None else units, permit.annotator
     return unjudged_by(found, own.pk, adjudicates=own.adjudicates, takes_disturbing=own.takes_disturbing)
 
 
 def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
-    """`unjudged`, for statements that are built once: annotator may be what stands in them for the person's key."""
+    """Return the same as `unjudged`, for prepared statements.
+
+    annotator: primary key of the annotator, or a placeholder for it.
+    """
     judged = Judgment.objects.binding().filter(unit=OuterRef("pk"), annotator=annotator)
     found = units.filter(~Exists(judged), ~Seen("pk", annotator))
     found = not_left_to_others(found, takes_disturbing=takes_disturbing)
     if adjudicates:
-        # An adjudicator could read there what others had answered.
+        # As an adjudicator, they could have read the answers there.
         reopened = Transition.objects.filter(unit=OuterRef("pk"), event="reopened", from_stage=stages.ADJUDICATION)
         found = found.filter(~Exists(reopened))
     return found
 
 
 def not_left_to_others(units: QuerySet[Unit], *, takes_disturbing: bool) -> QuerySet[Unit]:
-    """The units, without those that people found disturbing if the person does not take such work."""
+    """Return the units, without disturbing ones unless the annotator accepts these."""
     return units if takes_disturbing else units.filter(disturbing=False)
 
 
 def beyond(annotator: Annotator) -> Q:
-    """The units that `unjudged` leaves out because of what the annotator or adjudicators did, found by that, and not by
-    the units.
+    """Return a condition for the units that `unjudged` leaves out because of judgments and reopenings.
+
+    It starts from these few rows instead of from the units.
     """
     gone = Q(pk__in=Judgment.objects.binding().filter(annotator=annotator).order_by().values("unit"))
     if annotator.adjudicates:
@@ -112,7 +124,7 @@ def may_be_given(permit: Permit, unit: Unit) -> bool:
 
 
 def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
-    """The units that have a place which neither an answer nor a running lease holds."""
+    """Return units with a place that no answer and no running lease holds."""
     now = timezone.now()
     kept = Lease.objects.filter(place__isnull=False).filter(Q(closed_at__isnull=False) | Q(expires_at__gt=now))
     stand_ins = Lease.objects.filter(closed_at=None, expires_at__gt=now)
@@ -121,23 +133,22 @@ def with_free_place(units: QuerySet[Unit]) -> QuerySet[Unit]:
 
 
 def _number(leases: QuerySet[Lease], of: str) -> Coalesce:
-    """How many of the leases are of each unit."""
+    """Return the number of leases per unit, as an expression."""
     own = leases.filter(**{of: OuterRef("pk")}).order_by().values(of).annotate(number=Count("pk")).values("number")
     return Coalesce(Subquery(own), 0)
 
 
-# --- Gold answers that stand for a unit of work: how long each of them waits there, and for whom.
+# --- gold answers in place of a unit of work: how long each waits there, and for whom
 #
-# The lot gives a gold answer to one person, before the unit for which it stands. Once they give it back or let it run
-# out, it takes the place of that unit for everybody else: the next person who comes there is given the gold answer
-# and is not asked about the unit. It waits there as long as the unit itself would, had its answers been given to the
-# unit.
+# A random draw gives a gold answer to one annotator, before the unit that it replaces. If they return it or let it
+# expire, it replaces the unit for everybody else: the next annotator in line gets the gold answer and is not asked
+# about the unit. It waits as long as the unit itself would if its answers had been given to the unit.
 
 
 def is_over(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
-    """Whether a gold answer has as many answers or skips as the unit for which it stands asks for.
+    """Return whether a gold answer has all the answers or skips that the unit it replaces asks for.
 
-    leases: those of the unit and of all gold answers that stood for it.
+    leases: leases of the unit and of all gold answers that replaced it.
     """
     said = [each for each in leases if each.unit_id in (unit.pk, gold)]
     skips = sum(each.outcome == "skipped" and each.round == unit.round for each in said)
@@ -145,7 +156,7 @@ def is_over(unit: Unit, gold: int, leases: Iterable[Lease]) -> bool:
 
 
 def answered_instead(unit: Unit, gold: int, leases: Iterable[Lease]) -> int:
-    """How many people have answered the gold answer and not the unit."""
+    """Return the number of annotators who answered the gold answer but not the unit."""
     listed = list(leases)
     of_unit = [each for each in listed if each.unit_id == unit.pk]
     return len(_who_answered(each for each in listed if each.unit_id == gold) - _who_answered(of_unit))

@@ -1,7 +1,7 @@
-"""Flags: what a person tells the managers of a unit that they were given, and what a manager does about it.
+"""Flags: annotators' reports to the managers about a unit, and what managers do about them.
 
-A text that is found disturbing is handed on at once (judgments.close); any other stays with the person. Notes are in
-notes.py.
+A disturbing text is passed on at once (judgments.close); any other flagged unit stays with the annotator. For notes,
+see notes.py.
 """
 
 import re
@@ -27,7 +27,7 @@ from annotate.work.queue import close
 MOST_WORDS = 2000  # characters
 _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
-# What people may flag, in words, in the order of the panel.
+# Kinds of flags and their labels, in the order of the panel.
 KINDS = {
     Flag.DISTURBING: gettext_lazy("Disturbing: hide it and pass it on"),
     Flag.PERSONAL: gettext_lazy("Personal data"),
@@ -38,17 +38,23 @@ KINDS = {
 
 @dataclass(frozen=True)
 class Flagged:
-    """closed: how the unit was handed on; None where it stays with the person."""
+    """A stored flag.
+
+    closed: how the unit was passed on; None if it stays with the annotator.
+    """
 
     flag: Flag
     closed: judgments.Closed | None = None
 
 
 def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_seconds: float | None = None) -> Flagged:
-    """Tell the managers of a lease's unit, in the transaction in which the annotator acts. A retry changes nothing.
+    """Flag the unit of a lease, within the annotator's transaction. A retry changes nothing.
 
-    words: the person's own; a question needs some. What is not disturbing may be told of a unit that is no longer open,
-    too. active_seconds: as for an answer.
+    permit: the annotator's permit.
+    lease_id: primary key of the lease, which may have ended unless the text is disturbing.
+    kind: one of KINDS.
+    words: the annotator's message, required for a question.
+    active_seconds: as for an answer.
     """
     words = words.replace("\r\n", "\n").strip()
     if kind == Flag.QUESTION and not words:
@@ -79,10 +85,10 @@ def flag(permit: Permit, lease_id: int, kind: str, words: str = "", active_secon
 
 
 def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
-    """Ask to be given what others found disturbing, or ask so no more; doing it twice changes nothing.
+    """Accept or decline units that others found disturbing. A retry changes nothing.
 
-    What of it is open then goes back to its queue, a gold answer too. What is said to wait is not counted again at
-    once: an exact count would tell gold answers from work.
+    After declining, open units of this sort return to their queues, including gold answers. The backlog is not counted
+    again at once, since an exact count would reveal gold answers.
     """
     with transaction.atomic():
         annotator.one_at_a_time()
@@ -92,28 +98,31 @@ def take_disturbing(annotator: Annotator, *, takes: bool) -> None:
             close(Lease.objects.filter(annotator=annotator, closed_at=None, unit__disturbing=True), [], "released")
 
 
-# --- what managers said, for the person
+# --- managers' replies
 
 
 def replies(annotator: Annotator) -> QuerySet[Flag]:
-    """The replies that a person has not put away, the newest first."""
+    """Return the replies that an annotator has not dismissed, newest first."""
     found = Flag.objects.answered().filter(annotator=annotator)
     return found.select_related("unit__item", "unit__task").order_by("-replied_at")
 
 
 def put_away(annotator: Annotator, flag_id: int) -> None:
-    """A person has read a reply; doing it twice changes nothing. NotFound if there is no such reply to them."""
+    """Dismiss a reply. A retry changes nothing.
+
+    Raises NotFound if the annotator has no such reply.
+    """
     own = Flag.objects.filter(pk=flag_id, annotator=annotator, replied_at__isnull=False)
     if not own.exists():
         raise NotFound(_("There is no such reply to you."))
     own.filter(put_away_at=None).update(put_away_at=timezone.now())
 
 
-# --- what a manager does
+# --- managers' actions
 
 
 def reply(flag_id: int, words: str, *, by: User) -> Flag:
-    """Answer whoever flagged a unit, which settles the flag. A retry changes nothing; another reply is refused."""
+    """Reply to a flag, which settles it. A retry changes nothing; a different second reply is refused."""
     words = words.replace("\r\n", "\n").strip()
     if not words:
         raise InvalidAnswer("The reply is empty. Write what the annotator should know.")
@@ -130,7 +139,7 @@ def reply(flag_id: int, words: str, *, by: User) -> Flag:
 
 
 def dismiss(flag_id: int, *, by: User) -> Flag:
-    """Settle a flag about which nothing is to be done. Doing it twice changes nothing."""
+    """Settle a flag without action. A retry changes nothing."""
     with transaction.atomic():
         found = _locked(flag_id)
         _settle(found, by, timezone.now())
@@ -138,12 +147,10 @@ def dismiss(flag_id: int, *, by: User) -> Flag:
 
 
 def discard(flag_id: int, *, by: User) -> Flag:
-    """Leave the unit of a flag out of the gold set, whatever people said of it, and settle the flag. Doing it twice
-    changes nothing.
-    """
+    """Exclude a flagged unit from the gold set, whatever its answers, and settle the flag. A retry changes nothing."""
     with transaction.atomic():
         unit_id = Flag.objects.filter(pk=flag_id).values_list("unit", flat=True).first()
-        # no_key: as in judgments.py. The unit first, as whoever hands a disturbing one on has it.
+        # no_key: see judgments.py. The unit is locked first, as when a disturbing text is passed on.
         units = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("task", "item")
         unit = units.filter(pk=unit_id).first()
         found = _locked(flag_id)
@@ -160,8 +167,9 @@ def discard(flag_id: int, *, by: User) -> Flag:
 
 
 def make_example(flag_id: int, *, by: User) -> Guidelines:
-    """Add the text, the question and the reply of a flag to the guidelines that hold for its unit, as a new minor
-    version. Doing it twice changes nothing.
+    """Add a flag's text, question and reply to the guidelines for its unit, as a new minor version.
+
+    A retry changes nothing.
     """
     with transaction.atomic():
         found = _locked(flag_id)
@@ -181,8 +189,9 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
 
 
 def _example(found: Flag) -> str:
-    """The example as Markdown, in which what people typed is text and no more: the item quoted, the question in
-    italics, and the reply. It has no words of its own, since guidelines are in many languages.
+    """Return the example as Markdown: the item quoted, the question in italics, and the reply.
+
+    What people typed is escaped. There is no other text, since guidelines are in many languages.
     """
     asked = _plain(" ".join(found.words.split()))
     return f"{_quoted(found.unit.in_a_line)}\n\n*{asked}*\n\n{_plain(found.reply)}"
@@ -193,7 +202,7 @@ def _quoted(text: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """What would mean something to Markdown stands behind a backslash; white space at a line's begin means code."""
+    """Escape Markdown, and strip leading white space, which would mean code."""
     escaped = (_MARKS.sub(r"\\\1", line.strip()) for line in text.splitlines())
     return "\n".join(_BEGINS.sub(r"\1\\\2", line) for line in escaped)
 

@@ -1,6 +1,4 @@
-"""What a manager decides about people: to pause them, to lift that, and to void their answers; and whether people agree
-to work that may hurt.
-"""
+"""Managers' decisions about annotators (pause, resume, void answers), and annotators' consent to sensitive work."""
 
 from collections import Counter, defaultdict
 from datetime import datetime
@@ -20,11 +18,15 @@ from annotate.work.permit import Permit, acting, permit_of, running
 from annotate.work.queue import close_others
 from annotate.work.routing import left_decides, reopen
 
-REASON = 200  # characters of a manager's reason
+REASON = 200  # characters
 
 
 def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
-    """how: the manager, by, and their reason; none if the rule pauses."""
+    """Pause an annotator and return their open units.
+
+    right, asked: correct and total known answers at the time.
+    how: the manager (`by`) and the reason; empty for an automatic pause.
+    """
     annotator, task = permit.annotator, permit.task
     at = timezone.now()
     made = Pause.objects.create(annotator=annotator, task=task, right=right, asked=asked, at=at, **how)
@@ -34,7 +36,7 @@ def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
 
 @transaction.atomic
 def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
-    """Give an annotator no more work of a task. If they are paused already, they stay so, and the reason is noted."""
+    """Pause an annotator in a task. If they are paused already, the reason is added."""
     reason = reason.strip()
     if not reason:
         raise InvalidAnswer("Say in a few words why, so that others can follow the decision.")
@@ -56,41 +58,54 @@ def pause(annotator: Annotator, task: Task, *, by, reason: str) -> Pause:
 
 @transaction.atomic
 def lift(found: Pause, *, by) -> None:
-    """Let an annotator go on; only known answers from now on count against them."""
+    """End a pause. Only known answers from now on count against the annotator."""
     Pause.objects.filter(pk=found.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
 class Voided(NamedTuple):
-    """What voiding did: answers that no longer count, and units that went back to the queue."""
+    """The result of voiding answers.
+
+    answers: number of answers voided.
+    reopened: number of units that returned to the queue.
+    """
 
     answers: int
     reopened: int
 
 
 def _said(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
-    """What voiding takes away: answers, and skips too, since a unit may have been given up because of them. A flag
-    stays: whoever did bad work may have found a text disturbing all the same.
+    """Return the judgments that voiding affects: answers, and skips, since these may have exhausted a unit.
+
+    Flags remain, since a careless annotator may still be right that a text is disturbing.
     """
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
     return own.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])
 
 
 def _rests_on(unit: Unit, judgment: Judgment) -> bool:
-    """Whether a unit must be asked again without this judgment: it is an answer, or a skip in the round that was given
-    up.
+    """Return whether a unit must be asked again without a judgment.
+
+    That is so for an answer, and for a skip in the round that exhausted the unit.
     """
     if judgment.kind == Judgment.ANSWER:
         return True
     if unit.stage not in (stages.ADJUDICATION, stages.DISCARDED) or judgment.lease.round != unit.round:
         return False
     last = unit.transitions.last()
-    return last.event == "exhausted" and last.judgment_id is not None  # and not by a manager for lack of readers
+    return last.event == "exhausted" and last.judgment_id is not None  # not by a manager for lack of readers
 
 
 def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
-    """What voiding would do now: answers, gold answers among them; skips; units that would be reopened, that would be
-    decided at once by what is left, that wait already, that keep an adjudicator's decision; and units of other tasks
-    that took their label from those that rest on the answers.
+    """Return what voiding an annotator's judgments would do now.
+
+    answers: answers voided, including gold answers.
+    known: gold answers among them.
+    skips: skips voided.
+    reopened: units that would return to the queue.
+    settled: units that the remaining answers would decide at once.
+    waiting: units that are still in the queue.
+    decided: units that keep an adjudicator's decision.
+    reused: units of other tasks whose labels were taken from these units.
     """
     own = _said(annotator, task)
     said = {judgment.unit_id: judgment for judgment in own.of_work().select_related("lease")}
@@ -102,7 +117,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
         left[unit].append(label)
     counts: Counter[str] = Counter()
     for unit in units.annotate(decided=Exists(decided)):
-        unit.task = task  # one object, since what it says is read with every unit
+        unit.task = task  # one object, since its fields are read for every unit
         if not _rests_on(unit, said[unit.pk]):
             continue
         if unit.decided:
@@ -123,13 +138,14 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
 
 @transaction.atomic
 def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
-    """Void all that an annotator answered and skipped in a task, pause them, and reopen every unit that rests on it.
+    """Void all answers and skips of an annotator in a task, and pause the annotator.
 
-    The judgments are kept and marked, and the annotator is never given the same units again. A second run finds
-    nothing.
+    Every unit that depends on them is reopened. The judgments are kept and marked, and the annotator never gets these
+    units again. A retry changes nothing.
     """
     annotator.one_at_a_time()
-    # Locked in one order; nobody else holds one unit while waiting for another. None is added: the annotator is locked.
+    # Units are locked in one order, and no other transaction waits for a unit while holding one. No unit is added
+    # meanwhile, since the annotator is locked.
     units = Unit.objects.filter(pk__in=_said(annotator, task).values("unit")).order_by("pk")
     found = {unit.pk: unit for unit in units.select_for_update(of=("self",), no_key=True).select_related("task")}
     own = [judgment for judgment in _said(annotator, task).select_related("lease") if judgment.unit_id in found]
@@ -143,25 +159,28 @@ def void(annotator: Annotator, task: Task, *, by, reason: str) -> Voided:
         if _rests_on(unit, judgment):
             reopen(unit, by)
         reopened += before != stages.QUEUED == unit.stage
-    # This comes last: it closes what they have open without the units' locks, and others who wait for those want the
+    # Last, because it closes the annotator's leases without locking their units; others waiting for the units need the
     # leases.
     pause(annotator, task, by=by, reason=reason)
     forget(annotator, task)
     return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in own), reopened)
 
 
-# --- Agreeing to work that may hurt, and taking that back. The permit says what follows from it.
+# --- consent to sensitive work; the permit determines its effects
 
 
 def agreed_at(annotator: Annotator, task: Task) -> datetime | None:
-    """When the annotator agreed to the work of a task; None if they have not, or have taken it back."""
+    """Return when the annotator consented to a task, None if they have not or have withdrawn consent."""
     running = Consent.objects.filter(annotator=annotator, task=task, withdrawn_at=None)
     return running.values_list("at", flat=True).first()
 
 
 def agree(annotator: Annotator, task: str) -> None:
-    """Agree to the work of a task, named by its name; doing it twice changes nothing. NotFound if nothing of it may
-    hurt.
+    """Consent to the work of a task. A retry changes nothing.
+
+    task: name of the task.
+
+    Raises NotFound if the task is not sensitive.
     """
     with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)
@@ -171,11 +190,11 @@ def agree(annotator: Annotator, task: str) -> None:
 
 
 def withdraw(annotator: Annotator, task: str) -> None:
-    """Take it back, and give back what is open; what was answered stands. Doing it twice changes nothing."""
+    """Withdraw consent and return open units; answers remain. A retry changes nothing."""
     with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)
         running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
-        # A clock that was set back has nobody withdraw before they agreed.
+        # If the clock was set back, the withdrawal would precede the consent.
         running.update(withdrawn_at=Greatest("at", timezone.now()))
         close_others([], annotator, permit.task, "released")
 

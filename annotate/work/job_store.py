@@ -1,17 +1,17 @@
-"""Jobs: actions that a manager, or the program, has done in the background; actions/job_worker.py does them. Django's
-own tasks would bring neither progress nor an end for a job whose worker was killed.
+"""Background jobs of managers and of the program; actions/job_worker.py runs them.
 
-    DATA_DIR/jobs/bell               rung when there is something to do; annotate/job_watcher.py hears it
-                  NUMBER/lock        held for as long as the job's process lives
-                         cancel      it is to end
-                         pid         the number of its process
-                         progress.json    how far it is: `progress`
-                         ended.json  how it ended, written by its process
-                         log         what its process said when it broke off
-                         out/        what it wrote, to be looked at and downloaded
+Django's own tasks report no progress and do not end a job whose worker was killed.
 
-How far a job is stands in files and not in its row: while it works it may hold the only lock that a writer of the
-database can have.
+    DATA_DIR/jobs/bell               touched when there is work; annotate/job_watcher.py watches it
+                  NUMBER/lock        held as long as the job's process lives
+                         cancel      present if the job is to end
+                         pid         process id
+                         progress.json    see `progress`
+                         ended.json  the outcome, written by the job's process
+                         log         output of the process if it crashed
+                         out/        results to view and download
+
+Progress is stored in files, not in the database, since the job may hold the database's only write lock.
 """
 
 import fcntl
@@ -37,7 +37,7 @@ KILLED = (
     "had finished is kept, and the rest is undone. Begin it again."
 )
 STOPPED = "It was stopped. What was finished is kept, and the rest is undone."
-MOST_OF_LOG = 4_000  # characters at its end
+MOST_OF_LOG = 4_000  # last characters of the log that are kept
 
 
 def jobs_folder() -> Path:
@@ -51,23 +51,32 @@ def folder(job: Job) -> Path:
 
 
 def begin(action: str, given: Mapping[str, Any], *, corpus: str = "", by: User | None = None) -> Job:
-    """Have an action done as soon as its turn comes. given: what is given for its options, as JSON can hold it."""
+    """Queue an action.
+
+    action: name of the action.
+    given: its options, as JSON values.
+    corpus: corpus it works on, "" for none.
+    by: manager who starts it, None for the program.
+    """
     job = Job.objects.create(action=action, given=dict(given), corpus=corpus, by=by)
     transaction.on_commit(ring)
     return job
 
 
 def ring() -> None:
-    """Wake whoever watches for something to do."""
+    """Wake the watcher."""
     bell = jobs_folder() / "bell"
     bell.touch()
     os.utime(bell)
 
 
 def progress(job: Job) -> dict[str, Any]:
-    """{"done", "total", "unit", "said", "began", "at"}: how much is done, of how much if that is known, in which unit
-    (B for bytes); sentences on what is done for good; when the work began, and when this was written, in seconds since
-    1970.
+    """Return a job's progress.
+
+    done, total: amount done, and in total if known.
+    unit: unit of these amounts (B for bytes).
+    said: sentences on completed parts.
+    began, at: start of the work and time of this report, in seconds since 1970.
     """
     try:
         return json.loads((folder(job) / "progress.json").read_text(encoding="utf-8"))
@@ -77,7 +86,10 @@ def progress(job: Job) -> dict[str, Any]:
 
 @transaction.atomic
 def cancel(job: Job) -> None:
-    """End a job: at once where it waits, and as Ctrl-C ends a command where it runs. WrongStage if it has ended."""
+    """Cancel a job: at once if it is waiting; like Ctrl-C if it is running.
+
+    Raises WrongStage if it has ended.
+    """
     found = Job.objects.select_for_update().get(pk=job.pk)
     if found.state == Job.WAITING:
         _end(found, Job.CANCELLED, warned=["It was cancelled before it began."])
@@ -89,7 +101,10 @@ def cancel(job: Job) -> None:
 
 @transaction.atomic
 def remove(job: Job) -> None:
-    """Remove a job with its folder. WrongStage unless it has ended."""
+    """Remove a job and its folder.
+
+    Raises WrongStage unless it has ended.
+    """
     found = Job.objects.select_for_update().get(pk=job.pk)
     if not found.has_ended:
         raise WrongStage("This job has not ended. Cancel it first.")
@@ -99,16 +114,16 @@ def remove(job: Job) -> None:
 
 
 def is_left() -> bool:
-    """Whether any job waits or runs."""
+    """Return whether any job is waiting or running."""
     return Job.objects.open().exists()
 
 
 def claim() -> tuple[Job, TextIO] | None:
-    """The next job, which runs from now on, with its lock; None if nothing can begin now.
+    """Start the next job and return it with its lock; None if no job can start now.
 
-    The first that was asked for comes first; of one corpus there is one at a time.
+    Jobs start in the order of requests, one per corpus at a time.
     """
-    with suppress(IntegrityError), transaction.atomic():  # another worker was quicker with the same corpus
+    with suppress(IntegrityError), transaction.atomic():  # another worker started a job on the same corpus
         busy = set(Job.objects.filter(state=Job.RUNNING).exclude(corpus="").values_list("corpus", flat=True))
         for job in Job.objects.select_for_update(skip_locked=True).filter(state=Job.WAITING).order_by("pk"):
             if job.corpus in busy:
@@ -122,7 +137,7 @@ def claim() -> tuple[Job, TextIO] | None:
 
 
 def _lock(job: Job) -> TextIO | None:
-    """The lock of the job, which whoever inherits it holds as well; None if somebody has it."""
+    """Return the job's lock, which child processes inherit; None if another process holds it."""
     where = folder(job)
     where.mkdir(FOLDER, parents=True, exist_ok=True)
     lock = (where / "lock").open("a")
@@ -135,7 +150,7 @@ def _lock(job: Job) -> TextIO | None:
 
 
 def settle() -> None:
-    """Write down how those jobs ended whose processes have ended."""
+    """Record the outcome of jobs whose processes have ended."""
     for job in Job.objects.filter(state=Job.RUNNING):
         if (lock := _lock(job)) is not None:
             with lock:

@@ -1,8 +1,7 @@
-"""Judgments that were made elsewhere, attached to the units of a task. actions/judgment_files.py decides which rows of
-a file are judgments.
+"""Import of judgments made elsewhere, which are attached to the units of a task.
 
-Their workers become annotators who cannot log in. routing.py decides what follows from the judgments, as from all
-others.
+actions/judgment_files.py decides which rows of a file are judgments. Their workers become annotators who cannot log in.
+routing.py treats the judgments like any others.
 """
 
 from collections import Counter, defaultdict
@@ -29,12 +28,14 @@ from corpora.database.bulk_rows import insert
 from corpora.models import Corpus, Item
 from corpora.storage.layout import read_manifest
 
-# --- The closed task of items whose judgments come in a file. Only their ids are known, so these also serve as texts.
+# --- the closed task of items judged in a file; only the items' ids are known, and they also serve as texts
 
 
 def systems_of(key: str) -> tuple[str, str]:
-    """The two systems that an item MESSAGE|SYSTEM|SYSTEM compares, as they stand there. ValueError, a sentence, for
-    another."""
+    """Return the two systems compared by an item MESSAGE|SYSTEM|SYSTEM, in this order.
+
+    Raises ValueError if the item has another form.
+    """
     _, *systems = key.rsplit(BETWEEN, 2)
     if len(systems) < 2:
         raise ValueError(f"The task {key[:40]!r} does not name two systems; write it as MESSAGE|SYSTEM|SYSTEM.")
@@ -56,10 +57,17 @@ def imported_task(
     digest: str,
     pairs: bool = False,
 ) -> Task:
-    """items: id -> language, empty if it is not known. in_order: whether the labels stand as somebody has ordered them.
-    source, digest: the file's. pairs: whether each item compares two systems. The caller has opened a transaction.
+    """Create the closed task of imported judgments and its corpus, within the caller's transaction.
 
-    TaskError if the name is taken or invalid.
+    name: name of the task.
+    items: id -> language, "" if unknown.
+    labels: labels of the task.
+    in_order: whether the labels are in an order that somebody chose.
+    source: name of the file.
+    digest: digest of the file.
+    pairs: whether each item compares two systems.
+
+    Raises TaskError if the name is taken or invalid.
     """
     kind = IMPORTED_PAIRS if pairs else IMPORTED
     own = {"labels": list(labels), "languages": sorted(set(items.values()) - {""}), "options": with_defaults(kind, {})}
@@ -72,23 +80,23 @@ def imported_task(
         )
     corpus = Corpus(name=name)
     save_new(task, corpus)
-    # The record of a draw that took everything.
+    # Record a draw that took all items.
     parameters = {"imported": source, "labels_in_order": in_order}
     taken = {"asked": len(items), "size": len(items), "frame_size": len(items), "parts": 0, "frame_digest": digest}
     task.draws.create(corpus=corpus, design="records", parameters=parameters, seed="imported", **taken)
     own = {"corpus": corpus, "votes": {}, "letters": 0}
     add_units(task, insert(Item(key=key, text=key, language=code or UND, **own) for key, code in items.items()))
     if pairs:
-        # What the systems suggested is not in the file.
+        # The file does not contain the systems' suggestions.
         units = task.units.select_related("item").order_by("pk")
         systems = ((unit, *systems_of(unit.item.key)) for unit in units)
         insert(Comparison(unit=unit, system_a=a, system_b=b) for unit, a, b in systems)
     return task
 
 
-# A query has a few thousand keys at most, since databases limit their number.
+# Primary keys per query; databases limit their number.
 KEYS = 5000
-# Why a unit that does not wait for judgments takes no more of them.
+# Stage of a unit that accepts no more judgments -> the reason.
 CLOSED = {
     stages.COPIED: "has the same text as another item and takes its label; give the judgments of that item",
     stages.AGREED: "was labelled by the detectors, and nobody is asked about it",
@@ -97,13 +105,17 @@ CLOSED = {
     stages.DISCARDED: "has been left out already; give all judgments of an item in one file",
 }
 
-Progress = Callable[[int], object]  # is told of rows as they are stored; an exception from it undoes them
-Rejects = dict[int, str]  # line -> why
+Progress = Callable[[int], object]  # called with the number of rows stored; an exception from it rolls them back
+Rejects = dict[int, str]  # line number -> reason
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One judgment. task: the id of the item that it is about; language: the item's, if the file gives it."""
+    """One judgment.
+
+    task: id of the item.
+    language: language of the item, "" if the file does not state it.
+    """
 
     line: int
     task: str
@@ -114,11 +126,19 @@ class Row:
 
 @dataclass
 class Imported:
-    """What came of the rows. stages: those of the units that they decided; already: rows that an earlier import has
-    taken.
+    """Result of an import.
 
-    further: of the rejects, the lines of a worker's further answers. rejects_file: where the rejects are listed, if
-    there are any. notes: which labels were not taken as the file has them, in sentences.
+    is_new: whether the import created the task.
+    judgments: number of answers stored.
+    repeats: number of workers' further answers that were kept.
+    already: number of rows that an earlier import stored.
+    annotators: number of annotators with new judgments.
+    units: number of units with new answers.
+    stages: stages of these units after the import.
+    rejects: line number -> reason, for rejected rows.
+    further: lines among these with a worker's further answer.
+    rejects_file: file that lists the rejects, None if there are none.
+    notes: sentences on labels that were changed.
     """
 
     task: Task
@@ -145,10 +165,12 @@ class _Said:
 def add_judgments(
     imported: Imported, rows: list[Row], *, keep_repeats: bool, progress: Progress = lambda rows: None
 ) -> None:
-    """Attach the rows to the units, and decide the units that have all their answers. The caller has opened a
-    transaction.
+    """Attach rows to the units and decide the units that have all their answers, within the caller's transaction.
 
-    keep_repeats: keep a worker's further answers on an item, for analysis only; otherwise they are rejected.
+    imported: the result, which is updated.
+    rows: the judgments.
+    keep_repeats: whether to keep a worker's further answers on an item for analysis, instead of rejecting them.
+    progress: called as rows are stored.
     """
     task, rejects = imported.task, imported.rejects
     units = _units(task, (row.task for row in rows))
@@ -176,7 +198,7 @@ def _batches(keys: Iterable) -> Iterator[list]:
 
 
 def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
-    """Item -> unit for the items that the task has; the units' rows are locked."""
+    """Return item -> unit for the items in the task, with the units' rows locked."""
     found: dict[str, Unit] = {}
     for some in _batches(keys):
         units = task.units.filter(item__key__in=some).select_related("item", "task")
@@ -185,7 +207,7 @@ def _units(task: Task, keys: Iterable[str]) -> dict[str, Unit]:
 
 
 def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
-    """Worker -> annotator. Nobody can type a name with a colon, so these names never clash."""
+    """Return worker -> annotator. User names with a colon cannot be typed, so these never clash with others."""
     names = {f"imported:{task.name}:{worker}": worker for worker in workers}
     there: set[str] = set()
     for some in _batches(names):
@@ -200,7 +222,7 @@ def _annotators(task: Task, workers: Iterable[str]) -> dict[str, Annotator]:
 
 
 def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[list[_Said], list[_Said]]:
-    """The new answers that count, and the new repeats that are kept. The rest is rejected."""
+    """Return new answers that count and new repeats that are kept. Other rows are rejected."""
     before = _before(each.unit for each in said)
     taken: Counter[tuple[int, int]] = Counter()
     answers, repeats = [], []
@@ -228,7 +250,7 @@ def _new(imported: Imported, said: list[_Said], keep_repeats: bool) -> tuple[lis
 
 
 def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
-    """(unit, annotator) -> their answers there, the first before its repeats; voided answers are included."""
+    """Return (unit, annotator) -> earlier answers in order, including voided ones."""
     found: defaultdict[tuple[int, int], list[str]] = defaultdict(list)
     for some in _batches(unit.pk for unit in units):
         said = Judgment.objects.filter(unit__in=some, kind__in=[Judgment.ANSWER, Judgment.REPEAT]).order_by("pk")
@@ -238,7 +260,7 @@ def _before(units: Iterable[Unit]) -> defaultdict[tuple[int, int], list[str]]:
 
 
 def _store(answers: list[_Said], repeats: list[_Said], progress: Progress) -> None:
-    """Store each answer with a closed lease on the next free place of its unit, and the repeats without one."""
+    """Store each answer with a closed lease on the next free place of its unit, and repeats without a lease."""
     places: Counter[int] = Counter()
     for some in _batches(each.unit.pk for each in answers):
         held = Lease.objects.filter(unit__in=some, place__isnull=False).order_by()
@@ -264,7 +286,7 @@ def _judgment(said: _Said, lease: Lease | None) -> Judgment:
 
 
 def _decide(units: list[Unit], *, is_new: bool) -> Counter[str]:
-    """Route the units that have all the answers they ask for; in a new task, every unit has all it will get."""
+    """Route units that have all their answers. In a new task, no unit expects further answers."""
     answers: defaultdict[int, list[Judgment]] = defaultdict(list)
     for some in _batches(unit.pk for unit in units):
         for judgment in Judgment.objects.live().answers().filter(unit__in=some).order_by("pk"):

@@ -1,4 +1,4 @@
-"""An annotator's answers: judge, skip, hand on as disturbing, and take back."""
+"""Annotators' answers: judge, skip, pass on as disturbing, and undo."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -27,34 +27,37 @@ from corpora.database import bulk_rows
 from corpora.database.statements import insert_one, prepared, tell, update_one
 
 _COUNT = sql("said")
-_answers = count(1)  # of this process
+_answers = count(1)  # in this process
 COMMENT = 2000  # characters
-LONGEST = 10_000  # characters of an answer, which may be the ids of many labels
+LONGEST = 10_000  # characters of an answer, which may list the ids of many labels
 GONE_ON = gettext_noop("This one has gone on without your answer, so it was not counted. Please take the next.")
 
-# For how long an answer still counts after its time has run out, if nobody else has the unit by then: it is work done.
+# An answer that is this late still counts unless somebody else has the unit.
 GRACE_MINUTES = 120
-# For how long people can take an answer or a skip back: as long as they remember it. Later they can change it.
+# Undo is possible for this long, while people remember their answer. Later they can change it.
 UNDO_MINUTES = 10
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Judgment:
     """Answer the unit of a lease. A retry with the same answer changes nothing and returns the first judgment.
 
-    answer: None to skip the unit. active_seconds: time at work as the client measured it; cut to the time since the
-    unit was shown.
+    answer: the answer, None to skip the unit.
+    active_seconds: working time as measured by the client, capped at the time since the unit was shown.
     """
     with acting(annotator.user, task_of(annotator, lease_id).name) as permit:
         return close(permit, lease_id, answer, active_seconds).judgment
 
 
 def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = None) -> Judgment:
-    """Skip the unit of a lease; this annotator will not see it again."""
+    """Skip the unit of a lease. The annotator will not see it again."""
     return judge(annotator, lease_id, None, active_seconds)
 
 
 def task_of(annotator: Annotator, lease_id: int) -> Task:
-    """The task of a lease. NotFound if the annotator was given no such unit."""
+    """Return the task of a lease.
+
+    Raises NotFound if the annotator has no such lease.
+    """
     found = _task_of(lease_id, annotator.pk)
     if not found:
         raise refusals.NotFound(_("You have not been given such a unit."))
@@ -69,11 +72,12 @@ def _task_of(lease, annotator) -> QuerySet[Task]:
 def judge_sheet(
     annotator: Annotator, task: Task, answers: dict[int, Answer | None], active_seconds: float | None = None
 ) -> list[refusals.Refusal]:
-    """Answer each unit of a sheet by its lease, or skip it if its answer is None. Returns the refusals; the rest is
-    saved.
+    """Answer the units of a sheet. Returns the refusals; all other answers are saved.
 
-    Each is a separate judgment, so one post that came too late does not cost the others. active_seconds is that of the
-    whole sheet.
+    Each answer is a separate judgment, so one that is refused does not affect the others.
+
+    answers: lease -> answer, None to skip the unit.
+    active_seconds: working time on the whole sheet.
     """
     each = None if active_seconds is None else active_seconds / len(answers)
     refused = []
@@ -88,10 +92,13 @@ def judge_sheet(
 
 @dataclass(frozen=True)
 class Closed:
-    """What came of an answer, a skip or a flag.
+    """Result of an answer, a skip or a flag.
 
-    permit: what the annotator may do from now on, since they may have been paused. is_new: the answer was not a retry.
-    lease: the one that it was sent for; held: the annotator's other open leases in the task.
+    permit: the annotator's permit after it, since they may have been paused.
+    judgment: the judgment.
+    is_new: whether it was not a retry.
+    lease: the lease it was sent for.
+    held: the annotator's other open leases in the task.
     """
 
     permit: Permit
@@ -101,9 +108,9 @@ class Closed:
     held: list[Lease]
 
 
-# What becomes of a lease by the judgment that is made under it.
+# Outcome of a lease by kind of judgment.
 OUTCOME = {Judgment.ANSWER: "answered", Judgment.SKIP: "skipped", Judgment.FLAG: "flagged"}
-# What whoever sends another answer is told of the first.
+# Replies to a second answer for the same lease.
 TAKEN_BACK = {
     Judgment.ANSWER: gettext_noop(
         "You answered %(answer)s here and took that back since. Please answer what is open now."
@@ -132,20 +139,25 @@ def close(
     *,
     is_disturbing: bool = False,
 ) -> Closed:
-    """Answer the unit of a lease in the transaction in which the annotator acts; if answer is None, skip it, or hand it
-    on to people who take what others found disturbing.
+    """Judge the unit of a lease in the annotator's transaction.
+
+    permit: the annotator's permit.
+    lease_id: primary key of the lease.
+    answer: the answer; None to skip the unit or flag it as disturbing.
+    active_seconds: see `judge`.
+    is_disturbing: whether to pass the unit on to people who accept disturbing texts.
     """
     kind = Judgment.ANSWER if answer else Judgment.FLAG if is_disturbing else Judgment.SKIP
     annotator, task = permit.annotator, permit.task
-    # Everything that changes a unit or its leases happens under this lock; that of a gold answer under the lock of the
-    # unit of work for which it stands. no_key: otherwise an extension that adds copies of the unit would wait for it,
-    # and a control that locks the task for the extension.
+    # All changes to a unit and its leases happen under this lock; for a gold answer, it is the lock of the unit of work
+    # that it replaces. no_key: otherwise an extension that adds copies of the unit would wait for it, and a control
+    # that locks the task would wait for the extension.
     work = _work(lease_id, annotator.pk, task.pk)
     if not work:
         raise refusals.NotFound(_("You have not been given such a unit."))
     [unit] = work
     unit.task = task
-    # Read in a separate statement after the lock: the transaction that held it may have changed them.
+    # Read after the lock, in a separate statement, since the transaction that held it may have changed the leases.
     found = [each for each in _around(annotator.pk, unit.pk, unit.shown) if each.unit.task_id == task.pk]
     leases = [each for each in found if unit.pk in (each.unit_id, each.instead_of_id)]
     lease = next(each for each in found if each.pk == lease_id)
@@ -160,25 +172,25 @@ def close(
         return Closed(permit, _retried(first, kind, answer, shown), False, lease, held)
     if permit.stopped:
         raise permit.stopped
-    # The lease may have run out and been given to the same person again, in another tab.
+    # The lease may have expired and been given to the same annotator again, in another tab.
     lease = next((each for each in own if each.closed_at is None), lease)
     binding = (getattr(each, "judgment", None) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
         return Closed(permit, _retried(before, kind, answer, shown), False, lease, held)
-    # A clock that was set back has nobody answer before they were asked.
+    # If the clock was set back, the answer would precede the question.
     now = max(timezone.now(), lease.opened_at)
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
     others = [each for each in leases if each.pk != lease.pk]
-    # A gold answer whose time has run out may have got its answers from others, like work.
+    # Others may have given an expired gold answer all its answers, as with work.
     is_late_gold = lease.instead_of_id and is_late
     is_gone = unit.stage != stages.QUEUED or (is_late_gold and is_over(unit, shown.pk, others))
     if is_gone and not lease.again:
         raise refusals.WrongStage(_(GONE_ON))
     if answer:
         check(task.kind, answer, shown)
-        # A gold answer holds no place, and is late for everybody when the unit for which it stands is. The lease itself
-        # stays as it is meanwhile, so that a late gold answer runs no statement more than late work.
+        # A gold answer holds no place; it is too late if the unit that it replaces is. Its lease does not change
+        # meanwhile, so that a late gold answer runs the same statements as late work.
         place = lease.place
         if is_late:
             free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)
@@ -191,7 +203,7 @@ def close(
     else:
         lease.place = None
     if active_seconds is not None:
-        # In this order a NaN becomes 0.
+        # In this order, NaN becomes 0.
         active_seconds = round(min(max(0.0, active_seconds), (now - lease.opened_at).total_seconds()), 3)
     lease.closed_at, lease.outcome = now, OUTCOME[kind]
     update_one(lease, "place", "closed_at", "outcome")
@@ -214,15 +226,15 @@ def close(
         control.judged(judgment, answer)
     if is_disturbing:
         _found_disturbing(shown, unit)
-    # What an answer to a gold answer would have done to the unit for which it stood is run through, and nothing of it
-    # kept: so neither the statements nor the time of an answer tell a gold answer from work.
+    # For a gold answer, the effect on the unit that it replaced is computed but not stored, so that neither the
+    # statements nor the duration distinguish gold answers from work.
     of_unit = (getattr(each, "judgment", None) for each in leases if each.unit_id in (unit.pk, shown.pk))
     standing = sorted((each for each in of_unit if each and each.voided_at is None), key=lambda each: each.pk)
     after_judgment(unit, judgment, standing, keep=lease.instead_of_id is None)
     for control in task.controls:
         control.moved(unit)
     _count(permit, judgment)
-    # This is done after every answer, to a gold answer or to work, so that nothing tells them apart.
+    # This runs after every answer, so that it does not distinguish gold answers from work.
     pauses = [control.pauses(permit) for control in task.controls]
     if (is_paused := any(pauses)) or task.kind.sensitive:
         permit = permit.after_reading(1, is_paused=is_paused)
@@ -230,8 +242,9 @@ def close(
 
 
 def _count(permit: Permit, judgment: Judgment, number: int = 1) -> None:
-    """Change what is kept in Backlog by an answer, a skip or a flag, which counts as neither; -1 for one that is taken
-    back.
+    """Update the backlog by an answer, a skip or a flag; flags count as neither answered nor skipped.
+
+    number: 1, or -1 for a judgment that is taken back.
     """
     zone = timezone.get_default_timezone()
     today = timezone.localdate(timezone=zone)
@@ -242,8 +255,9 @@ def _count(permit: Permit, judgment: Judgment, number: int = 1) -> None:
 
 
 def _found_disturbing(shown: Unit, work: Unit) -> None:
-    """From now on only people who take such units are given it, a gold answer too. What comes of that for the unit of
-    work is run through for a gold answer as well.
+    """Restrict a unit to people who accept disturbing texts, also if it is a gold answer.
+
+    For a gold answer, the effect on the unit of work is computed as well.
     """
     shown.disturbing = work.disturbing = True
     update_one(shown, "disturbing")
@@ -251,7 +265,7 @@ def _found_disturbing(shown: Unit, work: Unit) -> None:
 
 @prepared
 def _work(lease, annotator, task) -> QuerySet[Unit]:
-    """Lock the unit of work that a lease is of; `shown` is the unit that the annotator was shown."""
+    """Lock a lease's unit of work. The annotation `shown` is the unit that the annotator saw."""
     given = Lease.objects.filter(pk=lease, annotator=annotator, unit__task=task)
     units = Unit.objects.filter(pk__in=given.values(of=Coalesce("instead_of_id", "unit_id")))
     is_audit = Exists(Transition.objects.filter(unit=OuterRef("pk"), event="audited"))
@@ -262,8 +276,9 @@ def _work(lease, annotator, task) -> QuerySet[Unit]:
 
 @prepared
 def _around(annotator, unit, shown) -> QuerySet[Lease]:
-    """All leases of a unit of work, and those of the annotator that are open or of what they were shown. Each of the
-    four conditions has an index.
+    """Return all leases of a unit of work, the annotator's open leases, and their leases of the unit shown.
+
+    Each of the four conditions uses an index.
     """
     of_me = Q(annotator=annotator, closed_at=None) | Q(unit=shown, annotator=annotator)
     found = Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit) | of_me)
@@ -271,9 +286,11 @@ def _around(annotator, unit, shown) -> QuerySet[Lease]:
 
 
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
-    """NotAllowed or NotQualified if the annotator may not work any more in the language in which they were given a
-    unit. A late answer counts only from somebody who could still be given the unit, and for a while: else WrongStage
-    or LeaseExpired.
+    """Check that the annotator may still work in the language in which they were given a unit.
+
+    A late answer counts only from an annotator who could still be given the unit, and for GRACE_MINUTES.
+
+    Raises NotAllowed or NotQualified if the annotator may not work there; WrongStage or LeaseExpired for a late answer.
     """
     queue = unit.language if is_late else lease.queue
     if queue not in permit.queues:
@@ -313,7 +330,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
 
 
 def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
-    """What a second submission for one lease gets: the first judgment, or a refusal that names it."""
+    """Return the first judgment for a retry, or raise a refusal that names it."""
     [label] = seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.name(label) if label else ""}
     if first.voided_by_id:
@@ -330,34 +347,37 @@ def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> J
 
 
 def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
-    """The one that Undo takes back, by its lease: what stands in place of another has the other's, and clocks err."""
+    """Return the judgment that Undo takes back: the one with the newest lease.
+
+    Leases decide because a changed answer keeps the first lease, and clocks may be wrong.
+    """
     own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
     return own.select_related("unit__item").order_by("-lease").first()
 
 
 def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
-    """Whether it is as new as the task asks. What has become of its unit decides nothing here, so that nobody learns
-    from it what that was.
-    """
+    """Return whether a judgment is recent enough. The unit's stage does not matter, so that it is not revealed."""
     return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
 
 
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
-    """Take back an answer or a skip, the last one if none is named, and open its unit again.
+    """Take back an answer, a skip or a flag, and reopen its unit.
 
-    This is possible for UNDO_MINUTES, and while the annotator may work in the language of the unit. If
-    others have judged it meanwhile, what they said stays, and it is decided anew with the new answer; what an
-    adjudicator or a manager decided stands. The unit that they had open goes back to its queue.
+    This is possible for UNDO_MINUTES and while the annotator may work in the unit's language. Answers that others gave
+    meanwhile remain, and the unit is decided again with the new answer. Decisions of adjudicators and managers remain
+    in force. The unit that the annotator had open returns to its queue.
+
+    judgment_id: number of the judgment, None for the last one.
     """
     with acting(annotator.user, task.name) as permit:
         return take_back(permit, judgment_id)
 
 
 def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
-    """The same in the transaction in which the annotator acts."""
+    """Do the same within the annotator's transaction."""
     annotator, task = permit.annotator, permit.task
     if task.kind.sensitive:
-        # What is taken back is read again, and no more than it was.
+        # The unit will be read again and must not count twice.
         permit = permit.after_reading(-1)
     if permit.stopped:
         raise permit.stopped
@@ -394,8 +414,8 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
     lease = judgment.lease
     lease.place, lease.outcome = None, "undone"
     lease.save(update_fields=["place", "outcome"])
-    # What an adjudicator or a manager decided stands. The same is asked, and the same statements are run, for a gold
-    # answer, of which nothing moves.
+    # Decisions of adjudicators and managers remain in force. A gold answer runs the same checks and statements without
+    # moving.
     is_decided = is_settled(unit)
     if judgment.kind == Judgment.FLAG:
         _found_so_no_more(unit)
@@ -407,22 +427,23 @@ def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
 
 
 def _found_so_no_more(unit: Unit) -> None:
-    """A flag was taken back; others may have flagged it too."""
+    """Update the unit after a flag was taken back. Others may have flagged it too."""
     unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
     update_one(unit, "disturbing")
 
 
 def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
-    """Put a unit back to where it was before an answer or a skip that was taken back; unless that is to be kept, by
-    statements that change nothing.
+    """Return a unit to where it was before a judgment that was taken back.
+
+    keep: whether to store the change; otherwise the same statements run without effect.
     """
     unit = unit if keep else copy(unit)
     ask_again(unit, keep=keep)
     moved = unit.transitions.filter(judgment=judgment).first()
-    # Back to the stage where it was judged, which may not be where it was leased: others may have moved it meanwhile.
+    # Back to where it was judged, which may differ from where it was leased, since others may have moved it.
     before = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
     is_moved = moved is not None or unit.stage != stages.QUEUED
-    # Whoever had named that language may have taken it back meanwhile.
+    # The annotator who named that language may have taken it back meanwhile.
     visited = unit.visited if before.language in unit.visited else [*unit.visited, before.language]
     move(
         unit,
@@ -434,7 +455,7 @@ def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
         round=before.round,
         language=before.language,
         visited=visited[: visited.index(before.language) + 1],
-        # Nobody need confirm what is taken back.
+        # A judgment that is taken back needs no confirmation.
         redundancy=1 if moved and moved.event == "named" else unit.redundancy,
     )
 
@@ -446,10 +467,11 @@ def read_answer(
     comment: str = "",
     **details: Any,
 ) -> Answer:
-    """The answer that a page or a client sent; a reason alone means the answer that has reasons. details: further
-    fields of Answer.
+    """Parse the answer that a page or client sent. A reason without an answer stands for the answer that takes reasons.
 
-    InvalidAnswer if it cannot be read or stored; `check` decides whether it suits a unit.
+    details: further fields of Answer.
+
+    Raises InvalidAnswer if it cannot be parsed or stored. `check` decides whether it fits a unit.
     """
     if reason and not any(sent):
         sent = [kind.undefined.label]
@@ -466,14 +488,22 @@ def read_answer(
 
 
 def posted_answer(kind: Kind, posted: Any) -> Answer:
-    """What a page's form says of one unit. posted: a QueryDict. InvalidAnswer if it cannot be read."""
-    # A browser counts a line's end as one character and sends two.
+    """Parse the answer to one unit from a page's form.
+
+    posted: a QueryDict.
+
+    Raises InvalidAnswer if it cannot be parsed.
+    """
+    # Browsers count a line break as one character and send two.
     comment = posted.get("comment", "").replace("\r\n", "\n")
     return read_answer(kind, posted.getlist("answer"), posted.get("reason", ""), comment, **kind.form.details(posted))
 
 
 def check_words(*words: str) -> None:
-    """InvalidAnswer where words cannot be stored; the last of them are the comment."""
+    """Check that text fields can be stored; the last of them is the comment.
+
+    Raises InvalidAnswer otherwise.
+    """
     if len(words[-1]) > COMMENT:
         raise refusals.InvalidAnswer(
             _("The comment is longer than %(most)s characters. Please shorten it.") % {"most": intcomma(COMMENT)}
@@ -483,7 +513,10 @@ def check_words(*words: str) -> None:
 
 
 def check(kind: Kind, answer: Answer, unit: Unit) -> None:
-    """InvalidAnswer if an answer does not suit a unit."""
+    """Check that an answer fits a unit.
+
+    Raises InvalidAnswer otherwise.
+    """
     try:
         kind.rules.check(answer, unit)
     except ValueError as error:

@@ -1,7 +1,7 @@
-"""Moves of units from stage to stage. Only this module writes Unit.stage, each move together with its Transition.
+"""Moves of units between stages. Only this module writes Unit.stage, and stores a Transition for each move.
 
-Callers hold the unit's row lock (or, when a task is opened, are the only ones to know the units). Where a unit goes is
-decided in routing.py.
+Callers hold the unit's row lock or, when a task is opened, are the only ones who know the units. routing.py decides
+where a unit goes.
 """
 
 from collections.abc import Iterable
@@ -21,22 +21,22 @@ from corpora.database.statements import insert_one, update_one
 
 BATCH = 2000
 PLAIN = plain(Transition)
-# The fields of a unit that change when it is sent to people.
+# Fields of a unit that change when it is sent to people.
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
-# Where a new unit may begin, and what led there; in a queue it is what its kind says.
+# First stage of a new unit -> event; for a queue, the task's kind defines the event.
 _BEGINNINGS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
 _BEGUN = sql("begun")
-# The key of no row: keys begin at 1.
+# A primary key that no row has, since they start at 1.
 NO_ROW = 0
 
 
 def move(
     unit: Unit, event: str, to_stage: str, *, by=None, judgment: Judgment | None = None, keep: bool = True, **changes
 ) -> None:
-    """Move a unit whose row the caller has locked, and write down that it moved.
+    """Move a unit whose row the caller has locked, and store the transition.
 
-    changes: label, round, language, visited, redundancy; unless a label is given, the unit loses its own. keep: unless
-    nothing is to come of it; then the same statements are run, and change nothing.
+    changes: new values of label, round, language, visited and redundancy. Without a label, the unit loses its own.
+    keep: whether to store the move; otherwise the same statements run without effect.
     """
     transition = moved(unit, event, to_stage, by=by, judgment=judgment, **changes)
     update_one(unit, "stage", "label", "round", "language", "visited", "redundancy", keep=keep)
@@ -44,7 +44,10 @@ def move(
 
 
 def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[Any] = Transition, **changes) -> Any:
-    """The transition of a move, which the caller saves with the unit. of: PLAIN where there are many."""
+    """Move a unit in memory and return the transition. The caller saves both.
+
+    of: PLAIN for bulk insertion.
+    """
     stages.check_move(unit.stage, event, to_stage)
     from_stage = unit.stage
     begin(unit, to_stage, label, **changes)
@@ -63,7 +66,7 @@ def moved(unit, event, to_stage, *, by=None, judgment=None, label="", of: type[A
 
 
 def to_people(unit: Unit, event: str, routes: Routes) -> Any:
-    """Put a unit into the queue of its most likely language; the caller saves both."""
+    """Put a unit into the queue of its most likely language and return the transition. The caller saves both."""
     return moved(unit, event, stages.QUEUED, of=PLAIN, **_first_queue(unit, routes))
 
 
@@ -74,20 +77,21 @@ def _first_queue(unit: Any, routes: Routes) -> dict[str, Any]:
 
 
 def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
-    """Set the stage where a new unit begins, and other fields. The caller saves the unit, and then calls `begun`."""
+    """Set the first stage of a new unit, and other fields. The caller saves the unit and then calls `begun`."""
     unit.stage, unit.label = stage, label
     for field, value in changes.items():
         setattr(unit, field, value)
 
 
 def begin_with_people(unit: Any, routes: Routes) -> None:
-    """The same of one that goes to people at once."""
+    """Do the same for a unit that starts in a queue."""
     begin(unit, stages.QUEUED, **_first_queue(unit, routes))
 
 
 def begun(task: Task, first: int) -> None:
-    """Write down how units got to where they begin: those of a task from the position `first` on, all by one statement,
-    since a task may have a million.
+    """Store the first transitions of a task's new units in one statement, since there may be a million.
+
+    first: position of the first new unit.
     """
     events = {**_BEGINNINGS, stages.QUEUED: task.kind.routing.enters_by}
     for stage, event in events.items():
@@ -98,7 +102,7 @@ def begun(task: Task, first: int) -> None:
 
 
 def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str]:
-    """The labels of units, as they are told to a person."""
+    """Return the labels of units as they are shown to an annotator."""
     said = list(labelled)
     for control in dict.fromkeys(control for unit, _ in said for control in unit.task.controls):
         said = [(unit, label) for (unit, _), label in zip(said, control.seen(annotator, said), strict=True)]
@@ -106,14 +110,14 @@ def seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -> list[str
 
 
 def locked(task: Task) -> Task:
-    """The task, locked, so that only one transaction at a time judges its agreement or adds to it."""
+    """Return the task with its row locked, so that only one transaction at a time evaluates agreement or adds units."""
     return Task.objects.select_for_update(no_key=True).get(pk=task.pk)
 
 
 def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
-    """Take AGREED units out of their stage. Returns how many."""
+    """Move AGREED units into queues. Returns their number."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
-    # no_key: otherwise they and an extension that is about to add copies of them would wait for each other.
+    # no_key: otherwise this and an extension that adds copies of the units could wait for each other.
     found = list(units.select_for_update(of=("self",), no_key=True))
     transitions = [to_people(unit, event, routes) for unit in found]
     for control in routes.task.controls:
@@ -123,21 +127,22 @@ def send_to_people(units: QuerySet[Unit], event: str, routes: Routes) -> int:
 
 
 def save_all(units: list[Unit], transitions: Iterable[Any], fields: Iterable[str]) -> None:
-    # Written as insertions that conflict with their rows: bulk_update takes many times as long, and people wait for
-    # this.
+    # An upsert, because bulk_update takes many times as long, and people wait for this.
     Unit.objects.bulk_create(units, batch_size=BATCH, update_conflicts=True, unique_fields=["pk"], update_fields=fields)
     insert(transitions)
 
 
 def contested_labels(task: Task) -> set[str]:
-    """The labels on which the detectors agreed but which people now label in full, because their audit failed."""
+    """Return labels that the detectors agreed on but whose posts people label in full after a failed audit."""
     contested = task.units.filter(transitions__event="contested")
     return set(contested.order_by().values_list("agreed_label", flat=True).distinct())
 
 
 def unread(task: Task) -> QuerySet[Unit]:
-    """The posts whose label is the detectors' agreement alone: neither chosen for the audit nor contested (stratum
-    `agreed` of an exported set). Posts are counted, so one of them may have a text that was read as another post.
+    """Return the posts whose label rests on the detectors' agreement alone (stratum `agreed` of an exported set).
+
+    They were neither chosen for the audit nor contested. Posts are counted individually, so the text of such a post may
+    have been read as another post.
     """
     alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~Q(agreed_label__in=contested_labels(task))
     return task.units.exclude(agreed_label="").filter(alone, audited=False)

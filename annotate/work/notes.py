@@ -1,4 +1,4 @@
-"""Managers' notes to all who work in a task, or in one language of it."""
+"""Managers' notes to everyone who works in a task, or in one of its languages."""
 
 from collections.abc import Sequence
 
@@ -16,7 +16,7 @@ LONGEST = 2000  # characters
 
 
 def write(task: Task, text: str, *, by: User, language: str = "") -> Note:
-    """Tell something to everybody who works in a task, or to the readers of one of its languages."""
+    """Publish a note to everyone who works in a task, or to the readers of one of its languages."""
     text = text.replace("\r\n", "\n").strip()
     if not text:
         raise InvalidAnswer("The note is empty. Write what people should know.")
@@ -28,7 +28,7 @@ def write(task: Task, text: str, *, by: User, language: str = "") -> Note:
 
 
 def withdraw(task: Task, note_id: int) -> None:
-    """Show a note to nobody any more. Doing it twice changes nothing."""
+    """Withdraw a note. A retry changes nothing."""
     own = task.notes.filter(pk=note_id)
     if not own.exists():
         raise NotFound("There is no such note in this task.")
@@ -36,12 +36,12 @@ def withdraw(task: Task, note_id: int) -> None:
 
 
 def notes_of(task: Task) -> QuerySet[Note]:
-    """All notes of a task, the newest first; `readers` is how many people have put each away."""
+    """Return all notes of a task, newest first. The annotation `readers` counts the people who dismissed a note."""
     return task.notes.select_related("by").annotate(readers=Count("reads")).order_by("-pk")
 
 
 def to_read(permits: Sequence[Permit]) -> list[Note]:
-    """The notes to one person in the tasks of their permits that they have not put away, the newest first."""
+    """Return the notes in the tasks of one annotator's permits that they have not dismissed, newest first."""
     if not permits:
         return []
     by_task = {permit.task.pk: permit for permit in permits}
@@ -56,7 +56,10 @@ def _is_for(note: Note, permit: Permit) -> bool:
 
 
 def put_away(annotator: Annotator, note_id: int) -> Note:
-    """A person has read a note; doing it twice changes nothing. NotFound if there is no such note to them."""
+    """Dismiss a note. A retry changes nothing.
+
+    Raises NotFound if the annotator has no such note.
+    """
     note = Note.objects.filter(pk=note_id).select_related("task").first()
     if note is None or not _is_for(note, permit_of(annotator, note.task)):
         raise NotFound(_("There is no such note to you."))

@@ -1,4 +1,4 @@
-"""The table from which many annotators are made at once: a row for each person, and all that is wrong with it."""
+"""Tables of annotators, from which many accounts are created at once. All faults of a table are reported together."""
 
 import csv
 import io
@@ -16,18 +16,21 @@ from corpora.core.languages import LANGUAGES
 from corpora.core.values import is_missing, is_respelled, tidy
 
 COLUMNS = ("username", "name", "languages")
-ADJUDICATES, EMAIL = "adjudicates", "email"  # columns that may be missing
+ADJUDICATES, EMAIL = "adjudicates", "email"  # optional columns
 NAMELESS = "one without a name, between or after commas"
 OTHER_SEPARATORS = {";": "semicolons", "\t": "tabs"}
 LEVELS = tuple("012345")
 ANSWERS = {"": False, "no": False, "yes": True}
-LONGEST = 150  # characters of a name, as many as Django keeps
+LONGEST = 150  # characters of a name, Django's own limit
 
 
 @dataclass(frozen=True)
 class Row:
-    """levels: language -> 0 to 5. adjudicates: None if the table does not say; then an adjudicator stays one. email:
-    where a link goes if the password is forgotten; empty if the table does not say.
+    """One annotator.
+
+    levels: language -> 0 to 5.
+    adjudicates: whether they adjudicate; None leaves this unchanged.
+    email: address for password links, "" if not stated.
     """
 
     username: str
@@ -38,15 +41,17 @@ class Row:
 
 
 class BadTable(ValueError):
-    """The table of annotators cannot be taken; args are its faults, a sentence each. Nothing was changed."""
+    """Raised if a table of annotators is invalid. Its args are the faults, one sentence each. Nothing was changed."""
 
 
 def read_table(text: str) -> list[Row]:
-    """Rows of a CSV with the columns username, name, languages, the last like "de:5 en:4".
+    """Parse a CSV table with the columns username, name and languages, the last like "de:5 en:4".
 
-    Columns adjudicates, yes or no, and email may be there besides. Raises BadTable with every fault at once.
+    The columns adjudicates (yes or no) and email are optional.
+
+    Raises BadTable with all faults.
     """
-    csv.field_size_limit(131_072)  # the limit is the process's, and an import may have raised it
+    csv.field_size_limit(131_072)  # a setting of the process that an import may have raised
     reader = csv.DictReader(io.StringIO(text.removeprefix("\ufeff"), newline=""))
     rows: list[Row] = []
     faults, usernames = [], dict[str, str]()
@@ -74,7 +79,10 @@ def read_table(text: str) -> list[Row]:
 
 
 def read_person(username: str, name: str, languages: str, email: str = "", *, adjudicates: bool = False) -> Row:
-    """One person, as a form says them. Raises BadTable with every fault at once."""
+    """Parse one annotator from form fields.
+
+    Raises BadTable with all faults.
+    """
     cells = {"username": username, "name": name, "languages": languages, EMAIL: email}
     row, faults = _read_row({**cells, ADJUDICATES: "yes" if adjudicates else "no"}, {})
     if faults:
@@ -83,7 +91,7 @@ def read_person(username: str, name: str, languages: str, email: str = "", *, ad
 
 
 def _missing(named: Sequence[str]) -> str:
-    """Of a first line that lacks a column; spreadsheets of many countries separate by semicolons."""
+    """Return the fault of a first line that lacks a column. Spreadsheets in many countries use semicolons."""
     told = f"The first line must name the columns {', '.join(COLUMNS)}; it names {', '.join(named) or 'none'}."
     for separator, words in OTHER_SEPARATORS.items():
         if any(column.strip() in COLUMNS for cell in named if separator in cell for column in cell.split(separator)):
@@ -92,13 +100,20 @@ def _missing(named: Sequence[str]) -> str:
 
 
 def twin(username: str, other: str) -> str:
-    """Of two user names that are told apart only by capital letters, so that people log in to the wrong account."""
+    """Return the fault of a user name that differs from another only in case.
+
+    People would log in to the wrong account.
+    """
     return f"the user name {username} differs from {other} only in case; use {other} if it is the same person."
 
 
 def _read_row(cells: dict, taken: Mapping[str, str]) -> tuple[Row, list[str]]:
-    """One person, and what is wrong with the line. taken: user names by themselves in small letters."""
-    # As Django's login form normalises what is typed there.
+    """Parse one annotator. Returns the row and its faults.
+
+    cells: column -> cell.
+    taken: case-folded user name -> user name, of earlier rows.
+    """
+    # Normalized like the input of Django's login form.
     username = User.normalize_username((cells["username"] or "").strip())
     name = _written(cells["name"])
     faults = []
@@ -141,7 +156,7 @@ def _passes(validate: Callable[[str], None], text: str) -> bool:
 
 
 def _read_levels(text: str) -> tuple[dict[str, int], list[str]]:
-    """Languages with their levels, and what is wrong with them."""
+    """Parse languages with levels. Returns language -> level, and the faults."""
     levels, faults = {}, []
     for word in filter(None, re.split(r"[\s;,]+", text)):
         written, _, level = word.partition(":")

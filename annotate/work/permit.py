@@ -1,7 +1,7 @@
-"""What a person may do in a task, here and now: read once a request in a few statements, and handed on.
+"""Permits: what a person may do in a task now, read once per request in a few statements.
 
-Nothing that is given a permit asks the tables again for routes, languages, pauses, qualifications or versions of the
-guidelines. Who may act at all, as annotator, adjudicator or manager, is decided in pages/access.py.
+Functions that receive a permit do not query routes, languages, pauses, qualifications or guideline versions again.
+pages/access.py decides who may act as annotator, adjudicator or manager.
 """
 
 from collections.abc import Iterable, Iterator
@@ -45,11 +45,14 @@ NOT_AGREED = gettext_noop(
 
 @dataclass(frozen=True)
 class Permit:
-    """levels: language -> how well the annotator reads it, best-read first; reads: those that the task needs and the
-    annotator reads well enough. majors: language -> the major version of
-    the guidelines that holds there; passed: the languages in which the annotator has passed the test under it. Both
-    are empty if nobody is tested. has_agreed: to work that may hurt, if this is such; read_today: how many of its units
-    they have answered or skipped since midnight, with those that a manager voided.
+    """What an annotator may do in a task.
+
+    levels: language -> reading level, best first.
+    reads: languages of the task that the annotator reads well enough.
+    majors: language -> major version of the guidelines in force; empty if the task has no test.
+    passed: languages whose test the annotator has passed under that version; empty if the task has no test.
+    has_agreed: whether the annotator consented, if the work is sensitive.
+    read_today: number of units of sensitive work answered, skipped or decided since midnight, including voided ones.
     """
 
     annotator: Annotator
@@ -65,7 +68,7 @@ class Permit:
 
     @cached_property
     def stopped(self) -> NotAllowed | None:
-        """Why the annotator is given nothing of the task now, whatever waits; None if nothing stops them."""
+        """The reason why the annotator gets no units of the task now, None if nothing stops them."""
         sensitive = self.task.kind.sensitive
         if self.is_paused:
             return Paused(_(PAUSED))
@@ -86,13 +89,13 @@ class Permit:
 
     @cached_property
     def read_queues(self) -> list[str]:
-        """The queues whose languages the annotator reads; best-read first."""
+        """Queues in languages that the annotator reads, best first."""
         read_by = self.task.kind.routing.read_by
         return list(dict.fromkeys(queue for code in self.reads for queue in read_by(code, self.task, self.routes)))
 
     @cached_property
     def queues(self) -> list[str]:
-        """The queues in which the annotator may work: they are qualified, if a test is required, and not stopped."""
+        """Queues in which the annotator may work: they are not stopped and have passed the test, if there is one."""
         if self.stopped:
             return []
         if not self.task.test_items:
@@ -101,20 +104,20 @@ class Permit:
         return [queue for queue in self.read_queues if queue in able]
 
     def after_reading(self, number: int, *, is_paused: bool = False) -> "Permit":
-        """The permit once the annotator has read so many units more, and may have been paused."""
+        """Return the permit after the annotator has read `number` more units and may have been paused."""
         return replace(self, is_paused=is_paused or self.is_paused, read_today=self.read_today + number)
 
 
 def permit_of(annotator: Annotator, task: Task) -> Permit:
-    """A permit for reading; an operation takes its own from `acting`."""
+    """Return a permit for reading. Operations use the permit from `acting`."""
     [permit] = permits(annotator, [task])
     return permit
 
 
 def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
-    """What an annotator may do in each of the tasks, in as many statements as for one.
+    """Return an annotator's permits for several tasks, in as many statements as for one task.
 
-    tasks: those from Tasks.for_work already say whether the annotator is paused.
+    tasks: the tasks. Those from Tasks.for_work carry whether the annotator is paused.
     """
     listed, levels = list(tasks), dict(_levels(annotator.pk))
     rows: dict[str, LanguageRoute] = {}
@@ -150,11 +153,11 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
 
 
 def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
-    """By task: the major versions of the guidelines that hold, and the languages passed under them."""
+    """Return, by task, the major versions of guidelines in force and the languages passed under them."""
     columns = ("task_id", "language", "major")
     held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
     versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
-    # One statement, since every answer needs this.
+    # One statement, since every answer runs it.
     rows = list(versions.union(held.values_list(*columns, Value(1)), all=True))
     majors = holding(tested, [row[:3] for row in rows if not row[3]])
     passed: dict[int, set[str]] = {task.pk: set() for task in tested}
@@ -165,21 +168,23 @@ def _tests(annotator: Annotator, tested: list[Task]) -> tuple[dict[int, dict[str
 
 
 def midnight() -> datetime:
-    """The last midnight in the installation's time zone: when the day began. Not in the person's own, which they may
-    change: what they are given on a day would change with it.
+    """Return the last midnight in the installation's time zone.
+
+    The annotator's own time zone is not used, since changing it would change how many units they get on a day.
     """
     here = timezone.localtime(timezone=timezone.get_default_timezone())
     return here.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def day_of(at: datetime | None = None) -> date:
-    """The day of a moment, or today, in the installation's time zone."""
+    """Return the date of a moment, or today, in the installation's time zone."""
     return timezone.localdate(at, timezone.get_default_timezone())
 
 
 def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
-    """Task -> how many units the annotator has answered, skipped or decided in it today; of these tasks those to which
-    they have agreed.
+    """Return task -> number of its units that the annotator answered, skipped or decided today.
+
+    Only tasks to which they consented are included.
     """
     own = Judgment.objects.binding().filter(
         annotator=annotator, unit__task=OuterRef("task"), answered_at__gte=midnight()
@@ -190,8 +195,12 @@ def _read_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
 
 
 def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = False) -> None:
-    """Paused for an adjudicator, who works without a permit, if they are paused; NotAgreed if the task's work may hurt
-    and they have not agreed to it; to_read_more: EnoughToday too.
+    """Check that an adjudicator, who works without a permit, may act in a task.
+
+    to_read_more: whether the daily limit of sensitive work applies.
+
+    Raises Paused if they are paused, NotAgreed if the work is sensitive and they have not consented, EnoughToday at the
+    limit.
     """
     if running(annotator, task):
         raise Paused(_(PAUSED))
@@ -204,10 +213,15 @@ def check_willing(annotator: Annotator, task: Task, *, to_read_more: bool = Fals
 
 @contextmanager
 def acting(user: User, task: str) -> Iterator[Permit]:
-    """One transaction in which a person acts in a task, named by its name, with the permit for it.
+    """Open a transaction in which a user acts in a task, and yield the permit.
 
-    If one person sends two requests, the second waits here: two tabs show the same unit, and no answer slips past a
-    pause or a voiding. NotAllowed if the user is no annotator, NotFound if there is no such task.
+    A second request of the same user waits here. This keeps two tabs on the same unit and prevents an answer from
+    escaping a pause or a voiding.
+
+    user: the user.
+    task: name of the task.
+
+    Raises NotAllowed if the user is not an annotator, NotFound if there is no such task.
     """
     with transaction.atomic():
         rows = _locked(user.pk)
@@ -229,7 +243,10 @@ def _task(annotator, name) -> QuerySet[Task]:
 
 @prepared
 def _locked(user) -> QuerySet[Annotator]:
-    """no_key: otherwise an answer, which refers to the annotator and holds its unit's lock, would wait as well."""
+    """Lock the annotator's row.
+
+    no_key: otherwise answers that refer to the annotator while holding a unit's lock would wait too.
+    """
     return Annotator.objects.select_for_update(no_key=True).filter(user=user).order_by()
 
 

@@ -1,4 +1,4 @@
-"""Handing units out: take, release, and what an annotator has open."""
+"""The queue: assigning units to annotators, returning them, and the leases that annotators hold."""
 
 import json
 from collections.abc import Callable, Collection, Iterable, Sequence
@@ -21,30 +21,30 @@ from annotate.work.permit import Permit, acting
 from annotate.work.sql import sql
 from corpora.database.statements import insert_one, prepared, update_one
 
-# What is shown at the place of a unit, by all its leases and those of one person among them.
+# Returns what is shown in place of a unit, from all its leases and the annotator's own leases among them.
 PlaceOf = Callable[[list[Lease], list[Lease]], Place]
-# As many posts as a person can look over at a time.
+# Greatest number of posts on a sheet.
 SHEET = 20
-# Together more units than others are likely to have locked at one moment: a process does one act at a time, which locks
-# the unit that is answered and the next.
+# Units tried over all queues: more than others are likely to have locked at one moment. A process handles one request
+# at a time, which locks the unit that is answered and the next one.
 HEADS = 16
-# After how many other answers of theirs, at least and at most, people are given again what they gave back, and the work
-# for which a gold answer stood.
+# Least and greatest number of other answers after which annotators see again a unit that they returned, or work that a
+# gold answer replaced.
 BACK_AFTER = (10, 40)
 # Lease.is_wanted as a condition.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
 
-# --- what somebody has open
+# --- open leases
 
 
 Queues = Collection[str] | None
 
 
 def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> QuerySet[Lease]:
-    """The leases that an annotator holds in a task and that still run; reads only.
+    """Return an annotator's running leases in a task. Read-only.
 
-    queues: those in which the annotator may work now, if only what was handed out there counts.
+    queues: queues that count, None for all.
     """
     running = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None, expires_at__gt=timezone.now())
     running = running if queues is None else running.filter(queue__in=list(queues))
@@ -52,37 +52,37 @@ def open_leases(annotator: Annotator, task: Task, queues: Queues = None) -> Quer
 
 
 def open_lease(annotator: Annotator, task: Task, queues: Queues = None) -> Lease | None:
-    """The lease that is open by itself and not on a sheet, if any; reads only."""
+    """Return the open lease of a single unit, not of a sheet, if there is one. Read-only."""
     return _of(open_leases(annotator, task, queues).filter(sheet=False).first(), task)
 
 
 def open_sheet(annotator: Annotator, task: Task, queues: Queues = None) -> list[Lease]:
-    """The leases of the open sheet, in the order of the draw; reads only."""
+    """Return the leases of the open sheet, in the order of the draw. Read-only."""
     leases = open_leases(annotator, task, queues).filter(sheet=True)
     return [_of(lease, task) for lease in leases.order_by("unit__position")]
 
 
 def leased(annotator: Annotator, task: Task, lease_id: int) -> Lease | None:
-    """A lease that the annotator was given in the task, whether or not it has run out; reads only."""
+    """Return a lease of the annotator in the task, whether or not it has expired. Read-only."""
     own = Lease.objects.filter(pk=lease_id, annotator=annotator, unit__task=task)
     return _of(own.select_related("unit__item").first(), task)
 
 
 def _of(lease: Lease | None, task: Task) -> Lease | None:
-    """The lease with the task that the caller has, so that it is not read again."""
+    """Set the task of a lease's unit, so that it is not read again."""
     if lease:
         lease.unit.task = task
     return lease
 
 
-# --- the first units of a person's queues, in the order of the draw, which tells nothing of votes
+# --- the first units of an annotator's queues, in the order of the draw, which reveals nothing about votes
 
 
-# The first units of one queue that a person may be given; several of them are put together into one statement.
+# Query for the first units of one queue that an annotator may be given. Several are combined into one statement.
 _HEADS = {vendor: sql("heads").replace("{seen}", seen_sql("unit", "%s", vendor)) for vendor in ("sqlite", "postgresql")}
-# Whether a unit is among the first ones of some queues, in the way in which each database looks up each queue. So the
-# index gives the order in a queue, and the cost does not grow with what waits. An array has PostgreSQL look the units
-# up by their keys, whatever it believes of the sizes of tables.
+# Condition that a unit is among the first of some queues, in the form in which each database looks up each queue by its
+# index. The index provides the order within a queue, so the cost does not grow with the number of waiting units. The
+# array makes PostgreSQL look up units by primary key, whatever its statistics suggest.
 _FIRST = f"WITH put_off AS MATERIALIZED ({sql('put_off')}) SELECT head.id FROM "  # noqa: S608 - of heads.sql alone
 _IS_HEAD = {
     "sqlite": f"annotate_unit.id IN ({_FIRST} json_each(%s) AS queue "
@@ -93,8 +93,11 @@ _IS_HEAD = {
 
 
 def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[Any]:
-    """The first units of all the annotator's queues, `number` of each, without those that they gave back and are not
-    to be given again yet; if nothing else is left, those. find: _locked_head or _head_ids.
+    """Return the first `number` units of each of the annotator's queues.
+
+    Units that the annotator returned recently are left out, unless nothing else is left.
+
+    find: _locked_head or _head_ids.
     """
     now, own = timezone.now(), permit.annotator
     task = [permit.task.pk, own.takes_disturbing, own.pk, own.pk, own.adjudicates]
@@ -107,7 +110,7 @@ def _heads(permit: Permit, number: int, find: Callable[..., list[Any]]) -> list[
 
 @prepared
 def _locked_head(*values) -> QuerySet[Unit]:
-    """The first that nobody has locked."""
+    """Return the first unit that nobody has locked."""
     return _first(values).select_for_update(of=("self",), skip_locked=True).select_related("item")[:1]
 
 
@@ -121,14 +124,14 @@ def _first(values: Sequence[Any]) -> QuerySet[Unit]:
     return Unit.objects.filter(is_head).order_by("position")
 
 
-# --- handing out
+# --- assigning units
 
 
 def take(annotator: Annotator, task: Task) -> Lease | None:
     """Lease the next unit to the annotator, or return the lease they already hold; None if there is nothing to lease.
 
-    Each try is a separate transaction: somebody who waited for a unit while holding another that was tried in vain
-    could end up waiting for somebody who waits for them.
+    Each attempt is a separate transaction. Otherwise an annotator who waits for a unit while holding another could be
+    waiting for somebody who waits for them.
     """
     while True:
         with acting(annotator.user, task.name) as permit:
@@ -137,10 +140,10 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
                 return lease
             heads = _heads(permit, 1, _head_ids) if permit.task.is_open else []
             if not heads:
-                # What is kept of how much waits for them is counted again.
+                # Count the backlog again.
                 Backlog.objects.filter(annotator=annotator, task=task).delete()
                 return None
-        # All of them are being judged or handed out at this moment: wait for the first, which may have another place.
+        # All these units are being judged or assigned right now: wait for the first, which may have another place.
         with acting(annotator.user, task.name) as permit:
             head = Unit.objects.filter(pk=heads[0][0], language__in=permit.queues).queued().select_related("item")
             head = not_left_to_others(head, takes_disturbing=permit.annotator.takes_disturbing)
@@ -151,10 +154,12 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
 
 
 def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | None:
-    """The same without waiting for anybody, in the transaction in which the annotator acts.
+    """Do the same without waiting, within the annotator's transaction.
 
-    It is also None if others have locked everything that could be handed out. held: the leases that the annotator has
-    open in the task, if the caller has read these.
+    Also returns None if others have locked everything that could be assigned.
+
+    permit: the annotator's permit.
+    held: the annotator's open leases in the task, if already read.
     """
     annotator, task = permit.annotator, permit.task
     if held is None:
@@ -162,19 +167,19 @@ def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | Non
     held = list(held)
     now = timezone.now()
     for lease in held:
-        # What they may not answer any more would be refused again and again.
+        # An answer in a queue that is no longer theirs would be refused again and again.
         if not lease.sheet and lease.expires_at > now and lease.is_wanted and lease.queue in permit.queues:
             return _of(lease, task)
     lease = None
     if task.is_open and permit.queues:
-        # As many units of each queue that one is found which nobody has locked: one where nobody else can lock any.
+        # Enough units of each queue to find one that nobody has locked; one where nobody else can lock any.
         skips = connection.features.has_select_for_update_skip_locked
         for unit in _heads(permit, -(-HEADS // len(permit.queues)) if skips else 1, _locked_head):
-            # What was found may have moved on before it was locked, or been found disturbing.
+            # The unit may have moved on, or been flagged as disturbing, before it was locked.
             is_theirs = unit.language in permit.queues and (annotator.takes_disturbing or not unit.disturbing)
             lease = lease_locked(unit, permit) if is_theirs and unit.stage == stages.QUEUED else None
     if held:
-        # The units that they held before have expired, or moved on without them.
+        # Their earlier units have expired or moved on without them.
         close(held, [lease] if lease else [], "expired")
     return lease
 
@@ -186,21 +191,21 @@ def _held(annotator, task) -> QuerySet[Lease]:
 
 
 def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Lease]:
-    """Lease up to `size` units that ask about one language, or return the sheet that is open already."""
+    """Lease up to `size` units that ask about one language, or return the sheet that is already open."""
     with acting(annotator.user, task.name) as permit:
         return hand_out_sheet(permit, size)
 
 
 def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
-    """The same in the transaction in which the annotator acts.
+    """Do the same within the annotator's transaction.
 
-    All of them are leased in one transaction, so that another tab gets the whole sheet. It may lock many units because
-    it waits for none: it leaves out those that somebody else has locked.
+    All units are leased in one transaction, so that another tab gets the whole sheet. It can lock many units because it
+    skips those that others have locked.
     """
     annotator, task = permit.annotator, permit.task
     if leases := open_sheet(annotator, task, permit.queues):
         return leases
-    # Enough for several people who begin a sheet at the same moment.
+    # Enough for several people who start a sheet at the same moment.
     heads = _heads(permit, 8 * size, _head_ids) if task.is_open else []
     found = Unit.objects.filter(pk__in=[pk for (pk,) in heads])
     found = not_left_to_others(found, takes_disturbing=annotator.takes_disturbing)
@@ -216,14 +221,15 @@ def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
 
 
 def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | None:
-    """Lease a unit of work whose row the caller has just locked, or what a control has put in its place; None if its
-    last place was taken meanwhile.
+    """Lease a unit of work that the caller has just locked, or the unit that a control puts in its place.
 
-    The statements are the same in either case, so that no timing tells what was put there from work. Nothing is put in
-    the place of a unit on a sheet.
+    The statements are the same in both cases, so that timing does not reveal the replacement. On a sheet, nothing is
+    replaced.
 
-    Places are counted in a separate statement: under READ COMMITTED the statement that locked the row may have counted
+    Places are counted in a separate statement: under READ COMMITTED, the statement that locked the row may have counted
     before another transaction, for which it waited, took the place.
+
+    Returns None if the last place was taken meanwhile.
     """
     unit.task = permit.task
     places = [] if sheet else [control.place(unit, permit) for control in permit.task.controls]
@@ -235,7 +241,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
         if lease.unit_id == unit.pk and lease.outcome == "answered" and judgment and judgment.voided_at is None:
             return None
         if lease.closed_at is None and lease.expires_at > now:
-            # They hold it already in the other mode (on a sheet, or one by one); in this mode it is handed out anew.
+            # They hold it already in the other mode (on a sheet or singly), so it is assigned anew in this mode.
             _give_back([lease], "released")
     number = free_place(unit, leases)
     if number is None:
@@ -245,7 +251,7 @@ def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | 
     if place is None:
         return _open(unit, unit, permit, number, times=len(own), **how)
     found = place(leases, own)
-    # Read in any case, so that what stands in place of work takes no statement more.
+    # Read in every case, so that a replacement takes no additional statement.
     [shown] = _shown(found.shown)
     shown.task = permit.task
     return _open(shown, unit, permit, number, times=len(own), **how, **found.how)
@@ -257,13 +263,16 @@ def _shown(key) -> QuerySet[Unit]:
 
 
 def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **how: Any) -> Lease:
-    """times: how often the annotator was given the unit of work before."""
+    """Create the lease.
+
+    times: number of times that the annotator was given the unit of work before.
+    """
     for control in permit.task.controls:
         control.shown(shown, permit.annotator)
     is_work = shown.pk == work.pk
     least, most = BACK_AFTER
     lot = secret_lot(permit.task.secret, "back after", f"{permit.annotator.pseudonym} {work.item.key} {times}")
-    # Read after the earlier leases were closed, so that this one does not begin before they end.
+    # Read after the earlier leases were closed, so that this one does not start before they end.
     opened = timezone.now()
     lease = Lease(
         unit=shown,
@@ -280,13 +289,17 @@ def _open(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int, **
 
 
 def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
-    """Lease a unit whose answer the annotator has just taken back; the caller has locked it. They have a place besides
-    those that others hold, so a unit that waits may then ask for one answer more.
+    """Lease a unit again whose answer the annotator has just taken back. The caller has locked it.
 
-    before: the lease of that answer. They answer again as in its queue and round, wherever the unit is by now.
+    They get a place in addition to those that others hold, so a waiting unit may then ask for one more answer. They
+    answer in the queue and round of the earlier lease, wherever the unit is now.
 
-    A gold answer stands for the same unit of work as before, while that waits; else for what comes next; by itself
-    where nothing is left to come. The statements are the same for both.
+    A gold answer replaces the same unit of work as before if that is waiting, otherwise the next one, or none if there
+    is none. The statements are the same for both.
+
+    unit: the unit.
+    permit: the annotator's permit.
+    before: the lease of that answer.
     """
     heads = _heads(permit, 1, _head_ids)
     found = Unit.objects.filter(Q(pk=before.instead_of_id or unit.pk) | Q(pk=heads[0][0] if heads else unit.pk))
@@ -296,7 +309,7 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
         work = min(waiting, key=lambda each: each.pk != before.instead_of_id)
     leases = _leases(unit.pk)
     if not unit.honeypot:
-        free_place(unit, leases)  # which closes what has run out
+        free_place(unit, leases)  # closes expired leases
     held = {lease.place for lease in leases if lease.place is not None}
     if unit.stage == stages.QUEUED and len(held) >= unit.redundancy:
         unit.redundancy = len(held) + 1
@@ -318,15 +331,16 @@ def open_again(unit: Unit, permit: Permit, before: Lease) -> Lease:
 
 @prepared
 def _leases(unit) -> QuerySet[Lease]:
-    """All leases of a unit of work, and those of gold answers that stood for it."""
+    """Return all leases of a unit of work, and those of gold answers that replaced it."""
     return Lease.objects.filter(Q(unit=unit) | Q(instead_of=unit)).select_related("judgment")
 
 
 def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = None) -> int | None:
-    """The lowest place that nobody holds; leases that have run out are closed on the way.
+    """Return the lowest free place, None if there is none. Expired leases are closed.
 
-    leases: all leases of the unit, as they are now; the caller has locked the unit. stand_in: a gold answer that is
-    to stand for the unit, whose answers then hold places too.
+    unit: the unit, locked by the caller.
+    leases: all current leases of the unit.
+    stand_in: gold answer that is to replace the unit; its answers then hold places too.
     """
     now = timezone.now()
     if run_out := [lease for lease in leases if lease.closed_at is None and lease.expires_at <= now]:
@@ -337,11 +351,11 @@ def free_place(unit: Unit, leases: Iterable[Lease], *, stand_in: int | None = No
         if is_over(unit, stand_in, leases):
             return None
         number += answered_instead(unit, stand_in, leases)
-    # The lowest that is free: a unit whose answers were voided may have places beyond its redundancy held by others.
+    # Gaps are possible: after a voiding, others may hold places beyond the unit's redundancy.
     return min(set(range(1, len(held) + 2)) - held) if number < unit.redundancy else None
 
 
-# --- giving back
+# --- returning units
 
 
 def _give_back(leases: list[Lease], outcome: str) -> None:
@@ -353,16 +367,16 @@ def _give_back(leases: list[Lease], outcome: str) -> None:
 
 
 def close_others(kept: Iterable[Lease], annotator: Annotator, task: Task, outcome: str) -> None:
-    """Close what the annotator has open in the task besides these leases."""
+    """Close the annotator's open leases in the task except those to keep."""
     others = Lease.objects.filter(annotator=annotator, unit__task=task, closed_at=None)
     close(others, kept, outcome)
 
 
 def close(leases: Iterable[Lease], kept: Iterable[Lease], outcome: str) -> None:
-    """Close these open leases of one annotator, except those to be kept.
+    """Close open leases of one annotator, except those to keep.
 
-    This is the last step and waits for nobody, since these rows are changed without their units' locks: two people who
-    come back and are given each other's units would wait for one another. A transaction that has locked such a row is
+    This is the last step and does not wait, since these rows change without their units' locks: two returning
+    annotators who are given each other's units would wait for one another. A transaction that has locked such a row is
     about to close it.
     """
     stay = {lease.pk for lease in kept}
@@ -375,14 +389,14 @@ def close(leases: Iterable[Lease], kept: Iterable[Lease], outcome: str) -> None:
 
 
 def release_all(annotator: Annotator, task: Task) -> None:
-    """Give back unjudged whatever the annotator has open in the task."""
+    """Return all units that the annotator has open in the task, without judging them."""
     with acting(annotator.user, task.name):
         close_others([], annotator, task, "released")
 
 
 @transaction.atomic
 def release(annotator: Annotator, lease_id: int) -> None:
-    """Give a unit back unjudged. Giving it back twice, or after it expired, changes nothing."""
+    """Return a unit without judging it. Returning it twice, or after it expired, changes nothing."""
     closed = Lease.objects.filter(pk=lease_id, annotator=annotator, closed_at=None).update(
         closed_at=timezone.now(), place=None, outcome="released"
     )

@@ -1,4 +1,4 @@
-"""Which queue serves which language, and who reads it: the LanguageRoute table, read once and asked by the kinds."""
+"""Routes: the queue that serves each language, and the readers of each queue."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -14,33 +14,33 @@ from annotate.quality.guideline_versions import qualified_in
 from corpora.core.language_codes import code_of, hint
 from corpora.core.languages import LANGUAGES, UND
 
-# --- The languages that tasks' files add to the list: known in this process once they have been looked for.
+# --- languages that tasks' files add to the list, known to a process once it has looked for them
 #
-# A process learns those of a task when it touches the task's kind. Code that meets a language earlier, for example
-# when people or routes are entered, asks here.
+# A process learns a task's languages when it uses the task's kind. Code that needs a language earlier, for example when
+# people or routes are entered, asks here.
 
 
 def learn_languages() -> None:
-    """Give the languages of all tasks' files their names, in one statement."""
+    """Register the languages of all tasks' files, in one statement."""
     files = Task.objects.filter(kind_file__contains="languages").order_by("pk")
     for slug, text in files.values_list("kind_slug", "kind_file").distinct():
         kind_of(slug, text)
 
 
 def is_language(code: str) -> bool:
-    """Whether a code is on the list or was added by a task's file. The tasks are asked only where it is not known."""
+    """Return whether a code is on the list or added by a task's file. The tasks are read only for an unlisted code."""
     if code not in LANGUAGES:
         learn_languages()
     return code in LANGUAGES
 
 
 def language_named(code: str) -> str:
-    """The code of the language that a code of any standard stands for; the code itself where it stands for none."""
+    """Return the language code for a code of any standard, or the code itself if it is unknown."""
     return code if is_language(code) else code_of(code) or code
 
 
 def unknown_code(code: str) -> str:
-    """What to say of a code that is no language's."""
+    """Return the message for an unknown language code."""
     near = hint(code) or "write a code such as de or zh-CN"
     stop = "" if near.endswith("?") else "."
     return (
@@ -49,13 +49,16 @@ def unknown_code(code: str) -> str:
     )
 
 
-# --- Changing which queue serves a language, and what is tried after it. How routes are read is in routes.py.
+# --- changes of routes
 #
-# Changes hold for every open task from then on; units that wait already stay in their queue until they are rerouted.
+# Changes apply to every open task from then on. Waiting units stay in their queues until they are rerouted.
 
 
 def route_of(language: str) -> LanguageRoute:
-    """The route of a language, `und` for where no language is seen. NotFound if it has a queue of its own."""
+    """Return the route of a language, or of `und` for posts without a detected language.
+
+    Raises NotFound if the language has its own queue.
+    """
     found = LanguageRoute.objects.filter(language=language).first()
     if found is None:
         raise NotFound(f"There is no route of {language!r}; it may have been deleted meanwhile.")
@@ -63,8 +66,14 @@ def route_of(language: str) -> LanguageRoute:
 
 
 def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, never_agree: bool) -> LanguageRoute:
-    """A language, or `und`, that waits in another queue than its own, or is told more of. InvalidAnswer for an unknown
-    code, and where it has a route already.
+    """Add a route for a language or `und`.
+
+    language: language that the route is for.
+    queue: queue in which its texts wait.
+    extra_candidates: languages to try after it.
+    never_agree: whether the detectors' agreement on it is never accepted.
+
+    Raises InvalidAnswer for an unknown code, or if the language has a route already.
     """
     _check([*([] if language == UND else [language])])
     values = _values(queue, extra_candidates, never_agree=never_agree)
@@ -78,7 +87,10 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
 def change_route(
     language: str, queue: str, extra_candidates: Iterable[str], *, never_agree: bool
 ) -> tuple[LanguageRoute, list[str]]:
-    """The route as it is now, and the names of what is otherwise. InvalidAnswer for an unknown code."""
+    """Change a route. Returns the route and the names of the fields that changed.
+
+    Raises InvalidAnswer for an unknown code.
+    """
     route = route_of(language)
     values = _values(queue, extra_candidates, never_agree=never_agree)
     changed = [name for name, value in values.items() if getattr(route, name) != value]
@@ -89,7 +101,7 @@ def change_route(
 
 
 def remove_route(language: str) -> LanguageRoute:
-    """From now on the language has its own queue. Returns what was removed."""
+    """Remove a route, so that the language has its own queue again. Returns the removed route."""
     route = route_of(language)
     LanguageRoute.objects.filter(pk=route.pk).delete()
     return route
@@ -108,7 +120,7 @@ def _check(codes: Iterable[str]) -> None:
 
 @dataclass(frozen=True)
 class Routes:
-    """The LanguageRoute table for one task, whose kind decides which queue is asked."""
+    """The LanguageRoute table as it applies to one task, whose kind determines the queues."""
 
     rows: dict[str, LanguageRoute]
     task: Task
@@ -124,8 +136,10 @@ class Routes:
         return [cls(rows, task) for task in tasks]
 
     def queue_of(self, language: str) -> str:
-        """A code without a route that stands for finer labels goes where the first of them goes; and languages that
-        the task's file adds under one code share a queue, since detectors cannot tell them apart.
+        """Return the queue of a language.
+
+        A code without a route that stands for finer labels uses the queue of the first of them. Languages that the
+        task's file adds under one code share a queue, since detectors cannot distinguish them.
         """
         if route := self.rows.get(language):
             return route.queue
@@ -139,19 +153,19 @@ class Routes:
         return self.queue_of(first) if first != language else self.rows[under].queue if under in self.rows else under
 
     def queue_in(self, language: str) -> str:
-        """The queue of the task in which the texts of a language wait."""
+        """Return the queue of the task in which a language's texts wait."""
         return self.task.kind.routing.queue(language, self)
 
     @cached_property
     def labels(self) -> dict[str, list[str]]:
-        """Queue -> the languages that it stands for: its readers are the people who read one of them."""
+        """Queue -> its languages. The readers of a queue are the people who read one of these."""
         found: dict[str, list[str]] = defaultdict(list)
         for language in self.task.languages or self.task.labels:
             found[self.queue_in(language)].append(language)
         return dict(found)
 
     def with_extras(self, candidates: Iterable[str]) -> list[str]:
-        """Each candidate, followed by the languages to try after it; none is repeated."""
+        """Return each candidate followed by the languages to try after it, without duplicates."""
         widened: dict[str, None] = {}
         for code in candidates:
             route = self.rows.get(code)
@@ -159,15 +173,18 @@ class Routes:
         return list(widened)
 
     def readers(self) -> dict[str, set[int]]:
-        """Queue -> ids of the active annotators who may work in it."""
+        """Return queue -> ids of the active annotators who may work in it."""
         return readers_of([self])[self.task.pk].able
 
 
 @dataclass(frozen=True)
 class Readers:
-    """One task's queues -> ids of active annotators. reads: those who read one of its languages well enough; passed:
-    those of them who are qualified, if a test is required; agreed: those of them who agreed to it, if such work may
-    hurt; able: those of them who are not paused, and so may work.
+    """One task's readers, as queue -> ids of active annotators.
+
+    reads: annotators who read one of its languages well enough.
+    passed: those of them who are qualified, if there is a test.
+    agreed: those of them who consented, if the work is sensitive.
+    able: those of them who are not paused and so may work.
     """
 
     reads: dict[str, set[int]]
@@ -177,7 +194,7 @@ class Readers:
 
 
 def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
-    """By the task's key; several tasks take as many statements as one."""
+    """Return task id -> readers, in as many statements as for one task."""
     tasks = [routes.task for routes in all_routes]
     levels = _levels(tasks)
     paused: dict[int, set[int]] = defaultdict(set)
@@ -212,7 +229,7 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
 
 
 def _levels(tasks: Iterable[Task]) -> list[tuple[str, int, int]]:
-    """Language, level and id of every active annotator who reads a language of the tasks."""
+    """Return language, level and annotator id for the languages of the tasks, for active annotators."""
     languages = {code for task in tasks for code in task.read_in}
     rows = AnnotatorLanguage.objects.filter(annotator__user__is_active=True, language__in=languages)
     return list(rows.order_by().values_list("language", "level", "annotator_id"))

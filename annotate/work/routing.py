@@ -1,6 +1,6 @@
-"""Where a unit goes next: after an answer or a skip, when answers were voided, when the readers of a queue are gone.
+"""Routing: where a unit goes after a judgment, after answers were voided, or when its queue has too few readers.
 
-Callers hold the unit's row lock. The moves themselves are made by moves.py.
+Callers hold the unit's row lock. moves.py makes the moves.
 """
 
 from collections import Counter, defaultdict
@@ -24,8 +24,11 @@ from corpora.models import Item
 
 
 class Reach(NamedTuple):
-    """Who can still be asked about a unit. readers: queue -> people; not_asked: those who are not asked, whatever they
-    read.
+    """People who can still be asked about a unit.
+
+    routes: routes of the unit's task.
+    readers: queue -> ids of its readers.
+    not_asked: ids of people who are not asked, whatever they read.
     """
 
     routes: Routes
@@ -34,40 +37,45 @@ class Reach(NamedTuple):
 
 
 def _reach(unit: Unit, *judged: int) -> Reach:
-    """judged: people who have judged the unit, or a gold answer that stood for it."""
+    """Return the people who can still be asked.
+
+    judged: ids of people who have judged the unit, or a gold answer that replaced it.
+    """
     routes = Routes.load(unit.task)
     return Reach(routes, routes.readers(), _not_asked(unit) | set(judged))
 
 
 def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, keep: bool = True) -> None:
-    """Route a unit on after an answer, a skip or a flag: to its label, its next round, an adjudicator, or nowhere yet.
+    """Route a unit after an answer, a skip or a flag: to its label, its next round, an adjudicator, or nowhere yet.
 
-    said: all standing judgments of the unit by annotators, with their leases; this judgment is among them. keep: unless
-    it was a gold answer, which stood for the unit. Then all is decided as if it had been the unit, by the same
-    statements, and nothing comes of it.
+    unit: the unit.
+    judgment: the new judgment.
+    said: all annotators' judgments of the unit in force, with their leases, including this one.
+    keep: False for a gold answer that replaced the unit. Then everything is decided as if the unit had been answered,
+        by the same statements, without effect.
     """
     if unit.stage != stages.QUEUED:
-        return  # it has gone on without an answer that was taken back, and now given anew
+        return  # it moved on without an answer that was taken back and is now given again
     task, how = unit.task, {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [each for each in said if each.kind == Judgment.ANSWER]
     skipped = [each for each in said if each.kind == Judgment.SKIP]
     is_done = len(answers) >= unit.redundancy
-    # Where the answer may name another queue's language, readers of it are looked for, whatever else decides about the
-    # unit: no statement tells what that is.
+    # If the answer may name another queue's language, its readers are looked up whatever else decides about the unit,
+    # so that the statements do not reveal what it is.
     if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", judgment.lease.queue):
         decide(unit, answers, **how)
         return
-    # Those of the unit's round count towards the task's limit, since it was last asked again.
+    # Skips of the current round count towards the task's limit, since the unit was last reopened.
     skipped = [each for each in skipped if each.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or each.answered_at > reopened.at for each in skipped)
-    # People who may label records come and go with the test: too few of them now is no reason to give up; but those who
-    # take what others found disturbing may never come.
+    # Readers of records come and go with the test, so too few of them now is no reason to give a unit up. People who
+    # accept disturbing units may never come.
     waits = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
     if waits and judgment.kind == Judgment.ANSWER:
         return
-    # Where a lot has two people read a unit, this is asked after the last answer too, so that no statement tells it.
-    # Whoever judged the gold answer that stood for it is taken for one of those who judged it.
+    # If a random draw has some units read by two people, this query also runs after the last answer, so that it does
+    # not reveal them. A person who judged the gold answer counts as having judged the unit.
     reach = _reach(unit, judgment.annotator_id)
     is_enough = _enough_readers(unit, reach.readers, reach.not_asked, len(answers))
     if is_done:
@@ -84,7 +92,7 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
             move(copy(unit), "skipped", stages.QUEUED, **how | {"keep": False})
         return
     if task.overlap_share and len(answers) >= task.redundancy:
-        # Nobody can give the overlap's second opinion, so the first stands alone.
+        # Nobody can give the second answer of the overlap, so the first one decides.
         unit.redundancy = len(answers)
         decide(unit, answers, **how, reach=reach)
     elif (queue := _next_queue(unit, reach, answers)) and unit.round < task.rounds:
@@ -95,14 +103,15 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
 
 
 def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = None, **how: Any) -> None:
-    """Give a unit that has all its answers the label that they come to, or ask one person more, or send it on.
+    """Label a unit that has all its answers, ask one more person, or send it on.
 
-    answers: with their leases. reach: needed where a lone answer may name another queue's language. how: by, judgment
-    and keep, as of moves.move.
+    answers: its answers, with their leases.
+    reach: required if a single answer may name another queue's language.
+    how: `by`, `judgment` and `keep`, see `moves.move`.
     """
     came_to = _came_to(unit, [each.label for each in answers])
-    # A doubted post goes there too, though an adjudicator decides it afterwards. If audited posts alone did not come to
-    # the reader of the language named, two readers who compare notes would recognise them.
+    # A doubted post goes there too, although an adjudicator decides it later. If only audited posts did not reach the
+    # readers of the language named, two readers who compare notes could recognize them.
     event = "" if isinstance(came_to, int) else came_to[0]
     if reach and len(answers) == 1 and event in ("answered", "checked", "doubted"):
         language = unit.task.kind.routing.named(answers[0].label)
@@ -119,7 +128,7 @@ def decide(unit: Unit, answers: Sequence[Judgment], *, reach: Reach | None = Non
 
 
 def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
-    """Have the language that one reader named in another queue confirmed: by a second person, who reads it."""
+    """Have a language that one reader named confirmed by a second person who reads it."""
     if reach.readers.get(queue, set()) - reach.not_asked:
         visited = list(dict.fromkeys([*unit.visited, queue]))
         number = unit.round + 1
@@ -129,31 +138,35 @@ def _send_to_named(unit: Unit, queue: str, reach: Reach, **how) -> None:
 
 
 def is_unconfirmed(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Whether the only answer to a waiting unit named the language of another queue."""
+    """Return whether the only answer to a waiting unit named another queue's language."""
     return len(answers) == 1 and _is_named(unit, answers)
 
 
 def _is_named(unit: Unit, answers: Iterable[Judgment]) -> bool:
-    """Whether one of the answers sent the unit to the queue of the language that it named."""
+    """Return whether one of the answers sent the unit to the queue of the language it named."""
     return unit.transitions.filter(event="named", judgment__in=answers).exists()
 
 
 def is_settled_by_most(unit: Unit, answers: Sequence[Judgment]) -> bool:
-    """Whether the answers that a unit still lacks cannot change its label, since more than half of the people whom it
-    asks have said the same.
+    """Return whether missing answers cannot change a unit's label.
+
+    That is so if more than half of the people to be asked gave the same answer.
     """
     asked = unit.task.redundancy if unit.task.stop_early else unit.redundancy
     return len(answers) > 1 and majority([each.label for each in answers], asked=asked) is not None
 
 
 def decide_without_more(unit: Unit, answers: Sequence[Judgment], **how) -> None:
-    """Give a unit the label that most of those whom it asks have given, although nobody else can be asked."""
+    """Give a unit the label of its majority, although nobody else can be asked."""
     unit.redundancy = len(answers)
     decide(unit, answers, **how)
 
 
 def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=None) -> None:
-    """The same for many units at once; the caller has locked their rows. judgments: unit -> its answers, in order."""
+    """Decide many units at once. The caller has locked their rows.
+
+    judgments: unit -> its answers, in order.
+    """
     transitions = []
     for unit in units:
         answers = judgments[unit.pk]
@@ -167,7 +180,7 @@ def decide_all(units: list[Unit], judgments: Mapping[int, list[Judgment]], by=No
 
 
 def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
-    """What a unit's answers come to: event, stage and label; or how many answers it needs now."""
+    """Return the result of a unit's answers as event, stage and label, or the number of answers it needs now."""
     task = unit.task
     label = outcome(
         answers,
@@ -181,14 +194,17 @@ def _came_to(unit: Unit, answers: list[str]) -> tuple[str, str, str] | int:
         if decided := control.decided(unit, answers, label):
             return decided
     if label is None:
-        # Nobody needs the label of a unit that was hidden among the work.
+        # A unit that was hidden among the work needs no label.
         return "conflicted", stages.DISCARDED if unit.known_answer else task.on_conflict, ""
     return "answered", stages.LABELLED, label
 
 
 def ask_again(unit: Unit, *, keep: bool = True) -> None:
-    """Set the redundancy of a unit that has lost answers: people who were asked only because these differed are not
-    needed. keep: as of after_judgment.
+    """Set the redundancy of a unit that has lost answers.
+
+    People who were asked only because these answers differed are no longer needed.
+
+    keep: see `after_judgment`.
     """
     if not unit.task.stop_early:
         return
@@ -199,9 +215,9 @@ def ask_again(unit: Unit, *, keep: bool = True) -> None:
 
 
 def left_decides(unit: Unit, answers: list[str]) -> bool:
-    """Whether the answers left to a unit after others were voided decide it, so that nobody is asked again.
+    """Return whether a unit's remaining answers decide it after others were voided, so that nobody is asked again.
 
-    If people are asked one by one, those who agree may suffice; nobody else can be asked about imported units.
+    If people are asked one by one, those who agree may suffice. Nobody else can be asked about imported units.
     """
     task = unit.task
     if not task.kind.answered_here:
@@ -211,16 +227,16 @@ def left_decides(unit: Unit, answers: list[str]) -> bool:
 
 
 def is_settled(unit: Unit) -> bool:
-    """Whether an adjudicator has decided it, or a manager left it out, which no answer changes."""
+    """Return whether an adjudicator decided the unit or a manager excluded it, which no answer changes."""
     decided = Q(judgment__in=unit.judgments.live().decisions().order_by())
     return unit.transitions.filter(decided | Q(event="withdrawn")).exists()
 
 
 def reopen(unit: Unit, by=None) -> None:
-    """Ask again after answers were voided: the unit goes back to the queue it was in last, unless it is there already.
+    """Ask again after answers were voided: return the unit to its last queue, unless it is there already.
 
-    What an adjudicator or a manager decided stands, since it does not rest on the answers. The caller has locked the
-    unit.
+    Decisions of adjudicators and managers remain in force, since they do not depend on the answers. The caller has
+    locked the unit.
     """
     live = unit.judgments.live()
     if unit.honeypot or is_settled(unit):
@@ -233,7 +249,8 @@ def reopen(unit: Unit, by=None) -> None:
     else:
         ask_again(unit)
         if unit.transitions.filter(event="named").exists():
-            # A second person was asked about what the first had named, who may be the one whose answer is void.
+            # The annotator who named the language, which a second person was asked to confirm, may be the one whose
+            # answer is void.
             unit.redundancy = min(unit.redundancy, len(answers) + 1)
             unit.save(update_fields=["redundancy"])
     if unit.stage != stages.QUEUED:
@@ -243,27 +260,28 @@ def reopen(unit: Unit, by=None) -> None:
 
 
 def is_audit(unit: Unit) -> bool:
-    """Whether the unit is with people because it, or a copy of it, was chosen for the audit."""
+    """Return whether the unit is with people because it, or a copy of it, was chosen for the audit."""
     if not hasattr(unit, "is_audit"):
         unit.is_audit = unit.transitions.filter(event="audited").exists()
     return bool(unit.agreed_label) and unit.is_audit
 
 
 def _when_exhausted(unit: Unit) -> str:
-    """The stage of a unit about which nobody can be asked. One is not given up because a person found it disturbing."""
+    """Return the stage of a unit about which nobody can be asked. A unit is not given up because it is disturbing."""
     if unit.disturbing and not unit.known_answer:
         return stages.ADJUDICATION
     return unit.task.kind.routing.when_exhausted(unit)
 
 
 def _not_asked(unit: Unit) -> set[int]:
-    """The people who are not asked about a unit, whatever they read: those who have judged it, and those who leave to
-    others what somebody found disturbing.
+    """Return people who are not asked about a unit, whatever they read.
+
+    They have judged it, or do not accept disturbing units and it is one.
     """
     judged = unit.judgments.binding().order_by().values_list("annotator_id", flat=True)
     if not unit.disturbing:
-        # A hidden unit is not given to people who have seen its text as another unit. The statement is the same for
-        # every unit.
+        # A hidden unit is not given to people who saw its text as another unit. The statement is the same for every
+        # unit.
         text = unit.item.text if unit.known_answer or unit.audited else ""
         begins = Func("text", 1, BEGINS, function="SUBSTR", output_field=TextField())
         same = Item.objects.alias(begins=begins).filter(begins=text[:BEGINS], text=text).order_by()
@@ -274,13 +292,14 @@ def _not_asked(unit: Unit) -> set[int]:
 
 
 def _enough_readers(unit: Unit, readers: dict[str, set[int]], not_asked: set[int], answers: int) -> bool:
-    """Whether the unit's queue has at least as many readers who may still judge it as answers are missing."""
+    """Return whether the unit's queue has enough readers who may still judge it for the missing answers."""
     return len(readers.get(unit.language, set()) - not_asked) >= unit.redundancy - answers
 
 
 def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | None:
-    """The next candidate's queue that the unit has not been in and that has a reader who may still judge it; none where
-    it waits to be confirmed, which only readers of the language named can do.
+    """Return the first candidate's queue that the unit has not visited and that has a reader who may still judge it.
+
+    Returns None for a unit that awaits confirmation, which only readers of the language named can give.
     """
     if _is_named(unit, answers):
         return None
@@ -292,7 +311,7 @@ def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | 
 
 
 def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
-    """Queued units that fewer people may still judge than answers are missing: id -> queue, in order of id."""
+    """Return queued units with fewer possible readers than missing answers, as id -> queue, in order of id."""
     judged: dict[int, set[int]] = {}
     answers: Counter[int] = Counter()
     live = Judgment.objects.binding().filter(unit__task=task, unit__stage=stages.QUEUED).order_by()
@@ -318,18 +337,21 @@ def lacking_readers(task: Task, readers: dict[str, set[int]]) -> dict[int, str]:
 
 @transaction.atomic
 def reroute(task: Task) -> dict[str, int]:
-    """Send on the units whose queue has too few readers left; this does not use up their round.
+    """Send on the units whose queues have too few readers left. This does not use up a round.
 
-    Returns how many went to "queues" and to "adjudication", and how many were "decided" by the answers that they have;
-    decoys that nobody can be asked about are dropped. A manager runs it, since a queue may lack readers only until the
-    next person is invited. Records that are not decided are refused: they have one language, and the lack of people who
-    have passed its test yet is no reason to give them up.
+    A manager starts this, since a queue may lack readers only until the next person is invited. Decoys that nobody can
+    be asked about are dropped.
+
+    Returns the number of units sent to "queues" and to "adjudication", and of those "decided" by their answers.
+
+    Raises WrongStage for records that are not decided: each has one language, and a lack of people who have passed its
+    test yet is no reason to give it up.
     """
     routes = Routes.load(task)
     readers = routes.readers()
     counts = {"queues": 0, "adjudication": 0, "decided": 0}
     for pk in lacking_readers(task, readers):
-        # no_key: as in judgments.py.
+        # no_key: see judgments.py.
         unit = task.units.select_for_update(no_key=True).get(pk=pk)
         answers = list(unit.judgments.live().answers().select_related("lease"))
         # It may have been judged since.

@@ -1,5 +1,6 @@
-"""How a task is opened (checked, drawn, its units made and routed) and enlarged by a larger draw: as a whole or not at
-all.
+"""Creation of a task (checking, drawing, making and routing its units) and its extension by a larger draw.
+
+Each either succeeds as a whole or changes nothing.
 """
 
 from collections import Counter
@@ -33,15 +34,15 @@ from corpora.predictions.predictor_labels import find_imported
 from corpora.predictions.rankings import ranked_for
 from corpora.storage.layout import manifest_of
 
-Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> id of a document -> its labels, the best first
-Progress = Callable[[int], object]  # is told of units as they are made; an exception from it undoes them
+Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> document id -> labels, best first
+Progress = Callable[[int], object]  # called with the number of units made; an exception from it rolls them back
 
-FEW = 3  # languages that a generated title names
-DEPTH = 20  # labels of a system that are stored with a unit
+FEW = 3  # languages in a generated title
+DEPTH = 20  # labels per system stored with a unit
 
 
 class TaskError(Exception):
-    """A task cannot be opened or extended; says why and what to do. Nothing was changed."""
+    """Raised if a task cannot be opened or extended. Nothing was changed; the message gives the remedy."""
 
 
 @dataclass(frozen=True)
@@ -54,10 +55,15 @@ class GoldRow:
 
 @dataclass
 class Opened:
-    """What came of opening a task, or of extending it.
+    """Result of opening or extending a task.
 
-    By language: posts drawn and in the frame; decoys, and how many are wanted; labels that were reused; and for a
-    language that had failed its audit the posts on which the detectors agree and which people label.
+    stages: number of units per stage.
+    samples: posts drawn and the frame, by language.
+    decoys: number of decoys, by language.
+    wanted: number of decoys wanted, by language.
+    reused: number of labels reused, by language.
+    contested: language that had failed its audit -> number of posts on which the detectors agree and which people now
+        label.
     """
 
     task: Task
@@ -71,12 +77,16 @@ class Opened:
 
 @dataclass
 class Entry:
-    """Items that are about to enter a task; its quality controls may change the entry.
+    """Items about to enter a task, which the task's quality controls may change.
 
-    items: what was drawn. asked: the language that all of it asks about, empty if any may be answered. gold: records
-    whose answer is known. reuses: whether labels of other tasks are taken. suggested: id -> system -> replies. shared:
-    what controls keep from one entry for the next. known_answers: item -> its answer, if it is hidden among the others;
-    reused: item -> the unit of another task whose label it takes, and that label.
+    items: items that were drawn.
+    asked: language that all items ask about, "" if any may be answered.
+    gold: records with a known answer.
+    reuses: whether labels of other tasks are reused.
+    suggested: id -> system -> replies.
+    shared: data that controls pass from one entry to the next.
+    known_answers: item -> known answer, for items hidden among the others.
+    reused: item -> unit of another task whose label is reused, and the label.
     """
 
     task: Task
@@ -93,7 +103,7 @@ class Entry:
     reused: Mapping[int, tuple[Unit, str]] = field(default_factory=dict)
 
     def add_units(self, **how: Any) -> int:
-        """Make the units, after the controls had their turn. Returns their number."""
+        """Create the units, after the controls have changed the entry. Returns their number."""
         for control in self.task.kind.quality_controls:
             control.enter(self)
         made = add_units(
@@ -109,7 +119,7 @@ class Entry:
         return made.total()
 
 
-# --- A new task
+# --- new tasks
 
 
 def open_task(
@@ -130,17 +140,31 @@ def open_task(
     then: Callable[[Opened], object] = lambda opened: None,
     **fields: Any,
 ) -> Opened:
-    """Draw from a corpus by a design, and ask the kind's question about it. TaskError, GoldAnswerError or CorpusError
-    if it is refused; then nothing was changed.
-    size: units in all or for each language, or groups of them if the kind keeps records together; None for the design's
-    default, or all. languages: those to draw for; None for all. chosen: options of the draw. gold: records whose answer
-    is known. reuse: take labels of other tasks, or those that came with documents. suggest_from: ranked predictors
-    whose labels are suggested. then: hears what came of it before it is kept. fields: title, labels, options.
+    """Draw from a corpus by a design, and create a task that asks the kind's question about the sample.
+
+    name: name of the task.
+    corpus: corpus to draw from.
+    kind: kind of the task.
+    seed: seed of the draw.
+    design: name of the design, "" for the kind's first.
+    size: number of units in total or per language, or of groups if the kind keeps records together; None for the
+        design's default, or all.
+    languages: languages to draw for, None for all.
+    chosen: options of the draw.
+    gold: records with a known answer.
+    reuse: whether to reuse labels of other tasks, or labels that came with documents.
+    suggest_from: ranked predictors whose labels are suggested.
+    guidelines: language -> text, None for the kind's own.
+    progress: called as units are made.
+    then: called with the result before it is stored.
+    fields: title, labels and options of the task.
+
+    Raises TaskError, GoldAnswerError or CorpusError if the task is refused; nothing was changed.
     """
     how = DESIGNS[design or kind.designs[0]]
     size = how.size if size is None else size
     wanted = Wanted(corpus, kind, size, seed, languages, chosen, leave_out=frozenset(row.id for row in gold))
-    # The files are read before the transaction, during which nobody else may write.
+    # Files are read before the transaction, during which nobody else may write.
     opened = _drawn(name, how, wanted, reuse=reuse, **fields)
     task, keys = opened.task, (key for sample in opened.samples for key in sample.keys)
     rankings = _rankings(task, corpus.name, suggest_from, [*keys, *wanted.leave_out]) if suggest_from else {}
@@ -164,7 +188,7 @@ def _drawn(
     labels: Sequence[str] = (),
     options: Mapping[str, Any] = MappingProxyType({}),
 ) -> Opened:
-    """The task, which is not saved yet, and what was drawn for it."""
+    """Return the unsaved task and its samples."""
     kind, corpus = wanted.kind, wanted.corpus
     if how.answers_from == SYSTEMS:
         labels = labels_of([*systems_of(wanted.chosen["systems"])])
@@ -208,7 +232,7 @@ def _check_inputs(task: Task, how: Design, wanted: Wanted) -> None:
 
 
 def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
-    """What may be answered where the draw names the classes: these, then the kind's own answers."""
+    """Return the possible answers if the draw defines classes: these, then the kind's own answers."""
     if taken := [label for label in classes if label in kind.answers]:
         raise TaskError(
             f"The class {taken[0]} is called as an answer of {kind.slug} that means something else; give the class "
@@ -218,7 +242,7 @@ def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
 
 
 def _unread(name: str, corpus: Corpus) -> dict[str, str]:
-    """Id -> the label on which the detectors agree, of the posts of a uniform task that nobody has read."""
+    """Return id -> label on which the detectors agree, for the posts of a uniform task that nobody has read."""
     task = Task.objects.filter(name=name).first()
     if task is None:
         raise TaskError(f"There is no task {name!r} whose posts could be drawn; name a uniform task of {corpus}.")
@@ -234,7 +258,7 @@ def _unread(name: str, corpus: Corpus) -> dict[str, str]:
 
 
 def _add_each(entry: Entry, how: Design, progress: Progress) -> None:
-    """Make the units of a task that asks about each language by itself."""
+    """Create the units of a task that asks about each language separately."""
     for sample in entry.opened.samples:
         draw, items = record(sample)
         entry.task.draws.add(draw)
@@ -242,7 +266,7 @@ def _add_each(entry: Entry, how: Design, progress: Progress) -> None:
 
 
 def _add_all(entry: Entry, how: Design, progress: Progress) -> None:
-    """Make the units of a question that is the same for all that was drawn."""
+    """Create the units of a task that asks the same question about everything drawn."""
     task, samples = entry.task, entry.opened.samples
     hides = any(control.hides for control in task.kind.quality_controls)
     drawn, orders = [], {}
@@ -264,13 +288,18 @@ def _add_all(entry: Entry, how: Design, progress: Progress) -> None:
         task.save(update_fields=["is_open"])
 
 
-# --- A task before it has units: its fields and options, checked
+# --- checks of a task's fields and options before it has units
 
 
 def new_task(
     name: str, kind: Kind, title: str, labels: Sequence[str], options: Mapping[str, Any], *, reuse: bool = False
 ) -> Task:
-    """A task that is not saved yet. options: those that differ from the kind's. TaskError if refused."""
+    """Return an unsaved task.
+
+    options: options that differ from the kind's defaults.
+
+    Raises TaskError if it is refused.
+    """
     if Task.objects.filter(name=name).exists():
         raise TaskError(f"There is already a task {name!r}. Choose another name, or enlarge it with --extend.")
     task = imagined_task(kind, labels, options, reuse=reuse)
@@ -280,7 +309,10 @@ def new_task(
 
 
 def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *, reuse: bool = False) -> Task:
-    """A task without a name, to ask what its options would make of posts. TaskError if they are refused."""
+    """Return a task without a name, to try the effect of its options on posts.
+
+    Raises TaskError if they are refused.
+    """
     options = with_defaults(kind, given)
     codes = list(labels or kind.labels)
     if kind.routing.is_routed:
@@ -300,8 +332,9 @@ def imagined_task(kind: Kind, labels: Sequence[str], given: Mapping[str, Any], *
 
 
 def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
-    """All options of a kind with their values. TaskError for an option that the kind does not have, or an impossible
-    value.
+    """Return all options of a kind with their values.
+
+    Raises TaskError for an option that the kind does not have or an invalid value.
     """
     if strange := [OPTIONS[name].spelled for name in given if name not in kind.options]:
         raise TaskError(f"{', '.join(strange)}: not an option of {kind.slug} tasks. Leave it out.")
@@ -321,7 +354,10 @@ def with_defaults(kind: Kind, given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_task(task: Task) -> None:
-    """TaskError with what is wrong with its fields."""
+    """Validate a task's fields.
+
+    Raises TaskError with all faults.
+    """
     try:
         task.full_clean()
     except ValidationError as error:
@@ -329,7 +365,7 @@ def check_task(task: Task) -> None:
         raise TaskError(" ".join(faults)) from error
 
 
-# The code of what Django finds wrong with a field -> what we say of it.
+# Code of a Django validation error -> message.
 FAULTS = {
     "blank": "is empty; give it one.",
     "null": "is missing; give it one.",
@@ -347,7 +383,10 @@ def _fault(field: str, fault: ValidationError) -> str:
 
 
 def save_new(task: Task, *others: Model) -> None:
-    """Save a task that was checked, and rows of its name. TaskError if somebody else has made one since then."""
+    """Save a checked task, and other rows with its name.
+
+    Raises TaskError if somebody else has created one with this name meanwhile.
+    """
     try:
         with transaction.atomic():
             for row in (task, *others):
@@ -364,7 +403,7 @@ def check_codes(kind: Kind, codes: Sequence[str]) -> None:
         )
 
 
-# --- A larger draw
+# --- extension by a larger draw
 
 
 def extend_task(
@@ -373,9 +412,9 @@ def extend_task(
     progress: Progress = lambda units: None,
     then: Callable[[Opened], object] = lambda opened: None,
 ) -> Opened:
-    """Enlarge a task's draw to size posts of the same frame and seed, if its design allows that.
+    """Enlarge a task's draw to `size` posts from the same frame with the same seed, if its design allows that.
 
-    Posts added in a language that had failed its audit go to people too, unless they are audited themselves.
+    Posts added in a language that has failed its audit also go to people, unless they are audited themselves.
     """
     draw = task.draw
     how = DESIGNS[draw.design]
@@ -388,8 +427,7 @@ def extend_task(
         raise TaskError(f"The task has {draw.size:,} posts already; --size must be larger than that.")
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw)
     with transaction.atomic():
-        # The task's lock comes first here. An answer that has an audited post locked asks for the task's lock
-        # afterwards.
+        # Here the task is locked first; an answer that has locked an audited post locks the task afterwards.
         locked(task)
         larger, items = record(sample)
         task.draws.set([larger])
@@ -401,17 +439,17 @@ def extend_task(
     return opened
 
 
-# --- What ranked predictors suggest for the documents of a task, stored with its units when it is opened.
+# --- suggestions of ranked predictors for a task's documents, stored when the task is opened
 #
-# So a task keeps its suggestions, whatever becomes of the predictors. controls/concept_suggestions.py decides who is
-# shown them.
+# The task thus keeps its suggestions if the predictors are removed. controls/concept_suggestions.py decides who sees
+# them.
 
 
 def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[str]) -> Rankings:
-    """System -> id of a document -> the labels that it ranks there, the best first, without deprecated concepts.
+    """Return system -> document id -> labels, best first, without deprecated concepts.
 
-    CorpusError if there is no such predictor, or if it ranks nothing; TaskError for a label that the task's vocabulary
-    does not have.
+    Raises CorpusError if there is no such predictor or it ranks nothing, TaskError for a label outside the task's
+    vocabulary.
     """
     keys = list(ids)
     if twice := [each for number, each in enumerate(predictors) if each in predictors[:number]]:
@@ -432,7 +470,7 @@ def _rankings(task: Task, corpus: str, predictors: Sequence[str], ids: Iterable[
 
 
 def _store_suggestions(task: Task, rankings: Rankings) -> None:
-    """With each unit that people may be asked about, hidden gold answers too."""
+    """Store suggestions for each unit that people may be asked about, including hidden gold answers."""
     units = task.units.filter(copy_of=None).values_list("pk", "item__key") if rankings else ()
     insert(
         Suggestion(unit_id=unit, system=system, ranked=of[key][:DEPTH])

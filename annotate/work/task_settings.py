@@ -1,6 +1,6 @@
-"""The settings of a task that may be changed while people work: its title, its labels, and options that are not fixed.
+"""Settings of a task that can be changed while people work: title, labels, and options that are not fixed.
 
-What was fixed when it was opened stays, since draws, lots and published figures rest on it.
+Fixed options cannot change after the task was opened, since draws and published figures depend on them.
 """
 
 from collections.abc import Mapping
@@ -22,22 +22,25 @@ LONGEST = 200
 
 
 def changeable(task: Task) -> list[Option]:
-    """The options of the task's kind that may be changed."""
+    """Return the options of the task's kind that can be changed."""
     return [OPTIONS[name] for name in task.kind.options if not OPTIONS[name].fixed]
 
 
 def fixed(task: Task) -> list[Option]:
-    """Those that stay as they were when it was opened."""
+    """Return the options that cannot be changed once the task is open."""
     return [OPTIONS[name] for name in task.kind.options if OPTIONS[name].fixed]
 
 
 def may_relabel(task: Task) -> bool:
-    """Labels are fixed if each language has its own draw, and if they are a kind's answers."""
+    """Return whether the labels can be changed.
+
+    They are fixed if each language has its own draw, or if the kind defines them.
+    """
     return task.kind.routing.is_routed and not DESIGNS[task.draw.design].asks_each
 
 
 def told(task: Task, name: str) -> str:
-    """What a setting is, as a form has it."""
+    """Return a setting as shown in a form."""
     value = getattr(task, name)
     if value is None:
         return "as many as needed"
@@ -46,10 +49,14 @@ def told(task: Task, name: str) -> str:
 
 @transaction.atomic
 def change(task: Task, given: Mapping[str, Any], was: Mapping[str, str] = MappingProxyType({})) -> list[str]:
-    """Change what is given: the title, the labels as codes, and options, as text or as values. Returns the names of
-    what is otherwise now. InvalidAnswer with a sentence if the task cannot have it; then nothing is changed.
+    """Change settings of a task. Returns the names of those that changed.
 
-    was: what whoever changes it has been shown of each, as `told`; WrongStage where it is otherwise by now.
+    task: the task.
+    given: name -> new value: the title, the labels as codes, and options, as text or values.
+    was: name -> value that the manager was shown, as returned by `told`.
+
+    Raises InvalidAnswer for an invalid value, WrongStage if a setting has changed since it was shown; nothing is
+    changed.
     """
     found = locked(task)
     if stale := [name for name in given if name in was and was[name] != told(found, name)]:

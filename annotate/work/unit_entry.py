@@ -1,4 +1,4 @@
-"""How units enter a task: each item becomes a unit, which gets its label, goes to people, or becomes a copy."""
+"""Entry of units into a task: each item becomes a unit that gets a label, goes to people, or becomes a copy."""
 
 import hashlib
 from collections import Counter
@@ -24,19 +24,19 @@ from annotate.work.routes import Routes
 from corpora.database.bulk_rows import insert, listed, plain
 from corpora.models import Item, same
 
-# The places of a unit that everybody answers: the largest number that the column holds.
+# Redundancy of a unit that everybody answers: the largest number that the column holds.
 EVERYBODY = 32767
-CHUNK = 2000  # units written at a time
+CHUNK = 2000  # units written at once
 _Plain = plain(Unit)
 
 
 Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> ids
 
 
-# --- A compact index of the texts seen so far, with 24 bytes per text where a dictionary takes ten times as much.
+# --- a compact index of the texts so far, with 24 bytes per text, a tenth of what a dictionary needs
 
 
-# Both halves of 16-byte digests, and their keys, sorted by the first half.
+# Both halves of 16-byte digests and their keys, sorted by the first half.
 _Run = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
 _TIMES = 4  # each run is at least this many times as large as the next, so there are few
 
@@ -86,7 +86,7 @@ def _in_order(run: _Run) -> _Run:
 
 
 class _Original(NamedTuple):
-    """What is kept of a unit of which another may be a copy."""
+    """The values kept of a unit that another may be a copy of."""
 
     pk: int
     agreed_label: str
@@ -105,13 +105,17 @@ def add_units(
     suggested: Mapping[str, Mapping[str, list[str]]] = MappingProxyType({}),
     asks_all: bool = False,
 ) -> Counter[str]:
-    """Make a unit of each item, in order, and route it. Returns how many units are at each stage.
+    """Create a unit for each item, in order, and route it. Returns the number of units per stage.
 
-    asked: the language that they all ask about, empty if any language may be answered. known_answers: item -> its known
-    answer, for items hidden among the work. reuse: item -> a unit of another task that people have labelled, and what
-    its label means here. predicted: id -> the class by which a predictor found the item; people label all of these,
-    whatever came with them. suggested: id -> system -> replies, where people compare two systems: then there is a unit
-    for each two of them. asks_all: people label all, whatever machines agree on.
+    task: the task.
+    items: the items.
+    asked: language that all items ask about, "" if any may be answered.
+    known_answers: item -> known answer, for items hidden among the work.
+    honeypots: whether the units are hidden gold answers.
+    reuse: item -> unit of another task that people labelled, and its label as it applies here.
+    predicted: id -> class with which a predictor selected the item; people label all of these.
+    suggested: id -> system -> replies, if people compare two systems. Each pair of systems then gets a unit.
+    asks_all: whether people label everything, even where machines agree.
     """
     texts, first = _texts_of(task, asked), task.units.count() + 1
     fixed = {"task": task, "asked": asked, "redundancy": at_first(task.redundancy, stop_early=task.stop_early)}
@@ -141,11 +145,13 @@ def _route(
     reuse: Mapping[int, tuple[Unit, str]],
     asks_all: bool,
 ) -> None:
-    """Send new units where they begin, and store them. A few thousand are in memory at a time, and 24 bytes of each
-    text. compared: the two sets of each unit, if it compares two systems; texts: those of all units so far.
+    """Set the first stage of new units and store them. Memory holds a few thousand units, and 24 bytes per text.
 
-    Items whose text the task already has become copies: people judge a text once. A disputed unit goes to the queue
-    of its most likely language even while nobody reads it; the manager is warned, and can reroute it.
+    Items whose text the task already has become copies, since people judge a text once. A disputed unit enters the
+    queue of its most likely language even if nobody reads it; the manager is warned and can reroute it.
+
+    compared: the two sets of replies of each unit, None unless it compares systems.
+    texts: texts of all units so far.
     """
     task = units[0].task
     routes, agreed = Routes.load(task), task.kind.routing.agreed
@@ -176,7 +182,7 @@ def _route(
 
 
 def _texts_of(task: Task, asked: str) -> Seen:
-    """What people are shown in the units that a task has, but for those of known answers."""
+    """Return the texts shown to people in the task's units, without those of known answers."""
     texts = Seen()
     units = task.units.exported().filter(copy_of=None, asked=asked).select_related("item").iterator(CHUNK)
     while some := list(islice(units, CHUNK)):
@@ -185,7 +191,7 @@ def _texts_of(task: Task, asked: str) -> Seen:
 
 
 def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]:
-    """Those of these texts that a unit of the task has, with that unit."""
+    """Return digest -> unit, for texts that a unit of the task has."""
     known = texts.find(digest for digest in digests if digest)
     if not known:
         return {}
@@ -197,7 +203,7 @@ def _originals(texts: Seen, digests: Iterable[bytes | None]) -> dict[bytes, Any]
 def _questions(
     task: Task, items: Iterable[Item], suggested: Mapping[str, Mapping[str, list[str]]]
 ) -> Iterable[tuple[Item, int, Compared | None]]:
-    """What is asked of the items: each by itself, or about each two systems, in an order that tells nothing of them."""
+    """Return the questions: one per item, or one per pair of systems in an order that does not reveal them."""
     if not suggested:
         return ((item, 0, None) for item in items)
     pairs = [
@@ -209,7 +215,7 @@ def _questions(
 
 
 def _digest(unit: Any, sets: Compared | None) -> bytes:
-    """The same for two units that are the same to a reader, in place of their texts."""
+    """Return a digest of what a reader sees, equal for units that look the same."""
     item = unit.item
     shown: tuple[Any, ...] = same(item)
     if sets is not None:
@@ -218,7 +224,7 @@ def _digest(unit: Any, sets: Compared | None) -> bytes:
 
 
 def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str, str]:
-    """Keep what may be drawn later, without what is `taken` now. Returns id -> class, of all."""
+    """Store items that may be drawn later, except those taken now. Returns id -> class for all items."""
     insert(
         Reserve(task=task, language=language, predicted=label, place=place, key=key)
         for language, of_class in orders.items()
@@ -230,12 +236,14 @@ def store_orders(task: Task, orders: Orders, taken: Collection[str]) -> dict[str
 
 
 def shuffled(items: Iterable[Item], seed: str) -> list[Item]:
-    """The items in an order that tells nothing. Items that were drawn together are separated: among the pages of one
-    query, a page of another query would stand out as a hidden gold answer, and neighbours would tell a class.
+    """Return the items in random order, which separates items that were drawn together.
+
+    Among the pages of one query, a page of another would be recognizable as a hidden gold answer, and neighbours would
+    reveal a class.
     """
     return sorted(items, key=lambda item: hash_order.lot(seed, "place", item.key))
 
 
 def choose_overlap(task: Task, keys: Iterable[str]) -> set[str]:
-    """The ids of new units that a lot has two people answer, where one answers the others."""
+    """Return the ids of new units that the random draw assigns to two people, where other units get one."""
     return commitments.drawn_each(task, OVERLAP, keys, task.overlap_share) if task.redundancy == 1 else set()

@@ -1,9 +1,9 @@
-"""Statements that the database is asked as they stand here, since Django has no words for them."""
+"""SQL statements that the Django ORM cannot express."""
 
 from pathlib import Path
 
 
 def sql(name: str) -> str:
-    """A statement without its comments."""
+    """Return a statement without its comments."""
     lines = Path(__file__).with_name(f"{name}.sql").read_text(encoding="utf-8").splitlines()
     return "\n".join(line for line in lines if not line.lstrip().startswith("--"))
