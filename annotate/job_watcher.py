@@ -2,7 +2,7 @@
 
 `python -m annotate.job_watcher FOLDER HOW COMMAND...` runs the command at the start, and again whenever the file `bell`
 in the folder of jobs changes. It imports nothing large, so that Django is in memory only while jobs run. `assay serve`
-starts the watcher beside the server and ends with it; `assay work` becomes the watcher.
+starts the watcher, which ends with the server; `assay work` becomes the watcher.
 """
 
 import fcntl

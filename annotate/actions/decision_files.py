@@ -273,7 +273,7 @@ def _units(task: Task, keys: set[str]) -> dict[str, dict[str, Unit]]:
 def _unit(task: Task, row: Decision, units: dict[str, dict[str, Unit]]) -> Unit:
     """Return the unit that a row decides.
 
-    Raise Refusal if the task has no such unit, or several that the row does not tell apart.
+    Raise Refusal if the task has no such unit, or has several and the row does not name the language of one.
     """
     there = units.get(row.key, {})
     if row.asked in there:

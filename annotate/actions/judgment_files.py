@@ -132,10 +132,10 @@ def _value(value: object, column: str, most: int, known: Collection[str] = ()) -
 
 
 def _of_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
-    """Yield rows that compare two systems, labelled by the preferred system's name or tie instead of A, B or tie.
+    """Yield the rows that compare two systems, with the preferred system's name, or tie, as the label.
 
-    The item key lists the two systems alphabetically, whichever order the file has. Invalid rows are added to
-    `rejects`.
+    In the file, the label is A, B or tie. The item key names the two systems in alphabetical order, whichever order the
+    file has. Invalid rows are added to `rejects`.
     """
     for row in rows:
         try:

@@ -146,14 +146,14 @@ def add_annotators_action(values, progress) -> Outcome:
 
 
 def _languages(rows: Iterable[Row]) -> dict[str, str]:
-    """user name -> languages with levels, such as "de:5 en:4", for the annotators that exist."""
+    """Return user name -> languages with levels, such as "de:5 en:4", for the annotators that exist."""
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows])
     people = people.select_related("user").prefetch_related("languages").order_by("user__username")
     return {each.user.username: " ".join(map(str, each.languages.all())) or "none" for each in people}
 
 
 def _changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """A line for each person whose languages the file replaced."""
+    """Return a line for each person whose languages the file replaced."""
     return [f"Languages of {name}: {old} → {after[name]}." for name, old in before.items() if after[name] != old]
 
 
@@ -185,7 +185,9 @@ BACK = (
 
 
 def _asks(values) -> list[str]:
-    """Ask for confirmation if the account exists and does not yet have the right."""
+    """Return what the user must confirm if the account exists and does not have the right yet; otherwise an empty
+    list.
+    """
     name = values["name"]
     user = User.objects.filter(username=name).first()
     if not user or may_change_all(user):

@@ -1,12 +1,12 @@
 """Access rights, authentication and the rate limit of the API.
 
 All rights are decided here; tests/annotate/access/test_access.py tests every combination. A person with an Annotator
-row is an annotator, and an adjudicator if the row says so. Staff are managers (work/accounts.py). Managers may see
-everything, and the permissions of the admin site decide what they may change: with the permission to change tasks, a
-manager may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
-work/accounts.py decides whose account may be changed; only superusers make managers. A person's flags, and the replies
-and notes to them, are shown only to that person and to managers (work/flags.py, work/notes.py). The login and the
-documentation (annotate/manual/views.py) are public.
+row is an annotator, and an adjudicator if the row is marked so. Staff are managers (work/accounts.py). Managers may see
+everything, and the permissions of the admin site decide what they may change. A manager who may change tasks may also
+pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in work/accounts.py decides
+whose account may be changed; only superusers make managers. A person's flags, and the replies and notes to them, are
+shown only to that person and to managers (work/flags.py, work/notes.py). The login and the documentation
+(annotate/manual/views.py) are public.
 """
 
 import binascii

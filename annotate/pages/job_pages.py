@@ -60,10 +60,7 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], asked: str = 
 
 
 def duration(seconds: float) -> str:
-    """Format a duration in its two largest units.
-
-    seconds: duration
-    """
+    """Format a number of seconds in its two largest units."""
     whole = max(0, round(seconds))
     if whole < 60:
         return f"{whole} s"
