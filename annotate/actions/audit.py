@@ -1,4 +1,4 @@
-"""The action `audit`: results of audits, decoys and reviews of single annotators.
+"""The action `audit`: results of audits of detector agreement, decoys, and checks of single annotators.
 
 It also contests agreement that failed its audit and adds audits.
 """

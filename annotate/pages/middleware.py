@@ -60,7 +60,7 @@ class HeadersMiddleware(Middleware):
 # Prefixes of annotators' short requests. Long ones, such as manager pages, run in parallel.
 SHORT = ("/tasks/", "/api/")
 METHOD_NOT_ALLOWED = 405
-AT_ONCE = 60  # maximum number of POST requests, running or waiting, in a process; on SQLite it has threads for these
+AT_ONCE = 60  # maximum POST requests, running or waiting, in a process; on SQLite, each has a thread
 
 
 class InTurnMiddleware(Middleware):
