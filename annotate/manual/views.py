@@ -35,8 +35,8 @@ WEIGHTS = (0, 6, 12, 1)
 # Words of a question that do not help to find its subject.
 STOP_WORDS = frozenset(
     """
-    a about am an and any are as at be but by can could do does for from get had has have how i if in is it its me my
-    no not of on or our out over s should so some than that the their them then there these they this to up us use
+    a about am an and any are as at be but by can could do does find for from get had has have how i if in is it its me
+    my no not of on or our out over s should so some than that the their them then there these they this to up us use
     was we were what when where which who why will with without would you your
     """.split()  # noqa: SIM905 - easier to read than a list of strings
 )
@@ -55,8 +55,6 @@ SYNONYMS = {
     "exits": ("ends",),
     "forgot": ("forgotten",),
     "gdpr": ("privacy",),
-    "honeypot": ("gold answer",),
-    "honeypots": ("gold answers",),
     "https": ("tls",),
     "huggingface": ("datasets",),
     "install": ("pip install",),
@@ -68,8 +66,6 @@ SYNONYMS = {
     "reset": ("forgotten",),
     "resume": ("run again", "goes on", "go on"),
     "rtl": ("right to left",),
-    "spammer": ("paused", "pause"),
-    "spammers": ("paused", "pause"),
     "signin": ("log in", "password"),
     "ssl": ("tls",),
     "timeout": ("lease",),
@@ -82,9 +78,14 @@ REPHRASED = {
     "attention check": "gold answer",
     "attention checks": "gold answer",
     "careless annotators": "pausing",
-    "quality control": "gold answers",
+    "honeypot": "gold answer",
+    "honeypots": "gold answer",
+    "quality control": "gold answer",
+    "spammer": "pausing",
+    "spammers": "pausing",
     "template": "own question",
     "templates": "own question",
+    "write own question": "own question",
 }
 # Marks around matches until the text is escaped. No page contains these characters.
 BEGIN, END = "\x02", "\x03"
