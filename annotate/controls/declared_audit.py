@@ -29,7 +29,7 @@ def report(task: Task) -> dict[str, Any] | None:
     unresolved: number of drawn documents that were discarded or are not finished.
     wrong: number of audited documents whose declared label is wrong.
     error: share of wrong labels, each language and class weighted by its documents, with its 95% interval
-    (filter_quality.share).
+        (filter_quality.share).
     classes, languages, cells: rows with the same figures by class, by language, and by both.
     found: number of audited documents for each pair of declared class and final label.
     """

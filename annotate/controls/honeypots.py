@@ -72,7 +72,7 @@ def _after(task: Task, last: Sequence | None) -> Turn:
     """Return the state after the last draw.
 
     last: state at the last draw, whether its unit was a honeypot, and whether that replaced a unit of work. If it did,
-    the draw decided for work.
+        the draw decided for work.
     """
     (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
     return Turn(given + 1, known + (was_pot and not in_place), block(task))
