@@ -1,4 +1,4 @@
-"""How far annotators agree (agreement_statistics.py), in tables, plots and words for page, command and card."""
+"""Tables, plots and text on inter-annotator agreement (agreement_statistics.py), for pages, commands and cards."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -28,10 +28,10 @@ from annotate.reports.tables import (
 ALL = "all"
 NONE = SafeString("")
 Section = Mapping[str, Any]
-Address = Callable[[int], str]  # of the page of a person, or of a unit, by its key
+Address = Callable[[int], str]  # returns the address of the page of a person or a unit, by its key
 
-# Which figures a table has, and what they are called there. Those that a task has not are left out, such as the ordinal
-# alpha where labels are no grades.
+# Figures of a table, with their headings. Figures that a task does not have are left out, such as the ordinal alpha if
+# labels are not grades.
 COMMAND = {
     **{key: key for key in ("units", "annotators", "judgments", "observed")},
     "masi": "MASI alpha",
@@ -51,19 +51,19 @@ PAGE = {
     "ac1": "AC1",
 }
 MEASURES = ("observed", "masi", "jaccard", "nominal", "ordinal", "ac1")
-# The distances by which annotators are compared, as the title of a plot has them.
+# Distances by which annotators are compared, as named in the title of a plot.
 BY = {"nominal": "nominal", "ordinal": "ordinal", "masi": "MASI"}
-# What true labels measure, beside the majority.
+# Models that are compared with true labels, like the majority.
 MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE", "glad": "GLAD"}
 
 
 def nowhere(key: int) -> str:
-    """The address if there are no pages, as on a terminal."""
+    """Return an empty address, for output without pages, as on a terminal."""
     return ""
 
 
 def measured(key: str, heading: str, digits: int) -> Column:
-    """A coefficient, which may be below 0, and have no interval."""
+    """Return a column for a coefficient, which may be negative and may have no interval."""
 
     def says(row: dict) -> Cell:
         return Cell(coefficient(row[key], digits), row[key] and row[key]["value"])
@@ -74,9 +74,10 @@ def measured(key: str, heading: str, digits: int) -> Column:
 def agreement_table(
     report: Section, headings: Mapping[str, str], *, digits: int = 3, on_page: bool = False, asked: str = ""
 ) -> Table:
-    """A row for each language, and one for all if there are several. headings: figure -> its heading.
+    """Return one row for each language, and one for all if there are several.
 
-    on_page: with the language in one column, and sorted as requested.
+    headings: heading of each figure.
+    on_page: whether the language is in one column and the rows are sorted as requested.
     """
     told = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
     columns = [
@@ -94,7 +95,7 @@ def _language(row: dict) -> Cell:
 
 
 def _parts(report: Section) -> tuple[list[dict], list[dict]]:
-    """The section of each language, and of all if there are several or none is known."""
+    """Return the section of each language, and that of all if there are several languages or none is known."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
 
@@ -102,8 +103,12 @@ def _parts(report: Section) -> tuple[list[dict], list[dict]]:
 def label_table(
     report: Section, *, digits: int = 3, shown: int | None = None, asked: str = "", called: Called | None = None
 ) -> Table | None:
-    """Each label against all others, the one with least agreement first. None for two labels, both of which have the
-    alpha of all. shown: how many, all if it is not said."""
+    """Return one row for each label against all others, lowest agreement first; None for two labels.
+
+    With two labels, each has the alpha of all answers.
+
+    shown: maximum number of rows; None for all.
+    """
     rows = report[ALL]["by_label"]
     if len(rows) < 3:
         return None
@@ -116,7 +121,7 @@ def label_table(
 
 
 def accuracy_table(report: Section) -> Table:
-    """If true labels were given: how often, or how nearly, the answers agree with them."""
+    """Return how often, or how closely, answers and models agree with true labels, by language."""
 
     def right(key: str, heading: str) -> Column:
         return Column(key, heading, NUMBER, lambda row: accuracy(row["gold"][key]))
@@ -135,9 +140,10 @@ def accuracy_table(report: Section) -> Table:
 def rest_table(
     rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, asked: str = ""
 ) -> Table:
-    """Each annotator against the rest, the one who agrees least first. names: by primary key; others have a pseudonym.
+    """Return one row for each annotator against the rest, lowest agreement first.
 
-    rows: the report's against_rest, or the first of it.
+    rows: `against_rest` of the report, or its first rows.
+    names: names by primary key; annotators without a name are shown by pseudonym.
     """
 
     def person(row: Section) -> Cell:
@@ -156,7 +162,7 @@ def rest_table(
 def difference_table(
     rows: Sequence[Section], *, address: Address = nowhere, asked: str = "", called: Called = str
 ) -> Table:
-    """The units for which Dawid and Skene's model names a label that does not have the most votes, the surest first."""
+    """Return the units for which Dawid and Skene's model names a label without the most votes, most certain first."""
 
     def said(key: str, heading: str) -> Column:
         return Column(key, heading, says=lambda row: Cell(" or ".join(map(called, row[key])), row[key]))
@@ -179,7 +185,7 @@ def difference_table(
 
 
 def words(report: Section) -> list[str]:
-    """A sentence on the agreement in all, one on Dawid and Skene's model, and two on the true labels, if there are."""
+    """Return sentences on overall agreement, Dawid and Skene's model and, if there are any, true labels."""
     part = report[ALL]
     repeats = " (repeats counted)" if report["repeats"] else ""
     of_two = f"{count(part['units_of_two'])} of them" if part["units_of_two"] else "none of them"
@@ -214,7 +220,7 @@ def _unknown(gold: Section) -> str:
 
 
 def _many(number: float, noun: str) -> str:
-    """As tables.many, of counts that may be effective ones."""
+    """Return the same as tables.many, for counts that may be effective sample sizes."""
     return f"{count(number)} {noun}{'' if number == 1 else 's'}"
 
 
@@ -242,7 +248,7 @@ def _of_labels(counted: str, part: Section) -> list[str]:
 
 
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
-    """The labels that differ in capital letters only."""
+    """Group the labels that differ only in case."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(label.casefold(), []).append(label)
@@ -257,8 +263,11 @@ def alike(group: list[str]) -> str:
 
 
 def doubts(report: Section) -> list[str]:
-    """Labels that may be meant for one; that places are told apart instead of systems; that only some of the units are
-    measured; and where nearly all answers are one label: why alpha says little of how reliable the labels are."""
+    """Return warnings about the agreement figures.
+
+    They cover labels that differ only in case, positions that replace systems, a sample of the units, and alpha where
+    nearly all answers are one label, which says little about reliability.
+    """
     told, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
     if report["placed"]:
         told.append(
@@ -288,9 +297,9 @@ def doubts(report: Section) -> list[str]:
 
 
 def sureness(gold: Section) -> list[str]:
-    """A sentence on how sure Dawid and Skene's model was of the labels that it was right on or not; none without such.
+    """Return a sentence on how well the posteriors of Dawid and Skene's model match its accuracy; none without them.
 
-    gold: of the report of quality/agreement_statistics.py.
+    gold: `gold` of a section (quality/agreement_statistics.py).
     """
     sure, right = gold["sure"], gold["dawid_skene"]
     if sure is None:
@@ -303,13 +312,13 @@ def sureness(gold: Section) -> list[str]:
 
 
 def accuracy(made: Mapping[str, Any]) -> str:
-    """89.66% [89.0, 90.3]: to the hundredth, as such sets are published."""
+    """Format an accuracy with two decimals, as for published data sets: 89.66% [89.0, 90.3]."""
     if made["value"] is None:
         return NOT_MEASURED
     return f"{made['value']:.2%} {span(made['low'], made['high'])}"
 
 
-# --- plots
+# --- Plots
 
 _alphas = partial(forest, counted="units", axis=(0, 100), decimals=True)
 

@@ -1,40 +1,40 @@
-"""How far the annotators of a task agree, by the answers that count (answer_models.py).
+"""Inter-annotator agreement in a task, over the answers that count (answer_models.py).
 
-Agreement counts, for each unit, the answers that were asked for at first. If early answers may settle a unit, later
-ones are asked for because the first differ, and two people who agree would weigh too little. If no answers are asked
-for later, all of them count. Where people compare two of several systems, agreement is over the places of the two by
-name (`places` of controls/pair_order.py), as nobody can prefer a system that they are not shown.
+Of each unit, only the answers requested at first count. If a task stops early, later answers are requested because the
+first ones differ, and people who agree would weigh too little. In other tasks, all answers count. Where people compare
+two of several systems, agreement is over the positions of the two by name (`places` of controls/pair_order.py), because
+nobody can prefer a system that they are not shown.
 
-`report` returns, in JSON's terms:
+`report` returns JSON data:
 
     {"task", "kind", "repeats": bool, "replicates", "ordered": bool,
-     "labels": [...], those that may be given; none where they are thousands,
-     "placed": bool, whether places are told apart instead of labels,
-     "by": the distance by which annotators are compared, such as "nominal", "ordinal" or "masi",
-     "all": SECTION, "languages": {code: SECTION}}         no languages where it is not known which the units are in
+     "labels": [...], the possible labels; empty if there are thousands,
+     "placed": bool, whether positions are counted instead of labels,
+     "by": distance by which annotators are compared, such as "nominal", "ordinal" or "masi",
+     "all": SECTION, "languages": {code: SECTION}}         no languages if those of the units are unknown
 
-SECTION, of all answers or of those in one language:
+A SECTION covers all answers, or those in one language:
 
-    {"units", "units_of_two": those with two answers or more, "annotators", "judgments": counts,
-     "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE or None if the labels are no grades,
-     "masi", "jaccard": MEASURE, only where an answer is several labels; then there are no "ac1", "few_others" and
-                        "dawid_skene", which are None, and "by_label" has the MOST_LABELS on the most units
-     "ac1": MEASURE, "few_others": None, or {"label": the most frequent one, "others": units with any other}, if
-                                                           these are so few that alpha says little,
-     "by_label": [{"label", "name", "units": with it, "alpha": MEASURE}, ...],   the one with least agreement first
-     "against_rest": [{"annotator": pk, "pseudonym", "units": shared with others, "agreement": MEASURE,
-                       "kappa": MEASURE}, ...],            the one who agrees least first
-     "dawid_skene": {"rounds", "converged", "tied": units whose votes tie,
+    {"units", "units_of_two": units with two or more answers, "annotators", "judgments": counts,
+     "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE, or None if labels are not grades,
+     "masi", "jaccard": MEASURE, only if answers are label sets; "ac1", "few_others" and "dawid_skene" are then None,
+                        and "by_label" has the MOST_LABELS labels on the most units,
+     "ac1": MEASURE, "few_others": None, or {"label": the most frequent one, "others": units with any other label} if
+                                   these are too few for alpha to be informative,
+     "by_label": [{"label", "name", "units": units with it, "alpha": MEASURE}, ...],    lowest agreement first
+     "against_rest": [{"annotator": pk, "pseudonym", "units": units shared with others, "agreement": MEASURE,
+                       "kappa": MEASURE}, ...],            lowest agreement first
+     "dawid_skene": {"rounds", "converged", "tied": units with tied votes,
                      "differs": [{"unit": pk, "item", "language", "votes": {label: n}, "majority": [label, ...],
                                   "dawid_skene": [label, ...], "posterior"}, ...]},
-     "gold": None, or {"units": with a true label, "unknown": true labels of no unit (in "all" alone),
-                       "majority": ESTIMATE, how often it is right, or its mean F1 where an answer is several
-                                   labels, 0 where no label has a majority; and one for each of MODELS,
-                       "worse": those of MODELS that are right less often than the majority beyond chance,
-                       "sure": mean posterior of the labels that "dawid_skene" finds likeliest, or None}}
+     "gold": None, or {"units": units with a true label, "unknown": true labels of no unit (only in "all"),
+                       "majority": ESTIMATE of its accuracy, or of its mean F1 if answers are label sets, which is 0
+                                   without a majority; and an ESTIMATE for each of MODELS,
+                       "worse": models that are right less often than the majority beyond chance,
+                       "sure": mean posterior of the most likely labels by "dawid_skene", or None}}
 
-MEASURE: {"value", "low", "high", "units"}, any but units None if it cannot be said (coefficients.py).
-ESTIMATE: {"value", "low", "high", "hits", "count"}, Jeffreys' interval, ties counted by their shares.
+MEASURE: {"value", "low", "high", "units"}; all except units are None if undefined (coefficients.py).
+ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval; tied labels share a hit.
 """
 
 from collections import Counter
@@ -64,22 +64,30 @@ from annotate.quality.answer_models import (
     values_of,
 )
 
-# Where answers are several labels, nearly each is another set, and each two of them have a distance. So many units are
-# measured, by lot, if there are more: with three answers each there are 1,500 sets, and all that is made of their
-# distances took 0.4 GB and, with 200 replicates, about 10 seconds; of 1,000 units it was 1.3 GB and a minute.
+# Maximum number of units that are measured if answers are label sets; of more units, a random sample is measured.
+# Nearly every answer is then a different set, and each pair of sets has a distance. Three answers to each of 500 units
+# give 1,500 sets, whose computation took 0.4 GB and, with 200 replicates, about 10 seconds. With 1,000 units it took
+# 1.3 GB and a minute.
 MOST_UNITS = 500
-# Of single labels out of thousands so many are told, those that are on the most units.
+# Number of single labels that are reported out of thousands: those on the most units.
 MOST_LABELS = 20
 
 
 class UnorderedLabels(ValueError):
-    """Labels that are taken for grades and have no order; the sentence names them."""
+    """The labels should be ordered grades, but their order is unknown. The message names them."""
 
 
 @dataclass(frozen=True)
 class _Options:
-    """labels: the canonical texts of the answers on the units that are measured, or places; places: unit and system ->
-    which of them, empty where they are texts. how: seed and replicates of the bootstrap.
+    """Settings of the measures.
+
+    labels: canonical texts of the answers on measured units, or names of positions.
+    places: position by unit and system; empty if answers are counted by label.
+    measured: units that are measured.
+    distances: distances between labels, by name.
+    how: seed and number of replicates of the bootstrap.
+    of_people: whether to compare each annotator with the rest.
+    asked_first: number of answers requested at first; None if all answers count.
     """
 
     task: Task
@@ -103,11 +111,15 @@ def report(
     found: Fitted | None = None,
     of_people: bool = True,
 ) -> dict[str, Any]:
-    """gold: item -> true label, or several separated by spaces, for any of the items. repeats: also count one person's
-    further answers on one unit, which were imported for analysis only. ordinal: treat the labels as ordered grades,
-    even if the kind does not say so. found: the answers, if they have been read. of_people: whether each annotator is
-    compared with the rest; if not, against_rest is empty. UnknownLabel if a true label is not one of the task's,
-    UnorderedLabels if nobody has said the order of grades.
+    """Measure the agreement in a task. The module docstring describes the result.
+
+    gold: true label by item id, or several separated by spaces; for any number of items.
+    repeats: whether to count a person's further answers on a unit, which were imported for analysis only.
+    ordinal: whether to treat labels as ordered grades even if the kind does not.
+    found: the answers, if they have been read.
+    of_people: whether to compare each annotator with the rest; if not, `against_rest` is empty.
+
+    Raises UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
     """
     found = found or fitted(task, repeats=repeats)
     said = found.said
@@ -136,19 +148,25 @@ def report(
 
 
 def nominal(task: Task, *, without: Container[int] = ()) -> dict[str, Any]:
-    """The nominal alpha of all answers, a MEASURE, as `report` has it; without: units whose answers do not count."""
+    """Return the nominal alpha of all answers, as a MEASURE.
+
+    without: units whose answers do not count.
+    """
     said = [one for one in answers(task) if one.unit not in without]
     options = _options(task, said, values_of(task, said), ordinal=False, replicates=coefficients.REPLICATES)
     return _alphas(_table(said, options).counts(), options)["nominal"]
 
 
-# --- what is made of the answers
+# --- Computation
 
 
 def _options(
     task: Task, said: list[Said], labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
 ) -> _Options:
-    """labels: the texts that are told apart in all answers."""
+    """Return the settings for a task.
+
+    labels: distinct canonical texts of all answers.
+    """
     form, by_key = task.kind.form, {one.key: one.unit for one in said}
     measured = {one.unit for one in said}
     if form.several and len(by_key) > MOST_UNITS:
@@ -173,11 +191,14 @@ def _options(
 
 
 def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, pair_intervals.Distance]:
-    """ordinal: the labels are grades although the kind's form does not say so."""
+    """Return the distances between labels, by name.
+
+    ordinal: whether the labels are grades although the kind's form does not declare this.
+    """
     found = task.kind.form.distances(labels)
     if not ordinal:
         return found
-    # Words of a file whose order nobody has said stand by the alphabet.
+    # Labels that are words in an imported file are in alphabetical order unless their order was declared.
     drawn = task.draw.parameters
     in_order = drawn.get("labels_in_order", "imported" not in drawn) or all(map(str.isdecimal, labels))
     if not ("ordinal" in found or in_order):
@@ -210,7 +231,7 @@ def _section(said: list[Said], found: Fitted, truth: Measuring | None, options: 
 
 
 def _table(said: list[Said], options: _Options) -> Answers:
-    """The answers that are measured."""
+    """Return the table of measured answers."""
     counted = (one for one in _first(said, options.asked_first) if one.unit in options.measured)
     placed = (replace(one, label=options.places.get((one.unit, one.label), one.label)) for one in counted)
     return tabled(placed if options.places else counted, options.labels)
@@ -224,7 +245,10 @@ def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
 
 
 def _first(said: list[Said], number: int | None) -> Iterable[Said]:
-    """Each unit's first answers, at most that many."""
+    """Yield the first answers of each unit.
+
+    number: maximum number of answers per unit; None for all.
+    """
     for _, group in groupby(said, attrgetter("unit")):
         yield from islice(group, number)
 
@@ -246,7 +270,7 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
 
 
 def _frequent(counts: Ints, sets: list[set[str]]) -> list[str]:
-    """MOST_LABELS of the labels of the sets: those on the most units of two answers or more, then by id."""
+    """Return the MOST_LABELS labels on the most units with two or more answers, in that order and then by id."""
     units: Counter[str] = Counter()
     for row in counts[counts.sum(axis=1) > 1]:
         units.update(set().union(*(sets[place] for place in np.flatnonzero(row))))
@@ -272,8 +296,9 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
 
 
 def _opinions(said: list[Said], model: Model, labels: list[str]) -> dict[str, Any]:
-    """What the model says: of the units for which it names a label that does not have the most votes, the surest first;
-    and how many tie.
+    """Return the results of Dawid and Skene's model, as `dawid_skene` of a section.
+
+    `differs` has the units for which it names a label without the most votes, most certain first.
     """
     table = tabled(said, labels)
     ends = [model.ends[code] for code in dict.fromkeys(one.language for one in said)]

@@ -1,8 +1,8 @@
-"""The answers of a task that count, what models make of them, and how often both are right by true labels.
+"""Answers of a task that count, models of them, and the accuracy of both by true labels.
 
-Answers count that stand, on units that may be exported. Answers to hidden gold answers do not count, nor do those of
-adjudicators, who see what others said. Of the posts that detectors label, only the overlap counts: posts that two or
-more people have read. Where an answer is several labels (`several` of kinds/forms/), there are no models.
+Live answers on units that may be exported count. Answers to hidden gold answers do not, nor do the decisions of
+adjudicators, who see other people's answers. Of the items that detectors label, only those that two or more people have
+read count. If answers are label sets (`several` of kinds/forms/), there are no models.
 """
 
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
@@ -24,7 +24,7 @@ from annotate.core.measures import accuracy_by_class
 from annotate.models import Judgment, Task, Transition
 from corpora.core.values import matching
 
-# What is measured on true labels beside the majority.
+# Models whose accuracy is measured by true labels, like that of the majority.
 Fitting = Callable[..., latent_models.Fit | annotator_models.GladFit]
 MODELS: Mapping[str, Fitting] = {
     "dawid_skene": annotator_models.fit_dawid_skene,
@@ -36,7 +36,15 @@ MODELS: Mapping[str, Fitting] = {
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """One answer: who gave it, on which unit, and the unit's language."""
+    """An answer that counts.
+
+    unit: key of the unit.
+    annotator: key of the annotator.
+    label: canonical text.
+    language: language of the unit.
+    key: id of the unit's item.
+    asked: language that the question names.
+    """
 
     unit: int
     annotator: int
@@ -47,17 +55,17 @@ class Said:
 
 
 def values_of(task: Task, said: Iterable[Said] = ()) -> list[str]:
-    """The canonical texts that are told apart; for tasks that ask about one language at a time: yes, no and und."""
+    """Return the distinct canonical texts; for tasks that ask about one language at a time: yes, no and und."""
     return task.kind.form.values(task.kind.statistics.compared(task), (one.label for one in said))
 
 
 def answers(task: Task, *, repeats: bool = False) -> list[Said]:
-    """The answers that count, ordered by language, then by unit, then as they were given."""
+    """Return the answers that count, ordered by language, unit and time."""
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
     live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
-    # A second person is asked there because of what the first said, so these tell nothing of how far people agree.
+    # The second person was asked because of the first answer, so these units do not show how far people agree.
     live = live.exclude(unit__in=Transition.objects.filter(unit__task=task, event="named").order_by().values("unit"))
-    # If records declare no language, the queue they wait in says nothing of it.
+    # If items declare no language, their queue does not show it.
     paths = ("unit__item__language",) if task.languages else task.kind.statistics.spoken_paths
     rows = live.order_by("unit_id", "answered_at", "pk").values_list(
         "unit_id", "annotator_id", "label", "unit__asked", "unit__item__key", *paths
@@ -66,7 +74,7 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     for unit, annotator, label, asked, key, *languages in rows.iterator():
         if (asked, label) not in compared:
             compared[asked, label] = task.kind.statistics.compared_as(asked, label)
-        # Of a million answers each text would else be kept as often as it was said.
+        # Of a million answers, each text would otherwise be kept once per answer.
         language, text = intern(next(filter(None, languages), "")), compared[asked, label]
         if said and said[-1].unit == unit:
             unit, key = said[-1].unit, said[-1].key
@@ -74,13 +82,17 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     if not task.kind.statistics.counts_single:
         many = {unit for unit, group in groupby(said, attrgetter("unit")) if len(list(group)) > 1}
         said = [one for one in said if one.unit in many]
-    return sorted(said, key=attrgetter("language"))  # stable: units stay together
+    return sorted(said, key=attrgetter("language"))  # stable: the answers of a unit stay together
 
 
 @dataclass(frozen=True)
 class Model:
-    """One of MODELS, of a task: each unit's row of the posterior, (U, K), K in order of the labels; and by language
-    whether and when the model of it converged."""
+    """One of MODELS, fitted to the answers of a task.
+
+    rows: row of each unit in `posterior`.
+    posterior: posterior probabilities, (U, K), K in the order of the labels.
+    ends: by language, the number of rounds and whether the model converged.
+    """
 
     rows: Mapping[Hashable, int]
     posterior: Floats
@@ -88,8 +100,10 @@ class Model:
 
 
 def modelled(task: Task, said: list[Said], labels: list[str], fit: Fitting) -> Model:
-    """One model for each language if records declare languages, as people are qualified by language; else
-    one in all.
+    """Fit a model to the answers.
+
+    If items declare languages, there is one model per language, because people qualify by language; otherwise there is
+    one for all answers.
     """
     parts = [list(group) for _, group in groupby(said, attrgetter("language"))] if task.languages else [said]
     rows: dict[Hashable, int] = {}
@@ -114,8 +128,11 @@ def posterior_of(model: Model, table: Answers) -> Floats:
 
 @dataclass(frozen=True)
 class Fitted:
-    """The answers of a task that count, the canonical texts that are told apart, and Dawid and Skene's model of the
-    answers; None where an answer is several labels.
+    """Answers of a task with Dawid and Skene's model.
+
+    said: answers that count.
+    labels: distinct canonical texts.
+    model: Dawid and Skene's model of the answers; None if answers are label sets.
     """
 
     said: list[Said]
@@ -124,7 +141,10 @@ class Fitted:
 
 
 def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -> Fitted:
-    """without: units whose answers do not count."""
+    """Read the answers of a task and fit Dawid and Skene's model to them.
+
+    without: units whose answers do not count.
+    """
     said = [one for one in answers(task, repeats=repeats) if one.unit not in without]
     labels = values_of(task, said)
     several = task.kind.form.several
@@ -132,10 +152,10 @@ def fitted(task: Task, *, repeats: bool = False, without: Container[int] = ()) -
 
 
 def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
-    """Unit -> label -> its posterior by Dawid and Skene's model, for every unit with an answer; labels with 0 are left
-    out. None at all where there is no model.
+    """Return the posterior of each label in Dawid and Skene's model, for every unit with an answer.
 
-    Tasks of records have one model for each language, as people are qualified by language; others have one in all.
+    Labels with a posterior of 0 are left out. Without a model, the result is empty. If items declare languages, there
+    is one model per language, because people qualify by language; otherwise there is one for all.
     """
     if found.model is None:
         return {}
@@ -143,7 +163,7 @@ def second_opinions(found: Fitted) -> dict[int, dict[str, float]]:
 
 
 def vote_shares(found: Fitted) -> dict[int, dict[str, float]]:
-    """Unit -> label -> its share of the unit's answers, for every unit with an answer; labels with 0 are left out."""
+    """Return the share of each label in a unit's answers, for every unit with an answer. Shares of 0 are left out."""
     table = tabled(found.said, found.labels)
     counts = table.counts()
     return _by_label(table.units, counts / counts.sum(axis=1, keepdims=True), found.labels)
@@ -157,7 +177,7 @@ def _by_label(units: Iterable[Hashable], rows: Floats, labels: list[str]) -> dic
 
 
 def pairs_that_agree(found: Fitted) -> dict[int, float]:
-    """Unit -> the share of the pairs of its answers that are the same, for units with two answers or more."""
+    """Return the share of answer pairs that agree, for units with two or more answers."""
     table = tabled(found.said, found.labels)
     counts = table.counts()
     number = counts.sum(axis=1)
@@ -165,19 +185,25 @@ def pairs_that_agree(found: Fitted) -> dict[int, float]:
     return {unit: float(share) for unit, share, n in zip(table.units, same, number, strict=True) if n > 1}
 
 
-# --- how often, or how nearly, the label with the most votes and those of models are right, by true labels
+# --- Accuracy of the majority and of models by true labels
 
-# The measures of some of the answers, ordered by unit.
+# Returns the measures of some of the answers, which are ordered by unit.
 Measuring = Callable[[list[Said]], dict[str, Any]]
 
 
 class UnknownLabel(ValueError):
-    """A true label that is not one of the task's labels; the sentence names it."""
+    """A true label is not one of the task's labels. The message names it."""
 
 
 def against(task: Task, said: list[Said], labels: list[str], model: Model | None, gold: Mapping[str, str]) -> Measuring:
-    """said: all answers. labels: the canonical texts that are told apart. model: Dawid and Skene's, None where an
-    answer is several labels. gold: item -> true label. UnknownLabel if one of these is none.
+    """Return a function that measures answers by true labels.
+
+    said: all answers.
+    labels: distinct canonical texts.
+    model: Dawid and Skene's model; None if answers are label sets.
+    gold: true label by item id.
+
+    Raises UnknownLabel if a true label is not one of the task's.
     """
     if model is None:
         return partial(_closeness, task=task, truth=_true_sets(task, said, gold))
@@ -185,7 +211,7 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
     known = [place for place, unit in enumerate(table.units) if unit in places]
     right = np.array([places[table.units[place]] for place in known], dtype=np.int64)
     shares = {"majority": credit(table.counts()[known], right)}
-    # One model after another: of millions of answers a posterior is large.
+    # One model at a time, because a posterior of millions of answers is large.
     for name, fit in MODELS.items():
         found = model if name == "dawid_skene" else modelled(task, said, labels, fit)
         shares[name] = credit(posterior_of(found, table)[known], right)
@@ -194,7 +220,7 @@ def against(task: Task, said: list[Said], labels: list[str], model: Model | None
 
 
 def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
-    """Unit -> the place of its true label, for units that have one."""
+    """Return the index of the true label, for units that have one."""
     places = {label: place for place, label in enumerate(labels)}
     truth = {}
     for one in said:
@@ -212,8 +238,11 @@ def _true_places(task: Task, said: list[Said], labels: list[str], gold: Mapping[
 def _accuracies(
     said: list[Said], *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
 ) -> dict[str, Any]:
-    """rows: unit -> its row, for units with a true label. shares: how right the majority and each of MODELS are of each
-    row, from 0 to 1. sure: the posterior of the label that Dawid and Skene's model finds likeliest.
+    """Return the accuracies on the units of some answers.
+
+    rows: row by unit, for units with a true label.
+    shares: how far the majority and each of MODELS are right, by row, from 0 to 1.
+    sure: posterior of the most likely label in Dawid and Skene's model, by row.
     """
     own = [rows[unit] for unit in dict.fromkeys(one.unit for one in said) if unit in rows]
     parts = {name: each[own] for name, each in shares.items()}
@@ -226,8 +255,10 @@ def _accuracies(
 
 
 def _worse(shares: Mapping[str, Floats]) -> list[str]:
-    """The models that are right less often than the majority, by McNemar's exact test with Holm's correction: whether
-    one of the two is right more often, where they are not equally right."""
+    """Return the models that are right less often than the majority beyond chance.
+
+    The test is McNemar's exact test on units where the two are not equally right, with Holm's correction.
+    """
     ahead = {name: shares["majority"] - each for name, each in shares.items() if name != "majority"}
     wins = {name: (int((each > SLACK).sum()), int((each < -SLACK).sum())) for name, each in ahead.items()}
     p_values = holm([mcnemar(*both) for both in wins.values()])
@@ -237,7 +268,7 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
 
 
 def _true_sets(task: Task, said: list[Said], gold: Mapping[str, str]) -> dict[int, set[str]]:
-    """Unit -> its true labels, for units that have some. There may be more of them than an answer may have."""
+    """Return the true labels of units that have some. There may be more of them than an answer may have."""
     form = task.kind.form
     truth = {}
     for unit, key in {one.unit: one.key for one in said if one.key in gold}.items():
@@ -252,7 +283,7 @@ def _true_sets(task: Task, said: list[Said], gold: Mapping[str, str]) -> dict[in
 
 
 def _closeness(said: list[Said], *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
-    """The F1 of the labels that most people chose, in the mean of the units with true labels."""
+    """Return the mean F1 of the labels that most people chose, over units with true labels."""
     form = task.kind.form
     found = []
     for unit, group in groupby(said, attrgetter("unit")):

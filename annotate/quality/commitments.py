@@ -1,8 +1,8 @@
-"""Random draws of a task that are written down, and the digests by which the task is bound to them.
+"""Records of a task's random draws, and the published digests that commit the task to them.
 
-The secret's digest is published from the start, and that of what became of all drawn units when the task is closed.
-Once the secret is disclosed, a file shows what was drawn and from what. committed_draws.py makes the draws.
-Annotators are pseudonyms in the file, and nothing says what the right answer to a gold answer is.
+The digest of the secret is published from the start, and that of the outcomes of all drawn units when the task is
+closed. Once the secret is published, a file lists what was drawn and from what. In this file, annotators are
+pseudonyms, and the right answers of gold answers are not included. core/draws/committed_draws.py makes the draws.
 """
 
 import json
@@ -24,11 +24,11 @@ from corpora.database.bulk_rows import listed
 READ = 2_000
 FILE = "lots.jsonl"
 
-# --- drawing. Callers have opened a transaction.
+# --- Draws. Callers have opened a transaction.
 
 
 def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> set[str]:
-    """Those of the ids that a lot chooses, each for itself; nothing is written down where the share is 0."""
+    """Draw each id independently with probability `share`, and record the draw unless the share is 0."""
     listed = list(dict.fromkeys(keys))
     if not share or not listed:
         return set()
@@ -39,7 +39,10 @@ def drawn_each(task: Task, purpose: str, keys: Iterable[str], share: float) -> s
 
 
 def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
-    """hash_order.drawn of ids."""
+    """Draw ids with hash_order.drawn, and record the draw.
+
+    of: stratum, queue or language of the draw.
+    """
     listed = list(keys)
     found = hash_order.drawn(listed, count, lots=task.lots, purpose=purpose)
     keep(task, purpose, of, {"count": count}, listed, found)
@@ -49,9 +52,14 @@ def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], coun
 def drawn_units(
     task: Task, purpose: str, units: QuerySet[Unit], paths: Sequence[str], counts: Mapping[tuple[str, ...], int]
 ) -> list[int]:
-    """The same in each stratum of units that may be many; returns the keys of those whose items are drawn.
+    """Draw units in each stratum, and record the draws.
 
-    paths: what a stratum has in common; counts: by stratum. The ids of one stratum are in memory at a time.
+    There may be many units, so only the ids of one stratum are in memory at a time.
+
+    paths: fields whose values define a stratum.
+    counts: number of units to draw, by stratum.
+
+    Returns the keys of the drawn units.
     """
     found: list[int] = []
     rows = units.order_by(*paths, "pk").values_list(*paths, "item__key", "pk").iterator(READ)
@@ -71,12 +79,15 @@ def keep(
     Lot.objects.create(task=task, purpose=purpose, of=list(of), how=how, frame=list(frame), drawn=list(drawn))
 
 
-# --- publishing
+# --- Publication
 
 
 def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
-    """secret: None until it is disclosed. file: what is needed to repeat the draws; None until then. outcomes: when the
-    outcomes of the drawn units were fixed, and their digest; the last one holds.
+    """Return the digests and, if it is published, the secret.
+
+    secret: None until it is published.
+    file: the file needed to repeat the draws; None until then.
+    outcomes: when the outcomes of the drawn units were fixed, and their digest; the last entry counts.
     """
     fixed = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("pk").values_list("how", flat=True)
     return {
@@ -93,10 +104,11 @@ def write_lots(path: Path, task: Task) -> None:
 
 
 def fix(task: Task) -> str:
-    """Write down what became of the drawn units of a closed task, unless that is written down already. Returns its
-    digest; empty where nothing was drawn by a secret.
+    """Record the outcomes of a closed task's drawn units, unless they are recorded already.
 
-    Later changes are fixed anew, and the earlier digest stays beside the new one. The caller has locked the task.
+    Later changes are recorded anew, and the earlier digest is kept. The caller has locked the task.
+
+    Returns the digest; empty if nothing was drawn with the secret.
     """
     others = [line for line in lines(task) if line["lot"] != OUTCOME]
     if not others:
@@ -119,7 +131,7 @@ def fix(task: Task) -> str:
 
 
 def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """Id, language asked about, and outcome of each exported unit of these items, in the order of the draw."""
+    """Yield id, language asked about and outcome of each exported unit of these items, in the order of the draw."""
     if not keys:
         return
     units = task.units.exported().filter(copy_of=None, item__key__in=listed(sorted(keys))).order_by("position")
@@ -134,7 +146,10 @@ def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str
 
 
 def lines(task: Task) -> Iterator[Line]:
-    """What committed_draws.py draws again. Left out is what the rows of the set show: sides, and hidden suggestions."""
+    """Yield the records that committed_draws.py verifies.
+
+    Sides and hidden suggestions are left out, because the rows of an exported set show them.
+    """
     for lot in Lot.objects.filter(task=task).exclude(purpose=NOBODY).iterator(chunk_size=100):
         yield draw_line(lot.purpose, lot.of, lot.how, lot.frame, lot.drawn)
     for control in task.kind.quality_controls:

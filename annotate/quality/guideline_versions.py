@@ -1,4 +1,4 @@
-"""Which version of a task's guidelines holds in which language; and new versions, which never change an old one."""
+"""Versions of a task's guidelines, by language. A new version never changes an old one."""
 
 from collections.abc import Iterable, Mapping
 
@@ -13,7 +13,7 @@ ENGLISH = "en"
 
 
 def newest_of(task: Task) -> dict[str, Guidelines]:
-    """Language -> the version that holds in it."""
+    """Return the newest version in each language."""
     newest: dict[str, Guidelines] = {}
     for version in task.guidelines.order_by("language", "-major", "-minor"):
         newest.setdefault(version.language, version)
@@ -21,40 +21,44 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
 
 
 def in_language(language: str, newest: Mapping):
-    """The version that holds in a language: its own, else the English one, else any other; None if there are none."""
+    """Return the version in force in a language: its own, else English, else any other; None if there are none."""
     return newest.get(language) or newest.get(ENGLISH) or next(iter(newest.values()), None)
 
 
 def current(task: Task, language: str = ENGLISH) -> Guidelines | None:
-    """The newest version in a language; if there is none in it, the English one, or any other."""
+    """Return the newest version in a language; if there is none, the English one or any other."""
     return in_language(language, newest_of(task))
 
 
 def versions(task: Task, language: str) -> list[Guidelines]:
-    """All versions in a language, the newest first."""
+    """Return all versions in a language, newest first."""
     return list(task.guidelines.filter(language=language).order_by("-major", "-minor"))
 
 
 def languages(task: Task) -> list[str]:
-    """The languages in which there are guidelines, by code."""
+    """Return the codes of the languages that have guidelines, sorted."""
     return sorted(newest_of(task))
 
 
 def majors(task: Task) -> dict[str, int]:
-    """Each language of the task's records -> the major version under which its test must be passed."""
+    """Return the major version under which the test must be passed, by language of the task's items."""
     return majors_of([task])[task.pk]
 
 
 def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
-    """The same for several tasks, by their keys."""
+    """Return the same for several tasks, by their keys."""
     listed = list(tasks)
-    # Without the texts, which are long.
+    # The texts are long, so they are not read.
     rows = Guidelines.objects.filter(task__in=listed).order_by().values_list("task_id", "language", "major")
     return holding(listed, rows if listed else ())
 
 
 def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dict[int, dict[str, int]]:
-    """The same from rows that have been read: task, language and major version of each version of the guidelines."""
+    """Return the same from rows that have been read.
+
+    listed: the tasks.
+    versions: task, language and major version of each version of the guidelines.
+    """
     newest: dict[int, dict[str, int]] = {task.pk: {} for task in listed}
     for task, language, major in sorted(versions):
         newest[task][language] = max(major, newest[task].get(language, 0))
@@ -65,14 +69,14 @@ def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dic
 
 
 def add_first(task: Task, texts: Mapping[str, str]) -> None:
-    """Store version 1.0 in each language. The task has no guidelines yet."""
+    """Store version 1.0 in each language of a task without guidelines."""
     Guidelines.objects.bulk_create(
         Guidelines(task=task, language=language, text=text) for language, text in texts.items()
     )
 
 
 def check_version(task: Task, language: str, text: str) -> None:
-    """NotFound or InvalidAnswer if the task cannot have these guidelines."""
+    """Raise NotFound or InvalidAnswer if the task cannot have these guidelines."""
     if task.languages and language not in {*task.languages, ENGLISH}:
         raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
     if not text.strip():
@@ -83,13 +87,16 @@ def check_version(task: Task, language: str, text: str) -> None:
 
 @transaction.atomic
 def new_version(task: Task, language: str, text: str, *, major: bool, after: int | None = None) -> Guidelines:
-    """Add a version after the one that holds in a language; after a major one, everybody must take the test again.
+    """Add a version in a language. After a major version, everyone must take the test again.
 
-    A first minor version in a language says the same as the English one that held there, and has its number. after:
-    the key of the version with which the text began; WrongStage if another one has come to hold since.
+    A first minor version in a language has the same content as the English one in force there, and gets its number.
+
+    after: key of the version on which the text is based.
+
+    Raises WrongStage if another version has come into force since.
     """
     check_version(task, language, text)
-    # Versions are added one after another; otherwise two could get the same number.
+    # Versions are added one at a time; otherwise two could get the same number.
     Task.objects.select_for_update(no_key=True).get(pk=task.pk)
     held = current(task, language)
     if after is not None and held is not None and held.pk != after:
@@ -107,7 +114,7 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
 
 
 def qualified(task: Task) -> QuerySet[Qualification]:
-    """The qualifications that hold: those under the major version of the guidelines that holds in their language."""
+    """Return the valid qualifications: those under the major version in force in their language."""
     holding = Q(pk=None)
     for language, major in majors(task).items():
         holding |= Q(language=language, major=major)
@@ -115,7 +122,7 @@ def qualified(task: Task) -> QuerySet[Qualification]:
 
 
 def qualified_in(tasks: Iterable[Task]) -> dict[int, dict[str, set[int]]]:
-    """The same for several tasks, in as many statements as for one: task -> language -> ids of annotators."""
+    """Return the keys of qualified annotators by task and language, with as many statements as for one task."""
     listed = list(tasks)
     found: dict[int, dict[str, set[int]]] = {task.pk: {} for task in listed}
     if not listed:

@@ -1,4 +1,4 @@
-"""What people prefer (preference_statistics.py), in tables and words for page, command and card."""
+"""Tables and text on preferences (preference_statistics.py), for pages, commands and cards."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -12,11 +12,11 @@ from annotate.reports.tables import NUMBER, Cell, Column, Table, are, estimated,
 TIE, NONE = "tie", "none"
 
 
-# --- tables
+# --- Tables
 
 
 def two_tables(pair: Section) -> list[Table]:
-    """Of two systems: what was said, and what most said of a message."""
+    """Return the tables of judgments and of majorities for two systems."""
     a, b = pair["systems"]
     named = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
 
@@ -35,7 +35,10 @@ def two_tables(pair: Section) -> list[Table]:
 
 
 def pair_table(section: Section, *, shown: int | None = None) -> Table:
-    """A row for each two systems; if only some are `shown`, those that are least likely to be liked alike."""
+    """Return one row for each pair of systems.
+
+    shown: maximum number of rows, taking the pairs with the lowest p-values; None for all.
+    """
     pairs = section["pairs"]
     if shown is not None and len(pairs) > shown:
         pairs = sorted(pairs, key=lambda pair: pair["p"])[:shown]
@@ -56,7 +59,7 @@ def pair_table(section: Section, *, shown: int | None = None) -> Table:
 
 
 def language_table(report: Section) -> Table | None:
-    """Two systems by language; None where there is only one, or where there are more systems."""
+    """Return the preferences between two systems by language; None for a single language or more systems."""
     if len(report["languages"]) < 2 or len(report["systems"]) != 2:
         return None
     a, b = report["systems"]
@@ -73,7 +76,7 @@ def language_table(report: Section) -> Table | None:
 
 
 def order_table(report: Section) -> Table:
-    """Three systems or more: how often each wins, and the strengths where they are finite."""
+    """Return how often each of three or more systems wins, and their strengths if these are finite."""
     whole = report["all"]
     columns = [
         Column("system", "system"),
@@ -85,7 +88,10 @@ def order_table(report: Section) -> Table:
 
 
 def difference_table(report: Section, *, shown: int | None = None) -> Table:
-    """By how much one system is stronger than another; if only some are `shown`, those between the most judged."""
+    """Return how much stronger one system is than another.
+
+    shown: maximum number of rows, taking the systems with the most judgments; None for all.
+    """
     order, standings = report["all"]["order"], report["all"]["standings"]
     judged = {each["system"]: each["judgments"] for each in standings}
     rows = order["left_out"]["differences"] or order["half"]["differences"]
@@ -100,8 +106,10 @@ def difference_table(report: Section, *, shown: int | None = None) -> Table:
 
 
 def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any]) -> list[Column]:
-    """A column for each way of counting ties in which strengths are finite. named: the system, or the systems, of a
-    row."""
+    """Return a column for each treatment of ties in which strengths are finite.
+
+    named: function that returns the system or systems of a row.
+    """
     headings = {"left_out": "without ties", "half": "ties as half"}
     word = "strength " if key == "strengths" else ""
 
@@ -120,7 +128,10 @@ def _of_ties(order: Mapping[str, Section], key: str, named: Callable[[dict], Any
 def side_table(
     people: Sequence[dict], names: Mapping[int, str], *, address: Address = nowhere, asked: str = ""
 ) -> Table:
-    """Who chose the first side how often, who is farthest from a half first. names: annotator -> what to call them."""
+    """Return how often each person chose the first side, farthest from a half first.
+
+    names: names by annotator key; others are shown by pseudonym.
+    """
 
     def person(row: dict) -> Cell:
         name = names.get(row["annotator"], row["pseudonym"])
@@ -138,11 +149,11 @@ def side_table(
     return table("Who chooses the first side", columns, people, slug="sides", asked=asked)
 
 
-# --- words
+# --- Text
 
 
 def words(report: Section) -> list[str]:
-    """What the tables do not say of themselves."""
+    """Return sentences with what the tables do not show."""
     whole = report["all"]
     said = [
         "A share is of judgments, ties apart; its interval says what other messages like these would give, with the "
@@ -175,7 +186,7 @@ def words(report: Section) -> list[str]:
 
 
 def agreement_words(report: Section) -> list[str]:
-    """Where nothing else tells how far people agree, as page and card do."""
+    """Return a sentence on agreement, for commands, which have no section on it, unlike pages and cards."""
     if (alpha := report["all"]["agreement"])["value"] is None:
         return []
     return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}; `agreement` tells more of how far people agree."]
@@ -209,7 +220,10 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
 
 
 def side_words(sides: Section, people: int) -> str:
-    """people: how many have answered."""
+    """Return a sentence on the choice of sides.
+
+    people: number of people who have answered.
+    """
     if not people:
         return "Nobody has answered yet, so nothing can be said of sides."
     if not sides["judgments"]:
@@ -230,7 +244,10 @@ def side_words(sides: Section, people: int) -> str:
 
 
 def tables(report: Section, *, shown: int | None = None) -> list[Table]:
-    """All that a card and a terminal have, but for people. shown: how many pairs of systems, all if it is not said."""
+    """Return the tables of cards and terminals, without the one on people.
+
+    shown: maximum number of pairs of systems; None for all.
+    """
     whole = report["all"]
     if not whole["judgments"]:
         return []

@@ -1,34 +1,36 @@
-"""Which of two systems the people of a task prefer, by the answers that count (answer_models.py).
+"""Preferences between the systems of a task, over the answers that count (answer_models.py).
 
-Where both systems suggest the same, nobody is asked, and the unit counts as that many ties as people would have been
-asked. A unit is finished unless it waits in a queue for further answers; what was judged elsewhere never does.
+If both systems suggest the same, nobody is asked, and the unit counts as that many ties as people would have been
+asked. A unit is finished unless it waits in a queue for further answers. Units that were judged elsewhere never wait.
 
-`report` returns, in JSON's terms:
+`report` returns JSON data:
 
     {"task", "kind", "systems": [name, ...],
      "all": SECTION and
-        "comparisons": units, with those that nobody has answered yet, and "unfinished": those of them that wait for
-                       answers,
-        "equal": units of which both systems suggest the same,
-        "people": who answered, how many,
+        "comparisons": units, including those without answers, and "unfinished": those that wait for answers,
+        "equal": units for which both systems suggest the same,
+        "people": number of people who answered,
         "agreement": MEASURE, the nominal alpha, as in agreement_statistics.py,
-        "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...] the one who wins most first, and
-        "order": {"left_out": ORDER, "half": ORDER}    ties left out, or as half a win for both; both of these are
-                                                       empty and None of fewer than three systems
-        "sides": SIDES without a person, with the number of people "out_of_line", and "people": [SIDES, ...], who is
-                 farthest from a half first
-     "languages": {code: SECTION}}                     no languages where it is not known which the units are in
+        "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...], most wins first, and
+        "order": {"left_out": ORDER, "half": ORDER}, without ties, or with a tie as half a win for both; with fewer
+                 than three systems, "standings" is empty and "order" is None,
+        "sides": SIDES without a person, with the number of people "out_of_line", and "people": [SIDES, ...], farthest
+                 from a half first
+     "languages": {code: SECTION}}                     no languages if those of the units are unknown
 
 SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
-PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "counts": {answer: n}, "shares":
-       {answer: ESTIMATE} of judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of finished
-       units, "win": ESTIMATE of a, ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the
-       section}; an answer is the name of a system, tie, and of majorities none.
-ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems":
-       [a, b], "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share}
-       (paired_comparisons.py).
-SIDES: {"annotator": pk or None, "pseudonym", "judgments": counts, those with known sides, "ties", "first", "share":
-       ESTIMATE, "p", "out_of_line": bool}
+
+PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "counts": {answer: n}, "shares": {answer:
+    ESTIMATE} of judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} of finished units, "win":
+    ESTIMATE for a with ties as half, "p": of the sign test, "p_holm": corrected for all pairs of the section}. An
+    answer is the name of a system, tie, or, for majorities, none.
+
+ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems": [a, b],
+    "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share} (paired_comparisons.py).
+
+SIDES: {"annotator": pk or None, "pseudonym", "judgments": judgments with known sides, "ties", "first", "share":
+    ESTIMATE, "p", "out_of_line": bool}
+
 ESTIMATE, MEASURE: as in agreement_statistics.py.
 """
 
@@ -46,16 +48,19 @@ from annotate.quality import agreement_statistics
 from annotate.quality.answer_models import answers as answers_of
 from corpora.draws.part_draws import SYSTEMS
 
-# How many systems have an order, beyond which of two is preferred.
+# Minimum number of systems for an order.
 LEAST_ORDERED = 3
 
 
 class NoPreferences(ValueError):
-    """A task in which nobody compares systems; the sentence says so."""
+    """The task does not compare systems by preference. The message explains why and what to do."""
 
 
 def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
-    """The preferences of a task, as described above; NoPreferences if it has none. without: units that do not count."""
+    """Return the preferences of a task, as the module docstring describes. Raise NoPreferences if it has none.
+
+    without: units that do not count.
+    """
     _check_compared(task)
     waiting = _waiting(task) - set(without)
     judgments = [each for each in judgments_of(task) if each.unit not in without]
@@ -105,12 +110,12 @@ def _check_compared(task: Task) -> None:
 
 
 def _waiting(task: Task) -> set[int]:
-    """The units that are not finished."""
+    """Return the units that are not finished."""
     return set(task.units.exported().queued().values_list("pk", flat=True))
 
 
 def judgments_of(task: Task) -> list[Judgment]:
-    """The answers that count, and the ties on which both systems agree."""
+    """Return the answers that count, and the ties of units for which both systems suggest the same."""
     waiting = _waiting(task)
     pairs = {each.unit_id: each for each in Comparison.objects.filter(unit__task=task).exclude(unit=None)}
     rows = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
@@ -129,7 +134,7 @@ def judgments_of(task: Task) -> list[Judgment]:
     return found
 
 
-# --- what is made of them
+# --- Results as JSON data
 
 
 def _section(judgments: Sequence[Judgment]) -> dict[str, Any]:
