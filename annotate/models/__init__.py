@@ -1,4 +1,4 @@
-"""The rows of the database: people, tasks, work and what protects its numbers."""
+"""Database models for people, tasks, work and quality control."""
 
 from annotate.models.channel import Flag, Note, NoteRead
 from annotate.models.people import Annotator, AnnotatorLanguage, Invite, LanguageRequest, Preferences

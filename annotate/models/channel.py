@@ -1,4 +1,4 @@
-"""What annotators and managers tell each other: flags on units with the replies to them, and managers' notes."""
+"""Models for messages between annotators and managers: flags with replies, and notes."""
 
 from django.conf import settings
 from django.db import models
@@ -10,23 +10,23 @@ from annotate.models.work import Judgment, Lease, Unit
 
 
 class Flags(models.QuerySet):
-    """Which flags count, decided here once."""
+    """Queries that define which flags count."""
 
     def standing(self):
-        """Those that were not taken back."""
+        """Return flags that were not withdrawn."""
         return self.filter(judgment__voided_at=None)
 
     def open(self):
-        """Those that a manager has not dealt with."""
+        """Return flags that no manager has settled."""
         return self.standing().filter(settled_at=None)
 
     def answered(self):
-        """Those with a reply that its reader has not put away."""
+        """Return flags with a reply that the annotator has not dismissed."""
         return self.standing().filter(replied_at__isnull=False, put_away_at=None)
 
 
 class Flag(models.Model):
-    """What a person told the managers about one unit that they were given."""
+    """A person's report to the managers about a unit that they were given."""
 
     DISTURBING, PERSONAL, BROKEN, QUESTION = "disturbing", "personal", "broken", "question"
     KINDS = (DISTURBING, PERSONAL, BROKEN, QUESTION)
@@ -94,7 +94,7 @@ class Flag(models.Model):
 
 
 class Note(models.Model):
-    """What a manager tells everybody who works in a task, or in one language of it."""
+    """A manager's message to everyone who works in a task, or in one language of it."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="notes")
     language = models.CharField(max_length=16, blank=True, help_text="whose readers it is for; empty: everybody")
@@ -112,7 +112,7 @@ class Note(models.Model):
 
 
 class NoteRead(models.Model):
-    """That a person has read a note and put it away."""
+    """Record that a person has read and dismissed a note."""
 
     note = models.ForeignKey(Note, on_delete=models.CASCADE, related_name="reads")
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="notes_read")

@@ -1,6 +1,4 @@
-"""People: annotators, the languages they read and ask for, the links by which they set their passwords, and what
-everybody who logs in may set for themselves.
-"""
+"""Models for people: annotators, their languages and requests, invitations, and preferences."""
 
 import secrets
 
@@ -9,17 +7,17 @@ from django.core.validators import MaxValueValidator
 from django.db import models
 from django.db.models import Q
 
-# Of a field for the user who did something; empty where nobody has, or where the program did.
+# Options of a field for the user who did something; null if nobody has, or if the program did.
 BY = {"to": settings.AUTH_USER_MODEL, "on_delete": models.PROTECT, "null": True, "blank": True}
 
 
 def new_pseudonym() -> str:
-    """A name for exports that tells nothing about its person."""
+    """Return a random name for exports that reveals nothing about the person."""
     return f"annotator-{secrets.token_hex(4)}"
 
 
 class Annotator(models.Model):
-    """A person who answers, and who settles if they are an adjudicator. Managers are Django's staff users."""
+    """A person who answers and, as an adjudicator, settles. Managers are Django's staff users."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
     pseudonym = models.CharField(max_length=40, unique=True, default=new_pseudonym, editable=False)
@@ -37,9 +35,10 @@ class Annotator(models.Model):
         return self.user.get_full_name() or self.user.username
 
     def one_at_a_time(self) -> None:
-        """Make anything else that this person does, or a manager does to them, wait for the end of this transaction.
+        """Make other actions of this person, and of managers on them, wait for the end of this transaction.
 
-        no_key: otherwise an answer, which refers to the annotator and holds its unit's lock, would wait as well.
+        The lock is `no_key`. Otherwise, an answer that refers to the annotator and holds its unit's lock would wait
+        too.
         """
         Annotator.objects.select_for_update(no_key=True).get(pk=self.pk)
 
@@ -67,7 +66,7 @@ class AnnotatorLanguage(models.Model):
 
 
 class LanguageRequest(models.Model):
-    """A language that a person says they read, until a manager grants or refuses it."""
+    """A language that a person says they read, for a manager to grant or refuse."""
 
     GRANTED, REFUSED = "granted", "refused"
 
@@ -99,7 +98,7 @@ class LanguageRequest(models.Model):
 
 
 class Preferences(models.Model):
-    """How a person, annotator or manager, wants the pages. Nobody else sees them, and no figure rests on them."""
+    """A user's settings for the pages. Nobody else sees them, and no figure depends on them."""
 
     TEXT_SIZES = ["", "large", "larger"]
     THEMES = ["", "light", "dark"]
@@ -133,7 +132,7 @@ class Preferences(models.Model):
 
 
 class Invite(models.Model):
-    """A link by which a person sets their first password. Only its hash is kept."""
+    """A link with which a person sets their first password. Only its hash is stored."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="invites")
     digest = models.CharField(max_length=64, unique=True, editable=False)

@@ -1,4 +1,4 @@
-"""Models of quality controls: gold answers, trials, qualifications, draws, pauses, consents, contents of units."""
+"""Models for quality control (gold answers, tests, qualifications, draws, consents, pauses), and contents of units."""
 
 from django.db import models
 from django.db.models import F, Q
@@ -11,7 +11,7 @@ from annotate.models.work import Judgment, Unit
 
 
 class GoldAnswer(models.Model):
-    """A record whose label is known: for practice, for the test, or hidden in the queue. Never work, never exported."""
+    """An item with a known label, for practice, the test or hiding in the queue. It is never work or exported."""
 
     PRACTICE, TEST, QUEUE = "practice", "test", "queue"
 
@@ -30,7 +30,7 @@ class GoldAnswer(models.Model):
 
 
 class Trial(models.Model):
-    """One person's way through the practice items of a task in a language, or through one test."""
+    """One person's practice in a language of a task, or one test."""
 
     PRACTICE, TEST = "practice", "test"
 
@@ -67,7 +67,7 @@ class Trial(models.Model):
 
 
 class TrialAnswer(models.Model):
-    """One question of a trial, and its answer."""
+    """A question of a trial, and its answer."""
 
     trial = models.ForeignKey(Trial, on_delete=models.CASCADE, related_name="answers")
     gold_answer = models.ForeignKey(GoldAnswer, on_delete=models.PROTECT, related_name="trial_answers")
@@ -92,7 +92,7 @@ class TrialAnswer(models.Model):
 
 
 class Qualification(models.Model):
-    """The permission of a person to work in a language of a task, under one major version of its guidelines."""
+    """A person's permission to work in a language of a task, under one major version of its guidelines."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="qualifications")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="qualifications")
@@ -120,8 +120,9 @@ class Qualification(models.Model):
 
 
 class Lot(models.Model):
-    """A draw by lot that decides about people or trust, written down when it was made, so that it can be checked: what
-    it was made from then, and what was drawn. core/draws/committed_draws.py says what each purpose writes.
+    """A random draw that decides about people or trust, recorded when it was made so that it can be verified.
+
+    The record holds what was drawn and from what. core/draws/committed_draws.py defines it for each purpose.
     """
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="drawn_lots")
@@ -140,7 +141,7 @@ class Lot(models.Model):
 
 
 class Consent(models.Model):
-    """That a person agreed to work that may hurt; without one that runs they are given none of the task."""
+    """A person's consent to work that may be distressing. Without an active consent, they get no work from the task."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="consents")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="consents")
@@ -163,7 +164,7 @@ class Consent(models.Model):
 
 
 class Pause(models.Model):
-    """A pause: the person is given no more work of the task until a manager lifts it."""
+    """A period in which a person gets no work from the task, until a manager ends it."""
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="pauses")
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="pauses")
@@ -188,13 +189,13 @@ class Pause(models.Model):
         return f"{self.annotator} in {self.task.name}"
 
 
-# --- Contents of units besides a text: two systems side by side, and concepts of a vocabulary.
+# --- Contents of units besides a text: two systems side by side, and concepts of a vocabulary
 
 
 class Comparison(models.Model):
-    """Two systems and their replies to the message of a unit, or of a gold answer for practice or test, which has none.
+    """Two systems and their replies to the message of a unit or, for practice and test, of a gold answer.
 
-    Which of them is a and which is b says nothing: they are in the order of their names.
+    Such a gold answer has no unit. Systems a and b are in alphabetical order.
     """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, null=True, blank=True, related_name="comparison")
@@ -208,7 +209,7 @@ class Comparison(models.Model):
 
     class Meta:
         constraints = [
-            # Databases sort text each in its own way, so that which of two comes first is not for them to say.
+            # Databases sort text in different ways, so no constraint checks the order of the systems.
             models.CheckConstraint(condition=~Q(system_a=F("system_b")), name="two_systems_compared"),
             models.CheckConstraint(
                 condition=Q(unit__isnull=True, gold_answer__isnull=False)
@@ -226,8 +227,9 @@ class Comparison(models.Model):
 
 
 class Side(models.Model):
-    """Which system stood first for a person, written when the unit was handed to them and never changed: a reload, a
-    return and an undo show the same. Of questions in practice and test, TrialAnswer has it.
+    """The system that a person sees first. It is stored when the unit is handed out and never changes.
+
+    So a reload, a return and an undo show the same order. For questions of practice and test, TrialAnswer stores it.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="sides")
@@ -242,9 +244,7 @@ class Side(models.Model):
 
 
 class ChosenConcept(models.Model):
-    """A concept that somebody chose for a document, and what led them to it. Together the concepts of a judgment are
-    its label.
-    """
+    """A concept that a person chose for a document, and how. Together, the concepts of a judgment are its label."""
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="chosen")
     concept = models.ForeignKey("corpora.Concept", on_delete=models.PROTECT, related_name="+")
@@ -271,8 +271,9 @@ class ChosenConcept(models.Model):
 
 
 class Suggestion(models.Model):
-    """What a system suggests for a unit: the ids of concepts, the best first. Hidden gold answers have suggestions too,
-    or their lack would tell them from work.
+    """A system's suggestions for a unit: ids of concepts, best first.
+
+    Hidden gold answers have suggestions too; otherwise annotators could tell them from work.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="suggestions")

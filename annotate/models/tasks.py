@@ -1,6 +1,4 @@
-"""Tasks: one question asked of a draw, its guidelines by version, and the queues in which languages wait. Jobs: what
-managers have done with tasks and corpora in the background.
-"""
+"""Models for tasks, their guidelines, language queues and background jobs."""
 
 import secrets
 from functools import cached_property
@@ -20,7 +18,7 @@ from corpora.vocabulary.concept_index import vocabulary_of
 
 
 class LanguageRoute(models.Model):
-    """The queue of posts that the detectors think are in a language. A language without a row has its own queue."""
+    """The queue of items that the detectors assign to a language. A language without a row has its own queue."""
 
     language = models.CharField(max_length=16, unique=True)
     queue = models.CharField(
@@ -43,7 +41,7 @@ class LanguageRoute(models.Model):
 
 
 def option(name: str) -> property:
-    """An option as an attribute of the task, which holds a value for it if its kind has the option."""
+    """Return a property for an option of a task. Without a value, it is the option's `off`."""
 
     def value(task):
         return task.options.get(name, OPTIONS[name].off)
@@ -54,20 +52,18 @@ def option(name: str) -> property:
     return property(value, set_value)
 
 
-# task.redundancy and so on, for each of kinds/options.py.
+# task.redundancy and so on, for each option in kinds/options.py.
 _Options = type("_Options", (), {name: option(name) for name in OPTIONS})
 
 
 def new_secret() -> str:
-    """256 bits that nobody guesses, as 64 hex digits."""
+    """Return 256 random bits as 64 hex digits."""
     return secrets.token_hex(32)
 
 
 class Tasks(models.QuerySet):
     def for_work(self, annotator):
-        """The tasks with what handing out work needs of each, so that it is not read one by one: the seed, and whether
-        the annotator is paused.
-        """
+        """Add the seed and whether the annotator is paused, so that these are not queried task by task."""
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
         )
@@ -76,7 +72,7 @@ class Tasks(models.QuerySet):
 
 
 class Task(_Options, models.Model):
-    """One question asked of a draw, or of one draw a language, with its guidelines and its routing."""
+    """A question asked about a draw, or about one draw per language, with its guidelines and routing."""
 
     name = models.SlugField(unique=True, max_length=64)
     title = models.CharField(max_length=200)
@@ -105,7 +101,7 @@ class Task(_Options, models.Model):
         default=list, blank=True, help_text="the records' languages; empty if the labels are the languages"
     )
     is_open = models.BooleanField(default=True, help_text="a closed task hands out no more work")
-    # The options of its kind, each with its value.
+    # The value of each option of the task's kind.
     options = models.JSONField(default=dict, blank=True)
     secret = models.CharField(
         max_length=64,
@@ -127,11 +123,11 @@ class Task(_Options, models.Model):
         ordering = ["-pk"]
 
     def __str__(self) -> str:
-        return f"{self.title} ({self.name})"  # several tasks may ask the same
+        return f"{self.title} ({self.name})"  # several tasks may have the same title
 
     @property
     def redundancy(self) -> int:
-        """How many people are asked for each unit."""
+        """Number of people who are asked for each unit."""
         return int(self.options.get("redundancy", OPTIONS["redundancy"].off))
 
     @redundancy.setter
@@ -140,22 +136,22 @@ class Task(_Options, models.Model):
 
     @property
     def overlap_share(self) -> float:
-        """The share of the units that one more person reads: the fraction of the option `redundancy`."""
+        """Share of the units that one more person reads: the fractional part of the option `redundancy`."""
         return round(self.options.get("redundancy", 1) % 1, 6)
 
     @property
     def never_agree(self) -> list[str]:
-        """The languages on which the detectors' agreement did not count by the routes when the task was opened."""
+        """Languages on which the detectors' agreement did not count when the task was opened, by their routes."""
         return self.options.get("never_agree", [])
 
     @property
     def keep_declared(self) -> bool:
-        """Whether the concepts that came with a document stand, by `--reuse`."""
+        """Whether the concepts that came with a document are kept, as requested by `--reuse`."""
         return self.options.get("keep_declared", False)
 
     @property
     def policy(self) -> dict[str, Any]:
-        """What decided how the labels came about, for the manifest."""
+        """Options that determined the labels, for the manifest."""
         names = [*self.kind.options, *(name for name in ("never_agree", "keep_declared") if name in self.options)]
         return {name: getattr(self, name) for name in names} | (
             {"overlap_share": self.overlap_share} if self.kind.routing.is_routed else {}
@@ -168,34 +164,34 @@ class Task(_Options, models.Model):
 
     @cached_property
     def controls(self) -> tuple[QualityControl, ...]:
-        """The quality controls whose hooks are called around each answer."""
+        """Quality controls whose hooks are called around each answer."""
         has, listed = self.options.get, self.kind.quality_controls
         return tuple(each for each in listed if not each.switches or any(map(has, each.switches)))
 
     @property
     def read_in(self) -> list[str]:
-        """The languages that people must read to work in it; with a coarse one, those that it stands for."""
+        """Languages that people must read to work in the task, including those that a coarse language code covers."""
         finer = self.kind.finer
         return [code for each in self.languages or self.labels for code in (each, *finer(each))]
 
     @cached_property
     def seed(self) -> str:
-        """The seed of its draws; they all share it, and larger draws keep it."""
+        """Seed of the task's draws, which all share it and keep it when they are enlarged."""
         return self.draw.seed
 
     @property
     def lots(self) -> Lots:
-        """The random draws that decide about people or trust. Draws from a corpus use the seed instead."""
+        """Random draws that decide about people or trust. Draws from a corpus use the seed instead."""
         return by_secret(self.secret)
 
     @property
     def draw(self) -> Draw:
-        """The draw of a uniform task, or the first of one that has a draw a language."""
+        """The draw of a uniform task, or the first of a task with one draw per language."""
         return self.draws.select_related("corpus").earliest("pk")
 
 
 class Guidelines(models.Model):
-    """What the annotators of a task are told, in one language; a change makes a new version and keeps the old one."""
+    """Instructions for the annotators of a task, in one language. A change adds a version and keeps the old one."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="guidelines")
     language = models.CharField(max_length=16)
@@ -225,22 +221,22 @@ class Guidelines(models.Model):
 
 class Jobs(models.QuerySet):
     def open(self):
-        """Jobs that have not ended."""
+        """Return jobs that have not ended."""
         return self.filter(ended_at=None)
 
     def failed(self):
-        """Jobs that failed, unless the same was done about the same corpus since."""
+        """Return failed jobs, unless the same action has since succeeded on the same corpus."""
         since = self.model.objects.filter(action=OuterRef("action"), corpus=OuterRef("corpus"), pk__gt=OuterRef("pk"))
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
     def contesting(self, task=None):
-        """Open jobs that send what the detectors agreed on in the task, or in any, to people."""
+        """Return open jobs that send items on which the detectors agreed to people, in the task or in any."""
         found = self.open().filter(action="audit", given__contest=True)
         return found.filter(given__task=task.name) if task else found
 
 
 class Job(models.Model):
-    """An action that was asked for, and is done beside the server. How far it is stands in files: work/job_store.py."""
+    """An action that runs in the background. Its progress is stored in files (work/job_store.py)."""
 
     WAITING, RUNNING, DONE, FAILED, CANCELLED = "waiting", "running", "done", "failed", "cancelled"
     STATES = (WAITING, RUNNING, DONE, FAILED, CANCELLED)

@@ -1,6 +1,6 @@
-"""Work: units, the leases on them, what people said of them, and how they moved.
+"""Models for work: units, their leases, judgments and transitions.
 
-The database refuses what must never be; work/ explains why. Judgments and transitions are only ever added: a
+The database rejects invalid states; the modules of work/ explain them. Judgments and transitions are only ever added. A
 judgment that no longer counts is voided.
 """
 
@@ -13,19 +13,22 @@ from annotate.models.tasks import Task
 
 
 class Units(models.QuerySet):
-    """Which units count, decided here once."""
+    """Queries that define which units count."""
 
     def work(self):
-        """Units that need a label: without the hidden gold answers, which everybody is asked."""
+        """Return units that need a label. Hidden gold answers, which everyone is asked, do not."""
         return self.filter(honeypot=False)
 
     def hidden(self):
-        """The hidden gold answers of a task, found by their index: SQLite, which does not know how few they are, would
-        else read all units of the task. Each waits in a queue."""
+        """Return the hidden gold answers of a task, each of which waits in a queue.
+
+        The condition on `language` selects their index. Without it, SQLite would read all units of the task, because it
+        does not know how few of them are hidden.
+        """
         return self.filter(honeypot=True, language__gt="")
 
     def exported(self):
-        """Units that are published: none whose answer was known beforehand."""
+        """Return units that are published: those whose answer was not known beforehand."""
         return self.filter(known_answer="")
 
     def queued(self):
@@ -35,20 +38,20 @@ class Units(models.QuerySet):
         return self.filter(stage__in=stages.FINISHED)
 
     def ended_by(self, *events):
-        """Units whose last move was one of these."""
+        """Return units whose last transition was one of these events."""
         last = Transition.objects.filter(unit=OuterRef("pk")).order_by("-pk").values("event")[:1]
         return self.annotate(last=Subquery(last)).filter(last__in=events)
 
     def waiting_copies(self):
-        """Copies that have no label yet, since the unit whose label they take waits."""
+        """Return copies without a label, because their originals wait."""
         return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
 
 
 class Unit(models.Model):
-    """One item under one task. Only work/moves.py writes its stage."""
+    """An item in a task. Only work/moves.py writes its stage."""
 
-    # Keys without an index of their own are found by the first column of another, or by a partial one, below: each
-    # index is written with each unit that is added or moved.
+    # Foreign keys without an index of their own use the first column of another index, or a partial index below. Every
+    # index is written for each unit that is added or moved.
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units", db_index=False)
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units", db_index=False)
     asked = models.CharField(
@@ -109,7 +112,7 @@ class Unit(models.Model):
         ordering = ["position"]
         indexes = [
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
-            # Whether a language's audit is done is asked with every answer.
+            # Every answer asks whether a language's audit is finished.
             models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
             models.Index(fields=["copy_of"], condition=Q(copy_of__isnull=False), name="copies"),
@@ -151,13 +154,13 @@ class Unit(models.Model):
 
     @property
     def in_a_line(self) -> str:
-        """The text of a list's row: a post, or the fields of a record one after the other."""
+        """Text for one row of a list: the post, or the fields of the record in order."""
         fields = self.task.kind.fields
         return " · ".join(self.item.fields[name] for name in fields) if fields else self.item.text
 
 
 class Reserve(models.Model):
-    """A document that a predictor finds to be of a class, and that is drawn if the class turns out to be short."""
+    """A document that a predictor assigned to a class, drawn if the class falls short."""
 
     task = models.ForeignKey(Task, on_delete=models.CASCADE, related_name="reserve")
     language = models.CharField(max_length=16)
@@ -176,10 +179,10 @@ class Reserve(models.Model):
 
 
 class Lease(models.Model):
-    """A unit handed to an annotator. Only the holder of a place may answer; the answer keeps the place.
+    """A unit handed to an annotator. Only the holder of a place may answer, and the answer keeps the place.
 
-    A gold answer is handed out instead of a unit of work, on which it keeps a place free while it is open. What becomes
-    of it when it is given back is decided in work/eligible.py.
+    A gold answer is handed out instead of a unit of work, on which it reserves a place while it is open.
+    work/eligible.py decides what happens to it when it is returned.
     """
 
     OUTCOMES = ["answered", "skipped", "flagged", "released", "expired", "undone", "voided"]
@@ -196,7 +199,7 @@ class Lease(models.Model):
         help_text="the unit of work that the person would have been given in place of this gold answer",
     )
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="leases", db_index=False)
-    # 1..redundancy while the lease is open or answered; NULL once the place is given back, and for a gold answer.
+    # 1..redundancy while the lease is open or answered; NULL once the place is returned, and for a gold answer.
     place = models.PositiveSmallIntegerField(null=True, blank=True)
     round = models.PositiveSmallIntegerField()
     queue = models.CharField(max_length=16)
@@ -229,7 +232,7 @@ class Lease(models.Model):
         indexes = [
             models.Index(fields=["unit", "annotator"], name="leases_of_unit"),
             models.Index(fields=["annotator", "closed_at"], name="open_leases"),
-            # What a person gave back lately is asked with every unit that they are handed.
+            # Each handout asks what a person has recently returned.
             models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
             models.Index(fields=["instead_of"], condition=Q(instead_of__isnull=False), name="stand_ins"),
             models.Index(fields=["annotator"], condition=Q(in_place=True), name="in_place"),
@@ -240,10 +243,10 @@ class Lease(models.Model):
                 condition=Q(closed_at__isnull=True),
                 name="one_open_lease_per_annotator",
             ),
-            # NULLs do not clash, in SQLite or PostgreSQL.
+            # NULLs do not conflict, in SQLite or PostgreSQL.
             models.UniqueConstraint(fields=["unit", "place"], name="one_holder_per_place"),
             models.CheckConstraint(
-                # Not null, stated explicitly: a check passes what is neither true nor false.
+                # Not null, stated explicitly: a check accepts a result that is neither true nor false.
                 condition=Q(closed_at__isnull=True, outcome="", place__isnull=False, place__gte=1)
                 | Q(closed_at__isnull=False, outcome="answered", place__isnull=False, place__gte=1)
                 | Q(instead_of__isnull=False, place__isnull=True, closed_at__isnull=True, outcome="")
@@ -258,20 +261,20 @@ class Lease(models.Model):
 
     @property
     def work(self) -> Unit:
-        """The unit of work that decides what becomes of the lease: its own, or that for which a gold answer stands."""
+        """The unit of work that decides what happens to the lease: its own, or the one that a gold answer replaces."""
         return self.instead_of or self.unit
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it may still be answered, as far as the unit goes."""
+        """Whether it may still be answered, as far as its unit is concerned."""
         return self.again or self.work.stage == stages.QUEUED
 
 
 class Backlog(models.Model):
-    """How many units wait for a person in a task, and how many they answered and skipped on a day: as they were counted
-    last, and with what the person said since.
+    """A person's number of waiting units in a task, and of units answered and skipped on a day.
 
-    Counted by work/backlog.py, which says why they are not counted with every answer.
+    work/backlog.py counts them, and explains why it does not count with every answer. Between counts, the person's own
+    judgments are added.
     """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="backlogs")
@@ -296,26 +299,28 @@ class Backlog(models.Model):
 
 
 class Judgments(models.QuerySet):
-    """Which judgments count, decided here once."""
+    """Queries that define which judgments count."""
 
     def live(self):
-        """Judgments that stand."""
+        """Return judgments that were not voided."""
         return self.filter(voided_at=None)
 
     def binding(self):
-        """Judgments after which a person is not asked again: those that stand, or that a manager voided."""
+        """Return judgments after which a person is not asked again: live ones, and those that a manager voided."""
         return self.filter(BINDING)
 
     def answers(self):
         return self.filter(kind=Judgment.ANSWER)
 
     def decisions(self):
-        """Judgments by adjudicators."""
+        """Return judgments by adjudicators."""
         return self.filter(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
 
     def numbered(self, annotator, number: int):
-        """The person's judgment of this number, or what stands in its place since they changed it. That is found by the
-        number of the first alone, since whether there is another tells whether others had judged the unit.
+        """Return a person's judgment by number, or the one that replaced it when they changed it.
+
+        Only the number of the first judgment is accepted, because a second number would reveal whether others had
+        judged the unit.
         """
         own = Judgment.objects.filter(annotator=annotator).order_by()
         same = {"unit": models.OuterRef("unit"), "answered_at": models.OuterRef("answered_at")}
@@ -325,20 +330,21 @@ class Judgments(models.QuerySet):
         )
 
     def of_work(self):
-        """Judgments of units that need a label."""
+        """Return judgments of units that need a label."""
         return self.filter(unit__honeypot=False)
 
 
-# The same as a condition, for subqueries and counts.
+# The condition of `binding`, for subqueries and counts.
 BINDING = Q(voided_at=None) | Q(voided_by__isnull=False)
 
 
 class Judgment(models.Model):
-    """What one person said of one unit: an answer or a skip, or as an adjudicator a settlement or a discard.
+    """A person's judgment of a unit: an answer or a skip or, from an adjudicator, a settlement or a discard.
 
-    A flag says that the person found it disturbing and handed it on: no answer, and counted as no skip.
+    A flag means that the person found the unit disturbing and passed it on. It counts neither as an answer nor as a
+    skip.
 
-    A repeat is an imported further answer by one person: it is kept, and counted only on request.
+    A repeat is an imported further answer by the same person. It is kept, and counts only on request.
     """
 
     ANSWER, SKIP, FLAG = "answer", "skip", "flag"
@@ -347,7 +353,7 @@ class Judgment(models.Model):
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="judgments")
     annotator = models.ForeignKey(Annotator, on_delete=models.PROTECT, related_name="judgments", db_index=False)
-    # An adjudicator needs no lease.
+    # Adjudicators need no lease.
     lease = models.OneToOneField(Lease, on_delete=models.PROTECT, null=True, blank=True)
     kind = models.CharField(max_length=8, choices=[(k, k) for k in KINDS])
     label = models.TextField(blank=True, help_text="the canonical text of the answer")
@@ -373,7 +379,7 @@ class Judgment(models.Model):
             models.Index(fields=["voided_by"], condition=Q(voided_by__isnull=False), name="voided"),
         ]
         constraints = [
-            # This also keeps an adjudicator from settling what they have judged.
+            # This also keeps adjudicators from settling units that they have judged.
             models.UniqueConstraint(
                 fields=["unit", "annotator"],
                 condition=Q(voided_at__isnull=True) & ~Q(kind="repeat"),
@@ -403,10 +409,10 @@ class Judgment(models.Model):
 
 
 class Change(models.Model):
-    """What a person would answer now in place of what they answered: kept beside their answer, whatever becomes of it.
+    """A person's new answer in place of an earlier one. It is always kept with the earlier answer.
 
-    While nobody has gone on with the unit, another judgment stands in place of the first. Else the first counts until
-    an adjudicator has decided between both.
+    If nobody has gone on with the unit, a new judgment replaces the first. Otherwise, the first counts until an
+    adjudicator has decided between the two.
     """
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="changes")
@@ -424,7 +430,7 @@ class Change(models.Model):
 
 
 class Transition(models.Model):
-    """One move of a unit from stage to stage, written together with the move."""
+    """A move of a unit from one stage to another, stored together with the move."""
 
     unit = models.ForeignKey(Unit, on_delete=models.PROTECT, related_name="transitions")
     event = models.CharField(max_length=16)
@@ -441,7 +447,7 @@ class Transition(models.Model):
         ordering = ["pk"]
         indexes = [
             models.Index(fields=["to_stage", "language"], name="queues_visited"),
-            # Most moves when a task is opened are nobody's.
+            # Most transitions are made by nobody, when a task is opened.
             models.Index(fields=["judgment"], condition=Q(judgment__isnull=False), name="moved_by_judgment"),
             models.Index(fields=["by"], condition=Q(by__isnull=False), name="moved_by"),
         ]
