@@ -107,7 +107,7 @@ def _read(
 ) -> Predictions:
     """Read predictions for the units from a file or from a predictor of the corpus.
 
-    others: labels to count among items outside the set, see `read_table`.
+    others: ids of further items whose labels are counted, see `read_table`.
     """
     labels = list(units.labels)
     if units.noun == POST:  # a system may return languages that no post of the set is in

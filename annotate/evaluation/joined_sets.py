@@ -72,8 +72,8 @@ class Joined:
     def about(self, label: str = "") -> Uniform | None:
         """Return the uniform set for a measure of one label, or of all labels, with verified posts counted as read.
 
-        A trigger of X on which the detectors agree on another label belongs to a stratum of its own, of which the
-        verified posts are a random sample. Such triggers that the audit read represent only themselves.
+        Posts that the predictor labels X while the detectors agree on another label form a stratum of their own, of
+        which the verified posts are a random sample. If the audit read such a post, it represents only itself.
         """
         uniform, verified = self.uniform, self.verified
         if label:
@@ -389,6 +389,7 @@ def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: 
 def _asked(row: GoldRow) -> str:
     """Return the language that a question asked about.
 
-    A published set does not show it for und posts, so these return "". The predictor is wrong there in any case.
+    A published set does not show it for und posts. For these the result is "", since the predictor is wrong there in
+    any case.
     """
     return row.asked or (UND if row.label == negative(UND) else "" if row.label == UND else row.label)

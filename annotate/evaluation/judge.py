@@ -37,7 +37,7 @@ from annotate.reports.evaluation_report import texts
 from corpora.predictions.prediction_rows import EVERY_LABEL
 from corpora.storage.layout import corpus_dir, read_manifest
 
-HALF_WIDTH = 2.5  # wished half-width of the interval of a label's share, in points
+HALF_WIDTH = 2.5  # target half-width of the interval of a label's share, in points
 SHARED = "judge with people, where two answered"
 WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
 TEXTS = texts("judge")
@@ -148,7 +148,7 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
     size: number of items from which the units were drawn.
     is_sample: whether people read only some of these items.
 
-    Raises EvaluationError if one of these conditions does not hold.
+    Raises EvaluationError otherwise.
     """
     if labelled == units < size:
         raise EvaluationError(
@@ -174,8 +174,8 @@ def with_certificate(
 
     report: the evaluation report on the judge's labels.
     read: the items that people read.
-    half_width: wished half-width of a share's interval, in points.
-    epsilon: advantage that the alternative annotator test allows people.
+    half_width: target half-width of a share's interval, in points.
+    epsilon: epsilon of the alternative annotator test.
     """
     known = set(read.labels)
     listed = [answer for answer in read.answers if answer[2] in known]

@@ -39,7 +39,7 @@ POSTS, UNITS, RANKED, PUBLISHED = (
     "files of a published format",
 )
 LOOKS = texts("looks").words
-# Range of each measure that is not a share; any other measure starts at 0 and has no upper limit.
+# Ranges of measures that are not plain shares. Other shares range from 0 to 1, and other measures from 0 up.
 BOUNDS = {
     **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
     **dict.fromkeys(("roc_auc", "average_precision", "macro_roc_auc", "macro_average_precision"), (0.0, 1.0)),

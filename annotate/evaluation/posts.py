@@ -335,7 +335,7 @@ def _wanted(sets: Sequence[GoldSet], measures: Collection[str], balanced: bool, 
         raise EvaluationError("--balanced-precision takes a recall-oriented set, and none is given.")
     wanted = [measure for measure in measures or MEASURES if measure in told]
     for gold, design in zip(sets, designs, strict=True):
-        # Uniform sets provide natural weights for balanced precision; sets of other designs, posts for a comparison.
+        # Uniform sets provide natural weights for balanced precision, and posts for a comparison.
         also = (balanced or against) and gold.population != TRIGGERS
         if not (also or set(wanted) & set(design.sets.measures)):
             raise EvaluationError(

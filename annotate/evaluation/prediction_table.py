@@ -220,7 +220,7 @@ class _Reader:
         )
 
     def check(self) -> None:
-        """Check that each unit has exactly one prediction and that the set has each label.
+        """Check that each unit has exactly one prediction and that all labels are in the set.
 
         Raises EvaluationError otherwise.
         """

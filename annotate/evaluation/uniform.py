@@ -105,9 +105,9 @@ class Uniform:
 
     @cached_property
     def lone_right(self) -> float | None:
-        """The share of right labels among posts that were read where the predictor disagrees with agreeing detectors.
+        """The predictor's share of right labels among the posts read where it disagrees with agreeing detectors.
 
-        Each post counts as often as it represents other posts. None if there are no such posts.
+        Each post is weighted by the number of other posts that it represents. None if there are no such posts.
         """
         lone = {
             cell: posts * (self.weights[cell] - 1)

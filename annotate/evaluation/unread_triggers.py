@@ -1,7 +1,7 @@
-"""Posts that a predictor labels X and nobody read, for precision sets drawn by another predictor.
+"""Posts that a predictor labels X and nobody read, because another predictor drew the precision set.
 
-In the article's Venn diagram ("Precision"), v1's set has only those posts that v2 labels German which v1 labels German
-too. The others can be counted, but people's labels of them are unknown.
+In the article's Venn diagram ("Precision"), v1's set contains only those posts labelled German by v2 that v1 also
+labels German. The others can be counted, but people's labels of them are unknown.
 """
 
 from collections import Counter
@@ -56,8 +56,8 @@ def warnings(subject: Subject, joined: Joined) -> list[str]:
 def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]]:
     """Return where posts were counted, and rows of counts for each language of another predictor's precision set.
 
-    The rows count the posts that this predictor labels so, in the uniform set or else in the corpus; those of them that
-    were shown to nobody; and those that the other predictor labels otherwise. A post was shown if it is in one of the
+    The rows count the posts that this predictor labels so, in the uniform set or else in the corpus; those that no
+    person was shown; and those that the other predictor labels differently. A post was shown if it is in one of the
     sets, unless it is there only because the detectors agreed.
 
     Returns "" and no rows if there is no such language, or nothing to count in.
@@ -79,7 +79,7 @@ def unseen(subject: Subject, joined: Joined, left: Left) -> tuple[str, list[Row]
     return over, rows
 
 
-# Language -> (posts that the predictor labels so, those never shown, those that the other predictor labels otherwise).
+# Language -> (posts that the predictor labels so, those never shown, those that the other labels differently).
 Counted = dict[str, tuple[int, int, int | None]]
 
 

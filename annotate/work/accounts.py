@@ -123,7 +123,7 @@ def may_change(by: User | None, user: User) -> bool:
     """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
 
     All forms and pages check this. A manager without superuser rights may not change other managers, since that would
-    give access to their rights, nor themselves.
+    give access to their rights. They may not change their own account either.
 
     by: the manager, None for the command line.
     user: the account to change.

@@ -138,7 +138,7 @@ def for_others(task: Task, annotator: Annotator) -> int:
 
 
 def for_others_told(task: Task, annotator: Annotator) -> int:
-    """Return the same number as shown to the adjudicator: 0 while the task is open.
+    """Return `for_others` as shown to the adjudicator: 0 while the task is open.
 
     In an open task it would rise just after an answer that is checked or a decision that gets a second opinion.
     """
@@ -173,7 +173,7 @@ def adjudicated(task: Task, annotator: Annotator):
 
 
 def shown(task: Task, annotator: Annotator, unit_id: int) -> Unit:
-    """Return one of these units.
+    """Return one of the units of `adjudicated`.
 
     Raises NotAllowed for any unit of an open task that they answered themselves, whatever its stage; NotFound for any
     other unit that is not among them.
@@ -409,8 +409,8 @@ def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgme
 def of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[str]]]:
     """Return other units with the same text that this adjudicator may decide, in any task, with their list cells.
 
-    Call it for units that are not blind. Units checked blind are left out, since the adjudicator has seen the answers
-    for the text.
+    Call it for units that are not blind. Units checked blind are left out, since the answers to the text would reveal
+    what others said about them.
     """
     items = Unit.objects.filter(Q(pk=unit.pk) | Q(copy_of=unit.pk)).order_by().values("item")
     tasks = Unit.objects.filter(item__in=items).order_by().values("task")

@@ -1,7 +1,7 @@
 """Numbers of units that wait for an annotator and of units done today, counted occasionally and cached.
 
-An exact count after each answer would reveal gold answers: the unit of work that a gold answer replaced stays available
-to others, but leaves the annotator's count only later. The cached count therefore drops by one with each answer, and
+An exact count after each answer would reveal gold answers: the unit of work that a gold answer replaced still waits for
+others, and leaves the count only when they take it. The cached count therefore drops by one with each answer, and
 changes by others appear at the next full count, in one step.
 """
 
@@ -168,7 +168,7 @@ class _Aside:
 
 
 def _aside(permits: Sequence[Permit]) -> dict[int, _Aside]:
-    """Return task -> such units of one annotator.
+    """Return task -> _Aside, for one annotator.
 
     A returned gold answer counts as long as it waits for the annotator, like work.
     """

@@ -32,7 +32,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
     unfinished: number of units without a label.
     in_hand: number of units open with annotators, who may still answer.
     decided: number of units labelled now.
-    unconfirmed: number of units labelled now by a single annotator's answer.
+    unconfirmed: number of units labelled now with a language that only one reader named.
     left_out: number of units excluded now.
     digest: digest of the outcomes of units drawn with the secret, "" if there are none.
     """

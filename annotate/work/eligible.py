@@ -11,8 +11,10 @@ from annotate.core import stages
 from annotate.models import Annotator, Judgment, Lease, Transition, Unit
 from annotate.work.permit import Permit
 
-# --- texts seen before: hidden units with such a text are not given to the annotator, who could otherwise recognize a
-# decoy, a gold answer or an audited post and find it among their own answers
+# --- texts seen before
+#
+# A hidden unit is not given to annotators who have seen its text. They could recognize a decoy, a gold answer or an
+# audited post and find it among their own answers.
 
 # Texts are looked up by their first characters, with the index item_begins of corpora.
 BEGINS = 32  # characters
@@ -56,7 +58,7 @@ def seen_sql(unit: str, person: str, vendor: str) -> str:
 
 
 class Seen(Func):
-    """The same condition as a database function of the primary keys of unit and annotator."""
+    """The condition of `seen_sql` as a database function of the primary keys of unit and annotator."""
 
     output_field = BooleanField()
 
@@ -88,7 +90,7 @@ def unjudged(permit: Permit, units: QuerySet[Unit] | None = None) -> QuerySet[Un
 
 
 def unjudged_by(units: QuerySet[Unit], annotator: Any, *, adjudicates: bool, takes_disturbing: bool) -> QuerySet[Unit]:
-    """Return the same as `unjudged`, for prepared statements.
+    """Return the units of `unjudged` as a query for prepared statements.
 
     annotator: primary key of the annotator, or a placeholder for it.
     """

@@ -24,7 +24,7 @@ REASON = 200  # characters
 def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
     """Pause an annotator and return their open units.
 
-    right, asked: correct and total known answers at the time.
+    right, asked: number of correct answers, and of all answers, to known items so far.
     how: the manager (`by`) and the reason; empty for an automatic pause.
     """
     annotator, task = permit.annotator, permit.task
@@ -194,7 +194,7 @@ def withdraw(annotator: Annotator, task: str) -> None:
     with acting(annotator.user, task) as permit:
         check_sensitive(permit.task)
         running = Consent.objects.filter(annotator=annotator, task=permit.task, withdrawn_at=None)
-        # If the clock was set back, the withdrawal would precede the consent.
+        # Otherwise, if the clock was set back, the withdrawal would precede the consent.
         running.update(withdrawn_at=Greatest("at", timezone.now()))
         close_others([], annotator, permit.task, "released")
 

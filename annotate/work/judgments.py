@@ -177,7 +177,7 @@ def close(
     binding = (getattr(each, "judgment", None) for each in own)
     if before := next((each for each in binding if each and (each.voided_at is None or each.voided_by_id)), None):
         return Closed(permit, _retried(before, kind, answer, shown), False, lease, held)
-    # If the clock was set back, the answer would precede the question.
+    # Otherwise, if the clock was set back, the answer would precede the question.
     now = max(timezone.now(), lease.opened_at)
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
@@ -374,7 +374,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
 
 
 def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
-    """Do the same within the annotator's transaction."""
+    """Take back a judgment within the annotator's transaction, see `undo`."""
     annotator, task = permit.annotator, permit.task
     if task.kind.sensitive:
         # The unit will be read again and must not count twice.

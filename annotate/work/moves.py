@@ -84,7 +84,7 @@ def begin(unit: Any, stage: str, label: str = "", **changes: Any) -> None:
 
 
 def begin_with_people(unit: Any, routes: Routes) -> None:
-    """Do the same for a unit that starts in a queue."""
+    """Set the first stage of a new unit that starts in a queue, like `begin`."""
     begin(unit, stages.QUEUED, **_first_queue(unit, routes))
 
 

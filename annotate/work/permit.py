@@ -95,7 +95,10 @@ class Permit:
 
     @cached_property
     def queues(self) -> list[str]:
-        """Queues in which the annotator may work: they are not stopped and have passed the test, if there is one."""
+        """Queues in which the annotator may work: none if they are stopped, otherwise those whose test they passed.
+
+        A task without a test lets them work in all queues that they read.
+        """
         if self.stopped:
             return []
         if not self.task.test_items:

@@ -154,9 +154,10 @@ def take(annotator: Annotator, task: Task) -> Lease | None:
 
 
 def hand_out(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | None:
-    """Do the same without waiting, within the annotator's transaction.
+    """Lease the next unit within the annotator's transaction, without waiting for locks.
 
-    Also returns None if others have locked everything that could be assigned.
+    Returns the lease that they already hold, if there is one; None if there is nothing to lease or others have locked
+    everything.
 
     permit: the annotator's permit.
     held: the annotator's open leases in the task, if already read.
@@ -197,7 +198,7 @@ def take_sheet(annotator: Annotator, task: Task, size: int = SHEET) -> list[Leas
 
 
 def hand_out_sheet(permit: Permit, size: int = SHEET) -> list[Lease]:
-    """Do the same within the annotator's transaction.
+    """Lease a sheet within the annotator's transaction, or return the open one.
 
     All units are leased in one transaction, so that another tab gets the whole sheet. It can lock many units because it
     skips those that others have locked.

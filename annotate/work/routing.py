@@ -65,7 +65,7 @@ def after_judgment(unit: Unit, judgment: Judgment, said: Sequence[Judgment], *, 
     if is_done and not task.overlap_share and task.kind.routing.named(judgment.label) in ("", judgment.lease.queue):
         decide(unit, answers, **how)
         return
-    # Skips of the current round count towards the task's limit, since the unit was last reopened.
+    # Skips count towards the task's limit if they were made in the current round, and since the unit was last reopened.
     skipped = [each for each in skipped if each.lease.round == unit.round]
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or each.answered_at > reopened.at for each in skipped)
@@ -276,7 +276,7 @@ def _when_exhausted(unit: Unit) -> str:
 def _not_asked(unit: Unit) -> set[int]:
     """Return people who are not asked about a unit, whatever they read.
 
-    They have judged it, or do not accept disturbing units and it is one.
+    They have judged it, have seen the text of a hidden unit elsewhere, or do not accept a disturbing unit.
     """
     judged = unit.judgments.binding().order_by().values_list("annotator_id", flat=True)
     if not unit.disturbing:

@@ -242,7 +242,7 @@ def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
 
 
 def _unread(name: str, corpus: Corpus) -> dict[str, str]:
-    """Return id -> label on which the detectors agree, for the posts of a uniform task that nobody has read."""
+    """Return id -> label on which the detectors agree, for the unread posts of a uniform task."""
     task = Task.objects.filter(name=name).first()
     if task is None:
         raise TaskError(f"There is no task {name!r} whose posts could be drawn; name a uniform task of {corpus}.")
