@@ -1,4 +1,4 @@
--- The first move of units, from where each begins. Their events come with their stages.
+-- First transitions of new units. Parameters pair each stage with its event.
 INSERT INTO annotate_transition (unit_id, event, from_stage, to_stage, round, language, label, at)
 SELECT
     unit.id,

@@ -1,6 +1,6 @@
--- The first units of one queue that a person may be given: not judged by them, with a free place.
--- Beside put_off.sql, for each row of `queue`. Parameters: task, whether the annotator takes what others found disturbing,
--- annotator, annotator, whether the annotator adjudicates, now, now, how many.
+-- The first units of one queue that an annotator may be given: not judged by them, with a free place.
+-- Used together with put_off.sql, for each row of `queue`. Parameters: task, whether the annotator accepts disturbing
+-- units, annotator, annotator, whether the annotator adjudicates, now, now, number of units.
 SELECT unit.id
 FROM annotate_unit AS unit
 WHERE unit.task_id = %s
@@ -8,10 +8,10 @@ WHERE unit.task_id = %s
   AND unit.language = queue.value
   AND NOT unit.honeypot
   AND (%s OR NOT unit.disturbing)
-  -- A hidden unit whose text they have seen: eligible.py.
+  -- No hidden unit whose text they have seen, see eligible.py.
   AND NOT ({seen})
-  -- Counted, and not asked whether there is one: PostgreSQL would make a join of that, and might read all that the
-  -- person ever judged. And less than 1, not 0, of which it would think that it is rare, and look through the queue.
+  -- A count instead of NOT EXISTS, which PostgreSQL would turn into a join that might read all the annotator's judgments.
+  -- "< 1" instead of "= 0", which PostgreSQL would consider rare and therefore scan the queue.
   AND (
       SELECT COUNT(*)
       FROM annotate_judgment AS judgment
@@ -19,7 +19,7 @@ WHERE unit.task_id = %s
         AND judgment.annotator_id = %s
         AND (judgment.voided_at IS NULL OR judgment.voided_by_id IS NOT NULL)
   ) < 1
-  -- Adjudicators could read there what others had answered.
+  -- Adjudicators could have read others' answers there.
   AND NOT (%s AND EXISTS (
       SELECT 1
       FROM annotate_transition AS transition
@@ -27,7 +27,7 @@ WHERE unit.task_id = %s
         AND transition.event = 'reopened'
         AND transition.from_stage = 'ADJUDICATION'
   ))
-  -- A place is held by an answer, by a lease that runs, and by one of a gold answer that stands for the unit.
+  -- A place is held by an answer, by a running lease, or by a running lease of a gold answer that replaces the unit.
   AND (
       SELECT COUNT(*)
       FROM annotate_lease AS lease

@@ -1,8 +1,8 @@
--- Units that come to a person after others: what they gave back or let run out, and the work for which a gold answer
--- stood that they were given. So the unit after a gold answer is in any language, like the unit after work. Where a gold
--- answer that somebody gave back took the place of a unit, that unit comes last of all.
--- Parameters: annotator, whether any are put off, now, annotator, after how many answers none is put off any more;
--- annotator, whether any are put off.
+-- Units that an annotator gets after others: units they returned or let expire, and work that a gold answer replaced. The
+-- unit after a gold answer may thus be in any language, like the unit after work. A unit whose place was taken by a gold
+-- answer that somebody returned comes last.
+-- Parameters: annotator, whether to put units off, now, annotator, number of answers after which no unit is put off;
+-- annotator, whether to put units off.
 SELECT COALESCE(own.instead_of_id, own.unit_id) AS unit_id
 FROM annotate_lease AS own
 WHERE own.annotator_id = %s
@@ -12,7 +12,7 @@ WHERE own.annotator_id = %s
       OR (own.closed_at IS NULL AND own.expires_at <= %s)
       OR (own.instead_of_id IS NOT NULL AND own.outcome IN ('answered', 'skipped', 'flagged'))
   )
-  -- So that no more is counted than may matter, however much they have done.
+  -- Limits the count to recent leases, however much they have done.
   AND own.opened_at > COALESCE(
       (
           SELECT said.answered_at

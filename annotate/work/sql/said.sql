@@ -1,6 +1,6 @@
--- What is kept of a person's work in a task, after they answered or skipped a unit, or took that back.
--- Parameters: how many fewer units wait; today, how many more they answered; today, how many more they skipped; today;
--- the annotator, the task, and how many have to wait that so many fewer can.
+-- Updates an annotator's backlog in a task after an answer or a skip, or after one is taken back.
+-- Parameters: decrease in waiting units; today, increase in answers; today, increase in skips; today; annotator; task;
+-- least number of waiting units for which the decrease is possible.
 UPDATE annotate_backlog
 SET waiting = waiting - %s,
     answered = CASE WHEN day = %s THEN answered ELSE 0 END + %s,
