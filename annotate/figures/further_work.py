@@ -1,4 +1,4 @@
-"""Which further work narrows accuracy most, and how much of it reaches a wished width, by a task's own counts."""
+"""The kinds of further work that narrow the accuracy interval most, and the amount needed for a required width."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -27,14 +27,20 @@ from annotate.kinds.designs import DESIGNS
 from annotate.models import Judgment, Task, Unit
 from annotate.work import moves
 
-LABELS = 3  # whose audits have a row of their own
-LEAST_GAIN = 1e-5  # by which a width must become narrower
+LABELS = 3  # labels whose audits have a separate row
+LEAST_GAIN = 1e-5  # minimum reduction of the width
 
 
 class Measured(NamedTuple):
-    """A draw that was made, as planning takes it, and what there is for further work. unread: label -> the posts that
-    may be audited, and the audit so far; unchecked: the same of what one reader decides, by first queue; frame: posts
-    that may be drawn."""
+    """The data for planning further work on a draw.
+
+    counted: posts, audits and checks so far.
+    draw, expected: size and options of the draw, and measured error rates.
+    unread: number of posts that can be audited, and the audit so far, by label.
+    unchecked: the same for labels by a single annotator, by first queue.
+    frame: number of posts that can be drawn.
+    seconds: mean time per answer.
+    """
 
     counted: Counted
     draw: Draw
@@ -49,13 +55,22 @@ Enlarged = Callable[[int], tuple[Counted, Draw]]
 
 
 def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
-    """{"width", "wished", "accuracy", "seconds", "rows": [ROW, ...]}.
+    """Return {"width", "wished", "accuracy", "seconds", "rows"}, with a row for each kind of work, most gain first.
 
-    width: of the 95% interval of accuracy, once all that is chosen has been read; wished: by default half of that,
-    to a tenth of a point; accuracy: what the predictor is expected to have.
-    ROW: work (AUDITS, CHECKS, SECONDS, POSTS), label (whose audits; empty for all), amount (audits, checks, second
-    opinions, or posts to draw, in all), posts (to read, adjudicators' too), hours, width, gain (of width, by hour), and
-    enough: whether it reaches the wished width; else it is all that there is of this work. The most gain comes first.
+    width: width of the 95% accuracy interval when everything chosen so far has been read.
+    wished: required width; by default half of that, rounded to a tenth of a percentage point.
+    accuracy: expected accuracy of the predictor.
+
+    A row has:
+
+    work: AUDITS, CHECKS, SECONDS or POSTS.
+    label: label to audit; empty for all.
+    amount: number of audits, checks, second opinions, or posts to draw (in all).
+    posts: number of posts to read, including by adjudicators.
+    hours: time for these.
+    width: width after this work.
+    gain: reduction of the width per hour.
+    enough: whether this reaches the required width; if not, it is all the possible work of this kind.
     """
 
     def width_of(counted: Counted, draw: Draw) -> float:
@@ -82,7 +97,7 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
 
 
 def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
-    """Each kind of work, the label that it is about, how much there is to do, and what so much of it makes."""
+    """Yield each kind of work, its label, its maximum amount, and a function that returns the draw after some of it."""
     counted, draw = of.counted, of.draw
 
     def audit(labels: Mapping[str, tuple[int, Audit]]) -> Enlarged:
@@ -97,7 +112,7 @@ def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
 
     unread = {label: of_label for label, of_label in of.unread.items() if of_label[0]}
     yield AUDITS, "", sum(posts for posts, _ in unread.values()), audit(unread)
-    # What one post more takes off the interval: as Neyman's weight, for each post that was read.
+    # The reduction of the interval per further post: Neyman's weight divided by the number of posts read.
     gain = {label: posts * deviation(audit) / (1 + audit.resolved) for label, (posts, audit) in unread.items()}
     for label in sorted(gain, key=lambda label: (-gain[label], label))[:LABELS] if len(gain) > 1 else ():
         yield AUDITS, label, unread[label][0], audit({label: unread[label]})
@@ -107,11 +122,11 @@ def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
     yield POSTS, "", of.frame - draw.size, lambda n: (counted, draw._replace(size=draw.size + n))
 
 
-# --- the counts of a task
+# --- The counts of a task
 
 
 def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | None:
-    """The result of `narrowing`, or None for a task that measures no accuracy of a stream."""
+    """Return the result of `narrowing`, or None if the task does not measure accuracy in a stream."""
     if not measures_accuracy(task):
         return None
     counts = measured(task)
@@ -119,13 +134,16 @@ def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | No
 
 
 def measures_accuracy(task: Task) -> bool:
-    """Whether it measures the accuracy of a predictor in the stream from which its posts come."""
+    """Return whether a task measures a predictor's accuracy in the stream from which its posts are drawn."""
     return task.kind.audits_agreement and DESIGNS[task.draw.design].of_stream
 
 
 def measured(task: Task) -> Measured:
-    """The counts of a task. The posts of a contested language that its audit did not choose count as disputed: people
-    read them all, and checks, not rechecks, are chosen among them."""
+    """Return the counts of a task.
+
+    Posts of a contested language that were not audited count as disputed, because people read them all, and checks
+    instead of rechecks are chosen among them.
+    """
     found = audit_report.audits(task)
     unread = _counts(moves.unread(task), "agreed_label")
     audited = {label: audit.resolved + audit.unresolved for label, audit in found.items()}
@@ -137,7 +155,7 @@ def measured(task: Task) -> Measured:
     by_queue += _counts(disputed.exclude(copy_of=None), "copy_of__visited__0")
     checked = {queue: chosen for queue, (_, chosen) in checks.check_counts(task).items() if queue in by_queue}
     counted = Counted(agreed, by_queue, audited, checked)
-    # Only where posts are unread does it matter how often agreement is wrong.
+    # The error rate of agreement only matters where there are unread posts.
     error = overall_error(audit for label, audit in found.items() if unread[label]).value
     rechecked = sum(audit.checked for audit in found.values())
     slips = checks.slips(task)
@@ -163,6 +181,6 @@ def _counts(units: QuerySet[Unit], field: str) -> Counter[str]:
 
 
 def _seconds(task: Task) -> float:
-    """How long a person takes for an answer in the task, on average; what is supposed before any was timed."""
+    """Return the mean time per answer in the task (seconds), or the assumed time if none was measured."""
     timed = Judgment.objects.live().answers().filter(unit__task=task, active_seconds__isnull=False)
     return timed.aggregate(mean=Avg("active_seconds"))["mean"] or task.kind.seconds

@@ -1,7 +1,7 @@
-"""What a uniform draw will tell of a predictor, before it is drawn: how wide the intervals are, and what is read.
+"""Expected interval widths of a uniform draw, and the amount of reading.
 
-Numbers in, numbers out. The expected counts are handed to the estimator of reports, estimation.stratified, so that
-there is no second formula.
+This module has no access to data. Expected counts go through the same estimator as reports, `stratified` in
+core/estimation/proportions.py, so there is no second formula.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,14 +26,16 @@ from annotate.core.estimation.proportions import (
     stratified,
 )
 
-AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # further work
-DESIGNED = ("recall", "precision")  # what a design for one language measures
+AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # kinds of further work
+DESIGNED = ("recall", "precision")  # measures that a design for one language estimates
 
 
 @dataclass(frozen=True)
 class Stream:
-    """A corpus in posts. agreed: label -> posts on which the detectors agree with it; disputed: likeliest language ->
-    the other posts.
+    """The posts of a corpus.
+
+    agreed: number of posts by the label on which the detectors agree.
+    disputed: number of other posts by most likely language.
     """
 
     agreed: Mapping[str, int]
@@ -54,16 +56,16 @@ class Stream:
         return (self.agreed.get(label, 0) + self.disputed.get(label, 0)) / self.posts
 
     def mistaken(self, language: str, label: str) -> float:
-        """How often a post that is not in a language is in another."""
+        """Return how often a post outside `language` is in `label`."""
         others = 1 - self.share(language)
         return self.share(label) / others if others else 0.0
 
     def audits(self, draw: "Draw") -> Mapping[str, float]:
-        """Label -> how many of the agreed posts of a draw are audited, on average."""
+        """Return the expected number of audited posts in a draw by label."""
         return self._by_power("agreed", draw, draw.share, draw.least)
 
     def checks(self, draw: "Draw") -> Mapping[str, float]:
-        """Language -> how many of the disputed posts of a draw are checked, on average."""
+        """Return the expected number of checked posts among the disputed posts of a draw by language."""
         return self._by_power("disputed", draw, draw.checks.share, draw.checks.least)
 
     def _by_power(self, part: str, draw: "Draw", share: float, least: int) -> Mapping[str, float]:
@@ -74,15 +76,17 @@ class Stream:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """Of a draw: those that two digits and noughts write, up to all posts."""
+        """The sizes of a draw to try: numbers with two significant digits, and the size of the corpus."""
         rounded = (digits * 10**noughts for noughts in range(len(str(self.posts))) for digits in range(10, 100))
         return [*(size for size in rounded if size < self.posts), self.posts]
 
 
 @dataclass(frozen=True)
 class Counted(Stream):
-    """The posts of a draw that was made, with the audits and checks that were chosen in place of those that a plan
-    expects. audited: by label; checked: by language.
+    """The posts of an existing draw, with the actual audits and checks instead of expected ones.
+
+    audited: number of audits by label.
+    checked: number of checks by language.
     """
 
     audited: Mapping[str, float]
@@ -96,9 +100,13 @@ class Counted(Stream):
 
 
 class Checks(NamedTuple):
-    """What an adjudicator decides again, of what one reader has: a share of what the detectors dispute, spread by power
-    allocation with so many posts of each language at least; and a share of what readers confirm in the audit. second:
-    the share of the decisions of adjudicators that another one makes too."""
+    """Checks by adjudicators.
+
+    share: share of disputed posts decided by one annotator that an adjudicator checks, by power allocation.
+    least: minimum number of these per language.
+    recheck: share of confirmed audits that an adjudicator checks.
+    second: share of adjudicators' decisions that a second adjudicator makes too.
+    """
 
     share: float = 0.0
     least: int = 0
@@ -110,8 +118,13 @@ NO_CHECKS = Checks()
 
 
 class Draw(NamedTuple):
-    """A uniform draw of so many posts, of which an audit reads a share of what is agreed, spread by power allocation
-    with so many posts of each language at least; and how those who read are checked."""
+    """A uniform draw with an audit.
+
+    size: number of posts.
+    share: share of agreed posts to audit, by power allocation.
+    least: minimum number of audits per language.
+    checks: checks of the annotators.
+    """
 
     size: int
     share: float
@@ -121,12 +134,16 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class Expected:
-    """What is expected. accuracy: of the predictor, of all posts; wrong: the share of agreement that is wrong; voted:
-    whether the predictor is one of the detectors, which says what was agreed on. others: of a recall-oriented draw, the
-    share of posts in another language; false_yes: of decoys, the share to which readers say Yes. misread: the share of
-    one reader's labels that checks find wrong; misconfirmed: the share of confirmations in the audit that checks find
-    wrong, a mistake of detectors and a reader that the predictor is taken to make too; slips: how often an adjudicator
-    slips.
+    """Assumptions about a predictor, the detectors and annotators.
+
+    accuracy: accuracy of the predictor on all posts.
+    wrong: share of wrong labels where the detectors agree.
+    voted: whether the predictor is one of the detectors, so that it gives the label on which they agree.
+    others: share of posts in another language in a recall-oriented draw.
+    false_yes: share of decoys that annotators answer with Yes.
+    misread: share of single-annotator labels that are wrong.
+    misconfirmed: share of confirmed audits that are wrong; the predictor is assumed to make the same error.
+    slips: error rate of adjudicators.
     """
 
     accuracy: float = 0.95
@@ -147,8 +164,15 @@ class Expected:
 
 
 class Chances(NamedTuple):
-    """How often a predictor is right where the detectors agree rightly, where they agree wrongly, and where they do not
-    agree; and how often agreement is wrong. Where it is wrong and the predictor too, that says what was agreed on."""
+    """Probabilities that a predictor is right.
+
+    agreed: where the detectors agree and are right.
+    caught: where the detectors agree and are wrong.
+    disputed: where the detectors do not agree.
+    wrong: probability that the detectors are wrong where they agree.
+
+    If both are wrong, the predictor is assumed to give the same label as the detectors.
+    """
 
     agreed: float
     caught: float
@@ -157,22 +181,25 @@ class Chances(NamedTuple):
 
     @property
     def lone_right(self) -> float | None:
-        """How often the predictor is right where it says otherwise than the detectors, which agree."""
+        """The probability that the predictor is right where it contradicts the detectors' agreement."""
         right, all_lone = self.wrong * self.caught, (1 - self.wrong) * (1 - self.agreed) + self.wrong * self.caught
         return right / all_lone if all_lone else None
 
 
 class Ways(NamedTuple):
-    """What a post counts as by the detectors' label, and what it adds if its truth is otherwise: to the domain, and to
-    the hits."""
+    """The contribution of a post to the domain and to the hits.
+
+    guess: contribution according to the detectors' label.
+    turn: change if the detectors' label is wrong.
+    """
 
     guess: Way
     turn: Way
 
 
-# Measure -> where the predictor says what was agreed on, and where it says otherwise, in the label's own stratum; where
-# it says the label, and where it does not, in that of another. None: no such post is in the domain, whatever its truth.
-# Of accuracy every stratum is its own. The same follows from metrics.share, which counts real posts.
+# Measure -> four kinds of posts: in the label's own stratum, the predictor agrees with the detectors, or does not; in
+# the stratum of another label, the predictor gives the label, or does not. None: such posts are never in the domain.
+# For accuracy, every stratum counts as the label's own. For real posts, evaluation/metrics.py does the same.
 WAYS: Mapping[str, tuple[Ways | None, Ways | None, Ways | None, Ways | None]] = {
     "recall": (Ways((1, 1), (-1, -1)), Ways((1, 0), (-1, 0)), Ways((0, 0), (1, 1)), Ways((0, 0), (1, 0))),
     "precision": (Ways((1, 1), (0, -1)), None, Ways((1, 0), (0, 1)), None),
@@ -183,9 +210,11 @@ MEASURES = (*WAYS, ERROR)
 
 
 def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
-    """The estimate that a draw gives if all of it is as expected. label: "" for accuracy, and for the error in all.
+    """Return the estimate that a draw gives if everything is as expected.
 
-    error: how wrong the detectors are where they agree with the label, as audits.error says where no check finds more.
+    measure: one of MEASURES. The measure `error` is the error rate of the detectors' agreement, see `error` in
+        core/estimation/detector_error.py.
+    label: "" for accuracy and the overall error.
     """
     if measure == ERROR:
         return _error(label, stream, draw, expected)
@@ -212,14 +241,14 @@ def _error(label: str, stream: Stream, draw: Draw, expected: Expected) -> Estima
 
 
 def width(estimate: Estimate) -> float:
-    """Of its interval, as a fraction; 1 where there is none."""
+    """Return the width of the interval as a fraction; 1 if there is none."""
     return estimate.high - estimate.low
 
 
 def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> list[Stratum]:
-    """What is expected of a draw: the disputed posts, which are read, and those on which the detectors agree, by label.
+    """Return the expected strata of a draw: disputed posts, which are all read, and agreed posts by label.
 
-    The languages of the disputed posts, of wrong agreement and of wrong labels are taken to be as common as in all.
+    Languages are assumed to have the same shares in disputed posts, wrong agreement and wrong labels as in all posts.
     """
     part, chances, audits = draw.size / stream.posts, expected.of(stream), stream.audits(draw)
     found = [_disputed(measure, label, stream, part, chances.disputed)]
@@ -246,10 +275,16 @@ def _disputed(measure: str, label: str, stream: Stream, part: float, right: floa
 def _agreed(
     ways: Sequence[Ways | None], own: bool, drawn: float, read: float, chances: Chances, mistaken: float
 ) -> Stratum:
-    """mistaken: how often a post that is not in the stratum's language is in the label's."""
+    """Return the stratum of an agreed label.
+
+    ways: value of WAYS.
+    own: whether it is the label's own stratum.
+    drawn, read: number of posts drawn and read.
+    mistaken: how often a post outside the stratum's language is in the label's language.
+    """
     right, caught, _, wrong = chances
-    # Shares of the stratum's posts: all such, and those of them that are otherwise than the detectors say (own), or in
-    # the label's language (another's).
+    # Shares of the stratum's posts, and of those whose label is wrong (own stratum) or that are in the label's language
+    # (other strata).
     if own:
         cells = (
             ((1 - wrong) * right + wrong * (1 - caught), wrong * (1 - caught)),
@@ -268,7 +303,7 @@ def _agreed(
         usual = chances.lone_right if way.turn[1] == 1 else None
         turns.append(Turn(*way.turn, drawn * share, read * share, read * off, usual))
     domain = min(read, true[0])
-    # Where nothing may turn, that is said.
+    # If no post can turn, say so explicitly.
     guess = Guess(guessed[0], guessed[1], tuple(turns) or (Turn(0, 0, 0, 0, 0),))
     return Stratum(drawn, read, domain, min(domain, max(0.0, true[1])), guess)
 
@@ -282,8 +317,10 @@ def _unsure(
     *,
     leaves: bool,
 ) -> dict[str, list[tuple[Way, Turned]]]:
-    """What the checks leave open, by source. The same follows from cells.turns, of real posts; but what readers doubt
-    in the audit, which an adjudicator decides, counts as theirs here. Where nothing is checked there is nothing.
+    """Return the uncertainty due to wrong labels by source, or nothing without checks.
+
+    For real posts, `turns` in evaluation/uniform.py does the same. In contrast to that, audits that annotators doubt
+    count as theirs here, although an adjudicator decides them.
     """
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     by_source: dict[str, list[tuple[Way, Turned]]] = {}
@@ -301,7 +338,7 @@ def _unsure(
 def _pools(
     found: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
 ) -> Iterator[tuple[str, Errors | None, "_Labels"]]:
-    """Labels of disputed posts, of audited ones, and those that an adjudicator decided, with the errors found."""
+    """Yield the labels of disputed posts, of audits, and of adjudicators, each with its source and error rates."""
     (disputed, *agreed), chances, checks = found, expected.of(stream), draw.checks
     part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
     numbers = {language: number for language, number in stream.checks(draw).items() if number}
@@ -324,8 +361,12 @@ def _pools(
 
 
 class _Labels(NamedTuple):
-    """Labels that one person gave, those among them that the predictor does not say, and the posts in a domain and
-    hits; each counts the posts for which it stands."""
+    """Labels given by one person, in numbers of posts that they represent.
+
+    labels: number of labels.
+    missed: number of these that the predictor does not give.
+    inside, hits: number of posts in the domain, and of hits.
+    """
 
     labels: float
     missed: float
@@ -347,10 +388,12 @@ class _Labels(NamedTuple):
 def _errors(
     checked: Sequence[tuple[float, float]], said: float, wrong: float = 0.0, repeated: float = 0.0
 ) -> Errors | None:
-    """The errors that checks find, or None without checks.
+    """Return the error rates found by checks, or None without checks.
 
-    checked: (weight, number of checks); said: the share of checked labels that the predictor gives as well; wrong,
-    repeated: the shares of checked labels that are wrong and that the predictor does not give, or gives as well.
+    checked: weight and number of checks in each group.
+    said: share of checked labels that the predictor also gives.
+    wrong: share of checked labels that are wrong and that the predictor does not give.
+    repeated: share of checked labels that are wrong and that the predictor also gives.
     """
     of_said, of_all = Unread(), Unread()
     for weight, number in checked:
@@ -359,12 +402,16 @@ def _errors(
     return Errors(of_said.rate(), of_all.rate(), of_all.rate()) if of_all.seen else None
 
 
-# --- what is read, and what is enough
+# --- Amount of reading
 
 
 class Reading(NamedTuple):
-    """Posts that people read: disputed ones and audits; checks: how many of these an adjudicator decides again;
-    seconds: how many of those decisions another adjudicator makes too."""
+    """The number of posts to read.
+
+    disputed, audits: posts read by annotators.
+    checks: number of these that an adjudicator decides again.
+    seconds: number of those that a second adjudicator decides too.
+    """
 
     disputed: float
     audits: float
@@ -377,12 +424,12 @@ class Reading(NamedTuple):
 
     @property
     def work(self) -> float:
-        """Posts that anybody reads, adjudicators too; hours are counted for these."""
+        """The number of readings, including by adjudicators. Hours are computed from it."""
         return self.all + self.checks + self.seconds
 
 
 def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
-    """labels: in which languages; all by default."""
+    """Return the reading for a draw, optionally only in some languages."""
     disputed = draw.size / stream.posts * sum(posts for label, posts in stream.disputed.items() if labels(label))
     audits = sum(number for label, number in stream.audits(draw).items() if labels(label))
     checks = sum(number for label, number in stream.checks(draw).items() if labels(label))

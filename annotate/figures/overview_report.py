@@ -1,6 +1,4 @@
-"""What there is and what remains to be done: tables of corpora, tasks, draws, predictors, vocabularies and accounts,
-and sentences about what actions did.
-"""
+"""Tables of corpora, tasks, draws, predictors, vocabularies and accounts, and sentences on the results of actions."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
@@ -50,7 +48,11 @@ def corpora_table(rows: Rows) -> Table:
 
 
 def corpora_on_page(rows: Rows, address: Callable[[str], str], asked: str = "") -> Table:
-    """The same for a page, sorted as it is asked. address: of a corpus's page."""
+    """Return the table of corpora for a page.
+
+    address: function that returns the URL of a corpus.
+    asked: requested order.
+    """
     made = corpora_table(rows)
     linked = replace(made.columns[0], says=lambda row: Cell(row["corpus"], row["corpus"], url=address(row["corpus"])))
     return table("Corpora", (linked, *made.columns[1:]), rows, slug="corpora", asked=asked)
@@ -153,18 +155,18 @@ def pauses_table(rows: Rows) -> Table:
     return table("Pauses", heads, rows)
 
 
-# --- Sentences on what actions did and what remains to be done, for both pages and commands.
+# --- Sentences on the results of actions and on remaining work, for pages and commands
 
 
 def rerouted(counts: dict[str, int]) -> str:
-    """What routing.reroute did."""
+    """Report the result of `reroute` in work/routing.py."""
     queues, adjudication, decided = counts["queues"], counts["adjudication"], counts["decided"]
     by_answers = f" Decided by the answers that they have: {decided:,}." if decided else ""
     return f"Sent on: {queues:,} to readers of their next language, {adjudication:,} to adjudication.{by_answers}"
 
 
 def undecidable(count: int) -> str:
-    """What to do about the units that progress.undecidable counts; empty if there are none."""
+    """Say what to do about the units counted by `undecidable` in task_overview.py; empty if there are none."""
     if not count:
         return ""
     it = "it" if count == 1 else "them"
@@ -173,7 +175,10 @@ def undecidable(count: int) -> str:
 
 
 def contested(waiting: Mapping[str, int]) -> str:
-    """Why people are asked about posts on which the detectors agree: label -> units that wait for that reason."""
+    """Explain why people label posts on which the detectors agree.
+
+    waiting: number of waiting units by label.
+    """
     if not waiting:
         return ""
     wait = are(sum(waiting.values()), "of them waits", "of them wait")
@@ -181,7 +186,7 @@ def contested(waiting: Mapping[str, int]) -> str:
 
 
 def closed(done: Mapping[str, Any]) -> str:
-    """What closing.close did."""
+    """Report the result of `close` in work/closure.py."""
     open_now = many(done["in_hand"], "unit")
     held = f" What people have open now ({open_now}) may still be answered." if done["in_hand"] else ""
     now = "is closed now: nobody is given its units" if done["changed"] else "was closed already"
@@ -193,12 +198,12 @@ def closed(done: Mapping[str, Any]) -> str:
 
 
 def leave_out(task: str) -> str:
-    """How to end a task of which some units get no label."""
+    """Say how to end a task if some of its units get no label."""
     return f"To end the task without these units: `assay close {task} --leave-out`."
 
 
 def reopened(done: Mapping[str, Any]) -> str:
-    """What closing.reopen did."""
+    """Report the result of `reopen` in work/closure.py."""
     now = "is open again: people are given its units" if done["changed"] else "was open already"
     return f"Task {done['task']} {now}. {_left(done)}"
 
@@ -208,11 +213,15 @@ def _left(done: Mapping[str, Any]) -> str:
     return f"Without a label yet: {many(left, 'unit')}." if left else "All of its units are done."
 
 
-# --- accounts
+# --- Accounts
 
 
 def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now: datetime, asked: str = "") -> Table:
-    """annotators: with their account, languages and invites. address: of the page of one, by the key."""
+    """Return the table of annotators' accounts.
+
+    annotators: annotators with their account, languages and invites.
+    address: function that returns the URL of an annotator by primary key.
+    """
 
     def user(one: Any) -> Cell:
         note = "manager" if one.user.is_staff else ""
@@ -230,7 +239,7 @@ def accounts_table(annotators: Iterable[Any], address: Callable[[int], str], now
 
 
 def account_state(annotator: Any, now: datetime) -> str:
-    """How the person comes in, in a few words."""
+    """Describe how the person can log in."""
     if not annotator.user.is_active:
         return "locked out"
     if annotator.user.has_usable_password():

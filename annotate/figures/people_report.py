@@ -1,6 +1,7 @@
-"""The people of a task and of all tasks, their tests, answers and pauses: tables, a plot and sentences.
+"""Tables, a plot and sentences on annotators, their tests, answers and pauses.
 
-The rows are those of annotator_statistics.py and task_statistics.py. address: of a person's page, by their key.
+The rows come from `annotator_statistics.py` and `task_statistics.py`. In all functions, `address` returns the URL of an
+annotator's page by primary key.
 """
 
 from collections.abc import Callable, Iterable
@@ -49,7 +50,10 @@ GOLD = (
 def people_table(
     people: list[dict], times: dict, pauses: list[dict], address: Address, asked: str, *, tested: bool
 ) -> Table:
-    """tested: whether people who may work have passed a test."""
+    """Return the table of a task's annotators.
+
+    tested: whether the task has a test.
+    """
     quartiles = {row["annotator"]: row["quartiles"] for row in times["annotators"]}
 
     def time(row: dict) -> Cell:
@@ -72,7 +76,10 @@ def people_table(
 
 
 def _left(left: dict[str, int]) -> Cell:
-    """The fewest first: a person who has none left in a language is no longer watched there."""
+    """Return the gold answers left by queue, fewest first.
+
+    Without any left, the person's accuracy is no longer measured.
+    """
     fewest = sorted(left.items(), key=lambda row: (row[1], row[0]))
     return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
 
@@ -87,7 +94,7 @@ def _now(row: dict, pause: dict | None, tested: bool) -> Cell:
 
 
 def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
-    """Each person's accuracy on gold answers, the worst first, with the line below which the task pauses people."""
+    """Plot each annotator's accuracy on gold answers, lowest first, with the threshold of the pause rule."""
     found = [row for row in people if row["known"]]
     found.sort(key=lambda row: (row["known"]["accuracy"]["value"], row["name"]))
     rows = [
@@ -101,7 +108,7 @@ def accuracy_plot(people: list[dict], rule: Rule) -> SafeString:
     return forest(rows, title="Right in gold answers", counted="asked", axis=(0, 100), limit=bar)
 
 
-# --- one person
+# --- One annotator
 
 
 def labels_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
@@ -113,11 +120,11 @@ def labels_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
     return table("Labels", heads, rows, slug="labels", asked=asked)
 
 
-# --- pauses
+# --- Pauses
 
 
 def paused_table(pauses: Iterable[dict], asked: str, address: Address | None = None) -> Table:
-    """Without an address, the pauses of one person, who is not named."""
+    """Return the table of pauses. Without an address, they are one annotator's, and names are omitted."""
 
     def until(row: dict) -> Cell:
         at = row["lifted_at"]
@@ -140,7 +147,7 @@ def _why(row: dict) -> str:
 
 
 def voided(annotator: object, done) -> str:
-    """What pausing.void did."""
+    """Report the result of `void` in work/interventions.py."""
     if not done.answers and not done.reopened:
         return f"{annotator} had no answers that count, so nothing was voided."
     units = are(done.reopened, "unit is", "units are")
@@ -150,7 +157,10 @@ def voided(annotator: object, done) -> str:
 def comments_table(
     comments: Iterable[dict], asked: str, called: Called, unit: Address, address: Address | None = None
 ) -> Table:
-    """unit: the page of a unit, by its key. Without an address, the comments of one person, who is not named."""
+    """Return the table of comments. Without an address, they are one annotator's, and names are omitted.
+
+    unit: function that returns the URL of a unit by primary key.
+    """
 
     def said(row: dict) -> Cell:
         name = called(row["label"]) if row["label"] else row["kind"]
@@ -171,11 +181,14 @@ def agreed_table(consents: Iterable[dict], asked: str, address: Address) -> Tabl
     return table("Agreements", heads, consents, slug="agreed", asked=asked)
 
 
-# --- the rule that pauses
+# --- The pause rule
 
 
 def rule_tables(rule: Rule, asked: str) -> list[tuple[str, Table]]:
-    """What each rule does to people of each accuracy, the task's own rule among them; a table for each question."""
+    """Return a table for each question, with the effect of each rule on annotators of each accuracy.
+
+    The rules include the task's own.
+    """
     rules = list(dict.fromkeys([rule, *CHOICES]))
     found = chances(rules)
     made = []
@@ -206,7 +219,7 @@ def _by_rule(slug: str, words: str, rules: list[Rule], own: Rule, cells: dict, a
     return table(words, heads, rules, slug=slug, asked=asked)
 
 
-# --- the people of all tasks, and their timesheet
+# --- Annotators of all tasks, and their timesheet
 
 
 TIMESHEET = ("name", "username", "day", "task", "answers", "skips", "decisions", "hours")
@@ -236,7 +249,7 @@ def _name(row: dict[str, Any]) -> Cell:
 
 
 def _languages(row: dict[str, Any]) -> Cell:
-    """The best first."""
+    """Return the languages of an annotator, highest level first."""
     ordered = sorted(row["languages"].items(), key=lambda of: (-of[1], of[0]))
     return Cell(", ".join(f"{label_name(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
 
@@ -249,12 +262,12 @@ def _hours(key: str, words: str) -> Column:
 
 
 def timesheet_csv(rows: Iterable[dict[str, Any]]) -> str:
-    """A line a person, day and task; hours to two digits."""
+    """Return the timesheet as CSV, with a row for each person, day and task, and hours to two decimals."""
     made = (row | {"day": row["day"].isoformat(), "hours": f"{row['hours']:.2f}"} for row in rows)
     return written(HEADINGS, ([row[key] for key in TIMESHEET] for row in made))
 
 
-# --- tests and gold answers
+# --- Tests and gold answers
 
 TEXT = Column("text", "text", SENTENCE, beginning)
 
@@ -271,7 +284,10 @@ def tested_table(rows: Iterable[dict], asked: str) -> Table:
 
 
 def trials_table(rows: Iterable[dict], asked: str, address: Callable[[int], str] | None = None) -> Table:
-    """A row for each person and language. Without an address, the rows of one person, who is not named."""
+    """Return a row for each annotator and language.
+
+    Without an address, they are one annotator's, and names are omitted.
+    """
     heads = (
         *([person(address)] if address else []),
         ONE_LANGUAGE,
@@ -315,7 +331,7 @@ def known_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
 
 
 def given_table(rows: Iterable[dict], asked: str, called: Called) -> Table:
-    """The gold answers that one person was asked for."""
+    """Return the table of one annotator's answers to gold answers."""
 
     def said(row: dict) -> Cell:
         name = called(row["said"])

@@ -1,6 +1,6 @@
-"""What one person did: today and this week, how long without a pause, and all their answers. Reads only.
+"""Statistics for one annotator: work today and this week, time without a break, and all answers. Reads only.
 
-Everything goes by the index of a person's own answers, so that what waits in a task costs nothing here.
+The queries use the index of the annotator's own judgments, so the size of a task does not matter.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,15 +23,17 @@ from annotate.work.permit import Permit, day_of, midnight
 from corpora.models import Item
 
 PAUSE = timedelta(minutes=5)
-LONG = timedelta(minutes=50)  # of work without a pause, after which a word is said
+LONG = timedelta(minutes=50)  # working time without a break after which a reminder is shown
 LOOKED_BACK = timedelta(hours=4)
-SEARCHED = 5_000  # of one's latest answers, in which a search looks
+SEARCHED = 5_000  # latest answers that a search looks at
 
 
 @dataclass(frozen=True)
 class Worked:
-    """Answers that stand, and seconds of active time with those of skips; the week begins on Monday. Days are those of
-    the installation's time zone.
+    """The work of one annotator in the installation's time zone. Weeks start on Monday.
+
+    answered: number of valid answers.
+    seconds: active time, including skips.
     """
 
     answered_today: int
@@ -41,10 +43,10 @@ class Worked:
 
 
 def worked(annotator: Annotator) -> Worked:
-    """What a person did today and this week, in all tasks; in one statement."""
+    """Return an annotator's work today and this week in all tasks. Uses one query."""
     today = midnight()
     week = today - timedelta(days=today.weekday())
-    # What an adjudicator decides is timed nowhere.
+    # Adjudicators' decisions are not timed.
     own = Judgment.objects.live().filter(annotator=annotator, answered_at__gte=week, lease__isnull=False).order_by()
     an_answer, of_today = Q(kind=Judgment.ANSWER), Q(answered_at__gte=today)
     found = own.aggregate(
@@ -57,16 +59,16 @@ def worked(annotator: Annotator) -> Worked:
 
 
 def without_pause(annotator: Annotator, now: datetime | None = None) -> timedelta:
-    """How long a person has been at work without a pause of five minutes, four hours at most; nothing if they rest."""
+    """Return how long an annotator has worked without a break of PAUSE, at most LOOKED_BACK; zero during a break."""
     end = now = now or timezone.now()
     own = Judgment.objects.filter(annotator=annotator, answered_at__gt=now - LOOKED_BACK, answered_at__lte=now)
     for at, shown, active in own.order_by("-answered_at").values_list("answered_at", "shown_at", "active_seconds"):
         if end - at >= PAUSE:
             break
-        # A long document is work from when it was shown, as far as the page measured any.
+        # Time spent on a long document counts from when it was shown, or as far as the page measured active time.
         began = at - timedelta(seconds=active) if active is not None else shown or at
         end = min(end, began)
-    # From the last answer on nothing is known yet.
+    # The time since the last answer counts as work.
     return now - end
 
 
@@ -78,16 +80,17 @@ def minutes(stretch: timedelta) -> int:
     return int(stretch.total_seconds() // 60)
 
 
-# --- all of it
+# --- All answers
 
 
 def own_answers(
     annotator: Annotator, *, task: Task | None = None, said: str = "", words: str = "", commented: bool = False
 ) -> QuerySet[Judgment]:
-    """A person's answers and skips that stand, newest first.
+    """Return an annotator's valid answers and skips, newest first.
 
-    said: "answered", "skipped", or a label, which is what they say now if they changed an answer; words: texts with
-    these in them, of the latest SEARCHED; commented: only those with a comment.
+    said: "answered", "skipped", or a label, as it is after changes.
+    words: text to search for in the latest SEARCHED items.
+    commented: only those with a comment.
     """
     own = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)
     if task is not None:
@@ -102,7 +105,7 @@ def own_answers(
         own = own.annotate(comment_now=_now(annotator, "comment")).exclude(comment_now="")
     own = own.order_by("-answered_at", "-pk")
     if words:
-        # Step by step: in one statement, PostgreSQL would look for the words in all texts that there are.
+        # Two steps, because in a single query PostgreSQL would search all texts.
         latest = dict(own.values_list("pk", "unit__item")[:SEARCHED])
         texts = Item.objects.filter(pk__in=set(latest.values()), text__icontains=words).order_by()
         found = set(texts.values_list("pk", flat=True))
@@ -112,7 +115,7 @@ def own_answers(
 
 
 def _now(annotator: Annotator, name: str) -> Coalesce:
-    """A field of what a person says now, after they may have changed a judgment of theirs."""
+    """Return an expression for a field of a judgment after the annotator's latest change."""
     changed = Change.objects.filter(
         judgment__unit=OuterRef("unit"), judgment__annotator=annotator, at__gt=OuterRef("answered_at")
     )
@@ -120,21 +123,23 @@ def _now(annotator: Annotator, name: str) -> Coalesce:
 
 
 def overruled(annotator: Annotator, own: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    """Of one's own answers those that an adjudicator decided otherwise, as far as they are told: see `decided`."""
+    """Return those of an annotator's own answers that an adjudicator overruled, where `decided` shows that."""
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
     told = own.filter(kind=Judgment.ANSWER).filter(_TOLD)
     told = told.annotate(settled=Subquery(decided.values("unit__label")[:1]), now=_now(annotator, "label"))
     return told.filter(settled__isnull=False).exclude(settled=F("now"))
 
 
-# While a task is open, that a unit was adjudicated would tell who is checked and what was audited; of a hidden answer
-# it is told never.
+# In an open task, this would reveal which units are checked or audited. For hidden gold answers, it is never shown.
 _TOLD = Q(unit__task__is_open=False, unit__known_answer="", unit__honeypot=False, unit__stage=stages.LABELLED)
 
 
 def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dict[int, Judgment]:
-    """Unit -> the adjudicator's decision that became its label, where it is otherwise than what the person said last
-    and may be told: of closed tasks only, and never of what was hidden among the work. changes: as of changing.latest.
+    """Return the adjudicators' decisions that overruled an annotator's latest answers, by unit.
+
+    Only decisions in closed tasks are returned, and never those on hidden gold answers.
+
+    changes: result of `latest` in work/answer_changes.py.
     """
     said = {each.unit_id: each.label for each in judgments if each.kind == Judgment.ANSWER}
     said |= {unit: change.label for unit, change in changes.items()}
@@ -143,13 +148,16 @@ def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dic
     return {each.unit_id: each for each in found if each.label != said[each.unit_id]}
 
 
-# --- How far the work is: for an annotator, and for a manager. Reads only.
+# --- Progress
 
 
 @dataclass(frozen=True)
 class Progress:
-    """answered, skipped: by the annotator today; waiting: units in their queues, as backlog.py tells them.
-    behind_tests: language -> how many units would wait there for them, once they have passed its test.
+    """The progress of one annotator.
+
+    answered_today, skipped_today: number of answers and skips today.
+    waiting: number of units in their queues, see work/backlog.py.
+    behind_tests: number of units that would wait for them in each language after passing its test.
     """
 
     answered_today: int
@@ -164,7 +172,7 @@ def own_progress(permit: Permit) -> Progress:
 
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
-    """The same for several tasks, in as many statements as for one."""
+    """Return the progress in several tasks, with as many queries as for one."""
     found, today = [], day_of()
     for backlog in backlogs(permits):
         of_today = (backlog.answered, backlog.skipped) if backlog.day == today else (0, 0)
@@ -173,13 +181,13 @@ def progress_in(permits: Sequence[Permit]) -> list[Progress]:
 
 
 def last_used(annotator: Annotator) -> dict[int, float]:
-    """Task -> when the annotator judged in it last, in seconds since 1970."""
+    """Return when the annotator last judged in each task, in seconds since 1970."""
     own = Judgment.objects.filter(annotator=annotator).order_by().values_list("unit__task")
     return {task: last.timestamp() for task, last in own.annotate(Max("answered_at"))}
 
 
 def why_empty(permit: Permit) -> str:
-    """Why there is no unit for this annotator now, in a sentence."""
+    """Return a sentence on why there is no unit for this annotator."""
     task = permit.task
     if not task.is_open:
         return _("This task is closed.")
@@ -213,7 +221,7 @@ def why_empty(permit: Permit) -> str:
 
 
 def not_a_reader(permit: Permit) -> str:
-    """Why no language of the task is the annotator's to read, in a sentence; empty where one is."""
+    """Return a sentence on why the annotator may read no language of the task, or an empty string."""
     if permit.reads:
         return ""
     wanted = set(permit.task.read_in)

@@ -1,6 +1,6 @@
-"""Plans of draws, expected widths and expected work, as tables, a plot and sentences.
+"""Tables, a plot and sentences on plans of draws, expected widths and expected work.
 
-The rows are those of draw_plan.py and finish_forecast.py.
+The rows come from `draw_plan.py` and `finish_forecast.py`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -23,7 +23,7 @@ CALLED = {"error": "error of the detectors' agreement"}
 
 
 def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
-    """What can be had by a uniform draw; what cannot is said in `missing`."""
+    """Return the table of what a uniform draw can achieve. `missing` explains the rest."""
     possible = [row for row in plan["rows"] if row["measure"] == measure and row["needs"]]
     rows = [row | {"language": row["language"] or "all"} for row in possible]
     heads = (
@@ -40,7 +40,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
 
 
 def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
-    """Which languages no uniform draw of the corpus suits, why, and what does; and which it suits at a high price."""
+    """Yield sentences on languages for which a uniform draw is insufficient or expensive, with alternatives."""
     of_measure = [row for row in plan["rows"] if row["measure"] == measure]
     for why, because in WHY.items():
         rows = [row for row in of_measure if row["why"] == why]
@@ -59,7 +59,7 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
 
 
 def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:
-    """How wide the intervals of sets for one language are while there are no decoys for them."""
+    """Yield a sentence on the interval widths of sets for one language without decoys."""
     own = {row["measure"]: row["without_decoys"] for row in plan["rows"] if row["without_decoys"]}
     widths = ", ".join(
         f"{measure} " + " or ".join(f"{100 * each['width']:.1f} points ({each['false_yes']:.0%})" for each in found)
@@ -121,7 +121,7 @@ def draw_words(plan: Mapping[str, Any], corpus: str, wished: float) -> Iterator[
     )
 
 
-# --- expected widths of a uniform draw, and the curve of width against reading
+# --- Expected widths of a uniform draw, and the curve of width by reading
 
 
 Widths = Mapping[str, Any]
@@ -144,7 +144,7 @@ def language_table(found: Widths) -> Table:
 
 
 def curve_table(found: Widths) -> Table:
-    """The task's own share is marked by an arrow."""
+    """Return the table of the curve, with an arrow at the task's own share."""
 
     def share(row: Widths) -> Cell:
         own = row["share"] == found["share"]
@@ -164,7 +164,7 @@ def next_table(found: Widths) -> Table:
     return table("width by further work", heads, found["next"])
 
 
-# What a manager runs for each kind of further work.
+# The command for each kind of further work.
 COMMANDS = {
     AUDITS: "assay audit {task} --add {amount}",
     CHECKS: "assay audit {task} --add {amount} --checks",
@@ -179,7 +179,10 @@ def command(row: Widths, task: str) -> str:
 
 
 def further_table(found: Widths, does: Callable[[Widths], Cell | str]) -> Table:
-    """Each kind of further work, with what reaches the wished width or comes closest. does: what begins it."""
+    """Return the table of further work that reaches the required width or comes closest.
+
+    does: function that returns how to start the work.
+    """
 
     def work(row: Widths) -> str:
         return f"{row['work']} of {row['label']}" if row["label"] else str(row["work"])
@@ -264,16 +267,19 @@ def needed_table(needed: Sequence[Widths]) -> Table:
     return table("audits for a wished width", heads, needed)
 
 
-# --- What work a task gives, by queue, and who is there for it; in the terms of figures/finish_forecast.py.
+# --- Expected work by queue and annotators, from figures/finish_forecast.py
 
 
-SHOWN = 5  # languages of which the most is chosen, that are named
+SHOWN = 5  # languages with the largest numbers, listed in a sentence
 
 
 def work_table(work: Mapping[str, Any], *, tested: bool) -> Table:
-    """tested: whether people take a test before they may work."""
+    """Return the table of expected work.
+
+    tested: whether people take a test before they may work.
+    """
     headings = {"units": "units", "agreed": "for the audit", "known": "decoys", "answers": "answers"}
-    # A column that holds nothing anywhere is left out.
+    # Columns with zeros only are omitted.
     some = {key: head for key, head in headings.items() if key in ("units", "answers") or _sum(work, key)}
     people = {"readers": "readers"} | ({"qualified": "passed the test"} if tested else {})
     if any(row["able"] < row["readers"] for row in work["queues"]):
@@ -289,7 +295,10 @@ def _sum(work: Mapping[str, Any], key: str) -> int:
 
 
 def _note(row: Mapping[str, Any]) -> str:
-    """Nothing where nobody reads it: that is said of all such queues at once."""
+    """Return a note on a queue with too few readers.
+
+    Queues without readers have no note, because one sentence covers them all.
+    """
     if not row["readers"] or row["readers"] >= row["needs"]:
         return ""
     asking = "each unit asks" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} units ask"
@@ -344,7 +353,7 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
-    """How many units are checked that one person decides, and by whom; nothing where none is."""
+    """Yield sentences on the number of checks and on who makes them."""
     if checks and checks["chosen"]:
         yield (
             f"One reader decides {many(checks['units'], 'unit')}. Of these an adjudicator decides "
@@ -361,7 +370,7 @@ def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _by_language(languages: Mapping[str, Mapping[str, int]], whole: str) -> str:
-    """In how many languages some are chosen of the `whole`, and the languages that have the most."""
+    """Return the number of languages, and the languages with the most chosen units out of `whole`."""
     most = sorted(languages.items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
     named = ", ".join(f"{label} {of['chosen']:,} of {of[whole]:,}" for label, of in most)
     return f"{many(len(languages), 'language')}: {named}{' …' if len(languages) > SHOWN else ''}"

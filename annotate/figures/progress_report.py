@@ -1,7 +1,7 @@
-"""The progress and pace of tasks, and why queues are stuck: tables, plots and sentences for the manager's pages.
+"""Tables, plots and sentences on the progress and pace of tasks and on stalled queues, for managers' pages.
 
-The rows are those of task_statistics.py and queue_states.py. address: of the page of a task, by its name, or of a
-person, by their key.
+The rows come from `task_statistics.py` and `queue_states.py`. `address` returns the URL of a task by name, or of an
+annotator by primary key.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -35,7 +35,7 @@ from annotate.reports.tables import (
 from corpora.core.languages import LANGUAGES
 
 NONE = SafeString("")
-# What stacked bars are made of: stage and its words.
+# The parts of stacked bars: stages with their descriptions.
 PARTS = (
     (stages.LABELLED, "labelled by people"),
     (stages.AGREED, "labelled without people"),
@@ -46,7 +46,7 @@ PARTS = (
 DONE = Column("done", "done", NUMBER, lambda row: ratio(row["done"], row["units"]))
 
 
-# --- all tasks
+# --- All tasks
 
 
 def tasks_table(rows: Iterable[dict], address: Callable[[str], str], asked: str) -> Table:
@@ -70,11 +70,11 @@ def tasks_table(rows: Iterable[dict], address: Callable[[str], str], asked: str)
     return table("All tasks", heads, rows, slug="tasks", asked=asked)
 
 
-# --- one task by language
+# --- One task by language
 
 
 def progress_table(progress: dict, asked: str) -> Table:
-    """Stages without units have no column."""
+    """Return the table of progress by language, without columns for unused stages."""
 
     def of(row: dict) -> Cell:
         return Cell("all languages") if row["language"] is None else language(row["language"])
@@ -102,11 +102,14 @@ def progress_plot(progress: dict) -> SafeString:
     return stacked(parts, [words for _, words in PARTS], title="Units by language and stage") if parts else NONE
 
 
-# --- its queues, and annotators without work
+# --- Queues, and annotators without work
 
 
 def queues_table(states: dict, asked: str, *, tested: bool) -> Table:
-    """tested: whether people who may work have passed a test."""
+    """Return the table of queues.
+
+    tested: whether the task has a test.
+    """
 
     def state(row: dict) -> Cell:
         return Cell(row["said"], not row["stuck"], note="stuck" if row["stuck"] else "")
@@ -135,7 +138,7 @@ def idle_table(states: dict, address: Callable[[int], str], asked: str) -> Table
     return table("Annotators without work", heads, states["idle"], slug="idle", asked=asked)
 
 
-# --- over time
+# --- Over time
 
 
 def last_day_plot(pace: dict) -> SafeString:
@@ -147,7 +150,7 @@ def last_day_plot(pace: dict) -> SafeString:
 
 
 SAID = {"hour": "%a %d %b, %H:%M", "day": "%a %d %b %Y", "week": "the week of %d %b %Y"}
-TICKS = 6  # below a plot over time, at most
+TICKS = 6  # maximum number of labels below a plot over time
 
 
 def since_plot(pace: dict) -> SafeString:
@@ -157,7 +160,7 @@ def since_plot(pace: dict) -> SafeString:
     every = -(-len(rows) // TICKS)
     form = "%d %b %H:00" if cut == "hour" else "%d %b"
     moments = [
-        # Not at the very ends, where words would not stand below their column.
+        # Not at the ends, where a label would not fit below its column.
         Moment(f"{row['at']:{form}}" if place % every == every // 2 else "", f"{row['at']:{SAID[cut]}}", row["answers"])
         for place, row in enumerate(rows)
     ]
@@ -165,7 +168,10 @@ def since_plot(pace: dict) -> SafeString:
 
 
 def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeString:
-    """names: of annotators, by their keys, where the rows are of them."""
+    """Plot the times per answer.
+
+    names: annotators' names by primary key, if the rows are about annotators.
+    """
     spans = []
     for row in sorted(rows, key=lambda row: row["quartiles"][1]):
         head = names.get(row["annotator"], "?") if "annotator" in row else row["language"] or "–"
@@ -173,11 +179,14 @@ def times_plot(rows: list[dict], title: str, names: dict[int, str]) -> SafeStrin
     return ranges(spans, title=title) if spans else NONE
 
 
-# --- routes, and the queues to which they lead
+# --- Routes and their queues
 
 
 def routes_table(routes: Iterable[Any], address: Callable[[str], str], asked: str = "") -> Table:
-    """address: of the page on which the route of a language is changed; empty where it may not be."""
+    """Return the table of routes.
+
+    address: function that returns the URL of the page to change a language's route; empty if that is not allowed.
+    """
 
     def code(route: Any) -> Cell:
         name = LANGUAGES[route.language].name if route.language in LANGUAGES else "no language seen"
@@ -193,7 +202,7 @@ def routes_table(routes: Iterable[Any], address: Callable[[str], str], asked: st
 
 
 def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
-    """Queues of one task, as figures/queue_states.py has them."""
+    """Return the table of a task's queues. rows: `QueueRow` of queue_states.py."""
 
     def readers(row: Any) -> Cell:
         it = "it" if row.lacking == 1 else "them"
@@ -210,16 +219,21 @@ def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
     return table(caption, columns, rows)
 
 
-# --- when the work will be done, as in finish_forecast.py
+# --- Forecast, from finish_forecast.py
 
 
 Told = Mapping[str, Any]
-BEYOND = "two years"  # figures/finish_simulation.py's horizon
+BEYOND = "two years"  # horizon of figures/finish_simulation.py
 NEVER = "not foreseeable"
 
 
 def _ends(told: Told, kind: str, headings: Mapping[str, str], shown: Callable[[Told, float], str]) -> list[Column]:
-    """Columns of the days of a range. shown: what is written of a day."""
+    """Return columns for the days of a range.
+
+    kind: kind of column.
+    headings: headings by key of the range.
+    shown: function that formats a day.
+    """
 
     def done(row: Told, end: str) -> Cell:
         days = row["days"][end]
@@ -229,7 +243,7 @@ def _ends(told: Told, kind: str, headings: Mapping[str, str], shown: Callable[[T
 
 
 def forecast_table(told: Told, asked: str = "") -> Table:
-    """A row a queue, the last to be done first."""
+    """Return a row for each queue, last to finish first."""
     ends = {"middle": "done about", "low": "no earlier than", "high": "no later than"}
     heads = (
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
@@ -241,7 +255,7 @@ def forecast_table(told: Told, asked: str = "") -> Table:
 
 
 def drawn_table(told: Told) -> Table:
-    """Of a draw that nobody has made yet: what becomes of its posts, by language; the most reading first."""
+    """Return the table of a draw that has not been made, by language, most reading first."""
     heads = {"posts": "posts", "agreed": "agreed on", "people": "to people", "audits": "of these audits"}
     heads |= {"checks": "checks", "readers": "readers"}
     rows = [{name: round(of) if isinstance(of, float) else of for name, of in row.items()} for row in told["drawn"]]
@@ -252,7 +266,7 @@ def drawn_table(told: Told) -> Table:
 
 
 def terminal_table(told: Told) -> Table:
-    """The same without what a terminal has no room for: names of languages, and what further readers would change."""
+    """Return the forecast for a terminal, without names of languages and the effect of more readers."""
     ends = {"low": "earliest", "middle": "about", "high": "latest"}
     heads = (
         Column("queue", "queue"),
@@ -263,12 +277,12 @@ def terminal_table(told: Told) -> Table:
 
 
 def finish_words(told: Told) -> str:
-    """When all is done that somebody reads, in a few words."""
+    """Return when all work with readers will be finished, in a few words."""
     return span(told, told["all"]) if told["all"] and any(row["readers"] for row in told["queues"]) else NEVER
 
 
 def span(told: Told, days: Told) -> str:
-    """about 3 Mar, 24 Feb to 20 Mar."""
+    """Return a range such as "about 3 Mar, 24 Feb to 20 Mar"."""
     if days["middle"] is None:
         return NEVER
     low = _date(told, days["low"])
@@ -341,14 +355,14 @@ def _day(told: Told, days: float) -> datetime:
 
 
 def _date(told: Told, days: float) -> str:
-    """3 Mar, with the year where it is another one."""
+    """Return a date such as "3 Mar", with the year if it is not the current one."""
     day = _day(told, days)
     year = "" if day.year == datetime.fromisoformat(told["from"]).year else f" {day.year}"
     return f"{day.day} {day:%b}{year}"
 
 
 def dates_table(told: Iterable[tuple[Any, Told]], address: Callable[[str], str], asked: str) -> Table:
-    """Of each task the queues that are done last, as far as two more readers of them were thought of."""
+    """Return the queues of each task that finish last, if the effect of two more readers was simulated."""
 
     def task(row: Told) -> Cell:
         title, name = row["task"].title, row["task"].name

@@ -1,4 +1,4 @@
-"""The state of each queue of a task in a sentence, and people who may work but have nothing to do. Reads only."""
+"""The state of each queue of a task as a sentence, and annotators without work. Reads only."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable
@@ -17,22 +17,25 @@ from annotate.reports.tables import are, many
 from annotate.work.routes import Routes, readers_of
 from annotate.work.routing import lacking_readers
 
-# States in which a queue gets no further unless a manager does something.
+# States of stalled queues, which need action by a manager.
 UNREAD, UNTESTED, NOT_AGREED, PAUSED = "unread", "untested", "not agreed", "paused"
 JUDGED, LACKING = "judged", "lacking"
 STUCK = (UNREAD, UNTESTED, NOT_AGREED, PAUSED, JUDGED, LACKING)
 DONE, CLOSED, LEASED, GOING = "done", "closed", "leased", "going"
 AT_WORK = timedelta(hours=1)
-KEYS = 5_000  # in a statement
+KEYS = 5_000  # per query
 
 
 @dataclass
 class _Queue:
-    """The units that wait in one queue, with how many answers they ask for, and its people: its readers, those of them
-    who passed its test, those of them who agreed to work that may hurt, and those who may work.
+    """A queue with its waiting units and its people.
 
-    touched: unit -> answers, of units that somebody has judged or been given; untouched: answers -> how many others.
-    These are alike, and only counted: a queue may have a million.
+    touched: number of answers needed by unit, for units that somebody has judged or been assigned.
+    untouched: number of other units by number of answers needed; only counted, since a queue may have a million.
+    readers: people who read its languages.
+    passed: those of them who passed its test.
+    agreed: those of them who consented to sensitive work.
+    able: those of them who may work.
     """
 
     touched: dict[int, int] = field(default_factory=dict)
@@ -48,15 +51,22 @@ class _Queue:
 
     @property
     def missing(self) -> int:
-        """The answers that they ask for, if none had any."""
+        """The number of answers that the units need in all, before counting existing answers."""
         return sum(self.touched.values()) + sum(asked * number for asked, number in self.untouched.items())
 
 
 @dataclass
 class _Tables:
-    """What the tables say of several tasks. By task: queues, adjudication (queue -> units that wait for an
-    adjudicator), lasts ((person, queue) -> when they judged last). By unit, of those that wait: held (places that an
-    answer or a running lease has), open_now (with such a lease), judged (who may not be asked any more), answers.
+    """Data on several tasks.
+
+    queues: queues by task and name.
+    adjudication: number of units waiting for an adjudicator, by task and queue.
+    lasts: time of the last judgment by task, person and queue.
+    held: number of places on a waiting unit that have an answer or an active lease.
+    open_now: waiting units with an active lease.
+    judged: people who may not be asked about a waiting unit.
+    answers: number of answers to a waiting unit.
+    names: names by primary key.
     """
 
     queues: dict[int, dict[str, _Queue]]
@@ -69,8 +79,7 @@ class _Tables:
     names: dict[int, str]
 
     def places(self, queue: _Queue) -> tuple[int, Counter[int]]:
-        """How many units of a queue lack people, and for each person who may work there, the units that they could be
-        given."""
+        """Return the number of units with too few people, and the number of units available to each person."""
         lacking = sum(number for asked, number in queue.untouched.items() if len(queue.able) < asked)
         free, taken = queue.untouched.total(), Counter[int]()
         for unit, asked in queue.touched.items():
@@ -82,25 +91,35 @@ class _Tables:
         return lacking, Counter({person: free - taken[person] for person in queue.able})
 
     def has_left(self, person: int, queue: _Queue) -> bool:
-        """Whether somebody has not judged some unit of a queue."""
+        """Return whether a person has not judged some unit of a queue."""
         return queue.untouched.total() > 0 or any(person not in self.judged.get(unit, ()) for unit in queue.touched)
 
 
 def queue_states(task: Task) -> dict:
-    """{"queues": [ROW, ...] the stuck ones first, then the fullest, "idle": [PERSON, ...], "stuck": how many queues}.
+    """Return {"queues": [ROW, ...], "idle": [PERSON, ...], "stuck": number of stalled queues}.
 
-    ROW: queue, name, waiting (units), leased (of these, open with somebody now), missing (answers), lacking (units
-    that fewer people may still judge than answers are missing), readers, passed, agreed, able (numbers of people),
-    adjudication (units that came from it and wait for an adjudicator), last (time of the last judgment), state, stuck,
-    said.
-    PERSON: somebody who may work but has nothing left now: annotator, name, queues, last, at_work (within the last
-    hour), said.
+    Queues are sorted with stalled ones first, then by number of waiting units.
+
+    A row on a queue has:
+
+    queue, name
+    waiting: number of waiting units.
+    leased: number of these that are assigned to somebody now.
+    missing: number of missing answers.
+    lacking: number of units with more missing answers than people who may still judge them.
+    readers, passed, agreed, able: numbers of people.
+    adjudication: number of units from this queue that wait for an adjudicator.
+    last: time of the last judgment.
+    state, stuck, said: state, whether it is stalled, and a sentence.
+
+    A row on an annotator who may work but has no unit available has annotator, name, queues, last, at_work (within the
+    last hour) and said.
     """
     return queue_states_of([task])[task.pk]
 
 
 def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
-    """The same for several tasks, by their keys, in as many statements as for one."""
+    """Return the states of several tasks by primary key, with as many queries as for one."""
     listed = list(tasks)
     tables = _tables(listed)
     return {task.pk: _states(task, tables) for task in listed}
@@ -108,7 +127,7 @@ def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict]:
 
 def _states(task: Task, tables: _Tables) -> dict:
     queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
-    free: dict[int, Counter[str]] = defaultdict(Counter)  # person -> queue -> units with a place that they may take
+    free: dict[int, Counter[str]] = defaultdict(Counter)  # person -> queue -> number of units available to them
     rows = []
     for name, queue in queues.items():
         lacking, places = tables.places(queue)
@@ -140,7 +159,7 @@ def _states(task: Task, tables: _Tables) -> dict:
     return {"queues": rows, "idle": idle, "stuck": sum(row["stuck"] for row in rows)}
 
 
-# --- what the tables say
+# --- Data
 
 
 def _tables(tasks: list[Task]) -> _Tables:
@@ -151,7 +170,7 @@ def _tables(tasks: list[Task]) -> _Tables:
     for task, queue, number in waiting.values_list("task_id", "language").annotate(Count("pk")):
         adjudication[task][queue] = number
     queues = _queues(tasks, judged.keys() | held.keys())
-    # When each person last judged a unit of each queue; the queue is the one in which the unit is now.
+    # Each person's last judgment in a queue. A unit counts in its current queue.
     found = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
     rows = found.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
     lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
@@ -161,8 +180,9 @@ def _tables(tasks: list[Task]) -> _Tables:
 
 
 def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
-    """Those in which units wait, wait for an adjudicator, or were judged. touched: units that somebody has judged or
-    been given.
+    """Return the queues with units that wait, are with an adjudicator, or were judged.
+
+    touched: units that somebody has judged or been assigned.
     """
     queues: dict[int, dict[str, _Queue]] = {task.pk: {} for task in tasks}
     units = Unit.objects.work().filter(task__in=tasks).exclude(language="").order_by()
@@ -185,13 +205,13 @@ def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, 
 
 
 def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
-    """How many places of each waiting unit are held, by an answer or a lease that runs, and which have such a lease."""
+    """Return the number of places held by answers and active leases, by unit, and the units with an active lease."""
     held: Counter[int] = Counter()
     open_now = set()
     now = timezone.now()
     running = Q(closed_at=None, expires_at__gt=now)
     kept = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
-    # A gold answer keeps a place free on the unit for which it stands, while it is open.
+    # While a gold answer is open, it keeps a place free on the unit that it replaces.
     stands_in = Q(instead_of__stage=stages.QUEUED) & running
     places = Lease.objects.filter(kept & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks)
     for unit, closed in places.order_by().values_list(Coalesce("instead_of_id", "unit_id"), "closed_at"):
@@ -202,8 +222,9 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
 
 
 def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
-    """The people who may not be asked about each waiting unit, since they have judged it, or leave to others what
-    somebody found disturbing; and how many answers it has.
+    """Return the people who may not be asked about each waiting unit, and its number of answers.
+
+    These people have judged the unit, or do not take units that somebody found disturbing.
     """
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
@@ -222,11 +243,15 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
     return judged, answers
 
 
-# --- what follows from it
+# --- States
 
 
 def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
-    """unjudged: somebody who may work has not judged some unit; something: such a unit has a free place."""
+    """Return the state of a queue.
+
+    unjudged: whether somebody who may work has not judged some unit.
+    something: whether such a unit has a free place.
+    """
     if not counts["waiting"]:
         return DONE
     if not task.is_open:
@@ -247,7 +272,7 @@ def _state(task: Task, counts: dict, *, unjudged: bool, something: bool) -> str:
 
 
 def _said(task: Task, name: str, state: str, counts: dict) -> str:
-    """The state of a queue in a sentence. name: of its language."""
+    """Return the state of a queue as a sentence. name: name of its language."""
     if state in (JUDGED, LEASED, LACKING, GOING):
         return _said_of_able(task, state, counts)
     units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
@@ -275,7 +300,7 @@ def _said(task: Task, name: str, state: str, counts: dict) -> str:
 
 
 def _said_of_able(task: Task, state: str, counts: dict) -> str:
-    """The state of a queue in which people may work."""
+    """Return the state of a queue with people who may work, as a sentence."""
     units, one = many(counts["waiting"], "unit"), counts["waiting"] == 1
     people = are(counts["able"], "person", "people")
     if state == JUDGED:
@@ -300,7 +325,7 @@ def _said_of_able(task: Task, state: str, counts: dict) -> str:
 
 
 def _idle(tables: _Tables, queues: dict[str, _Queue], free, lasts) -> list[dict]:
-    """The people who may work but can be given nothing now; those at work within the last hour come first."""
+    """Return the people who may work but have no unit available, those who worked within the last hour first."""
     own: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
         for person in queues[queue].able:
@@ -322,14 +347,17 @@ def _idle(tables: _Tables, queues: dict[str, _Queue], free, lasts) -> list[dict]
     return sorted(rows, key=lambda row: (not row["at_work"], row["name"].casefold(), row["annotator"]))
 
 
-# --- the queues of a task by their readers
+# --- The queues of a task with their readers
 
 
 @dataclass(frozen=True)
 class QueueRow:
-    """One queue of a task. readers are names, sorted.
+    """A queue of a task.
 
-    waiting includes units that are leased, and those that too few people may still judge; lacking counts the latter.
+    waiting: number of waiting units, including leased and lacking ones.
+    leased: number of leased units.
+    lacking: number of units with too few people who may still judge them.
+    readers: sorted names.
     """
 
     queue: str
@@ -341,13 +369,13 @@ class QueueRow:
 
 
 def queues_by_use(task: Task) -> dict[str, list[QueueRow]]:
-    """The queues in which something waits, and the others, which a page folds."""
+    """Return the queues with waiting units, and the others, which pages collapse."""
     rows = queue_table(task)
     return {"busy": [row for row in rows if row.waiting], "idle": [row for row in rows if not row.waiting]}
 
 
 def queue_table(task: Task) -> list[QueueRow]:
-    """Every queue in which something waits or for which somebody reads, fullest first."""
+    """Return every queue with waiting units or readers, in descending order of waiting units."""
     routes = Routes.load(task)
     queued = task.units.work().queued()
     counts = dict(queued.order_by().values_list("language").annotate(Count("pk")))

@@ -1,7 +1,7 @@
-"""What stands, over all tasks: how far each is and what to do next, what waits for whom, what was drawn for what.
+"""Overview of all tasks: progress, next step, waiting work and draws. Reads only.
 
-Read for all tasks in as many statements as for one. A task by itself is the matter of task_statistics.py and
-queue_states.py. Reads only.
+The number of queries does not depend on the number of tasks. For single tasks, see `task_statistics.py` and
+`queue_states.py`.
 """
 
 from collections import Counter, defaultdict
@@ -23,18 +23,29 @@ from annotate.work import adjudication
 from annotate.work.closure import how_to_go_on
 from corpora.models import Draw
 
-NAMED = 5  # queues that are named in a sentence
+NAMED = 5  # queues listed in a sentence
 
 
 @dataclass(frozen=True)
 class Standing:
-    """tasks: rows; waits: rows. Both in the order of task_statistics.overview: open tasks first, the newest first.
+    """The overview, with open tasks first, then newest first.
 
-    A row of tasks: what task_statistics.overview has, and corpora, missing (answers; None of a closed task), stuck
-    (queues), contested (languages that failed their audit -> units that people have yet to read for that), unseconded
-    (whether it asks for second opinions of adjudicators and there is only one), next (what to do, in a sentence).
-    A row of waits: task, queue, name, waiting (units), missing (answers), able (people who may work), stuck, said; of
-    an adjudicator's units queue is empty, and able are the adjudicators.
+    tasks: a row for each task; see below.
+    waits: a row for each queue that is not finished, and one for each task with units waiting for an adjudicator.
+
+    A row on a task has the keys of task_statistics.overview, and:
+
+    corpora: names of corpora.
+    missing: number of missing answers; None if the task is closed.
+    stuck: number of stalled queues.
+    contested: number of units still to label in languages that failed their audit, by language.
+    contesting: job that sends units to people after a failed audit; None if there is none.
+    read: whether any unit was labelled in this task.
+    unseconded: whether the task needs second opinions, but there is no second adjudicator.
+    next: next step as a sentence.
+
+    A row in `waits` has task, queue (empty for adjudication), name, waiting (units), missing (answers), able (number of
+    people who may work), stuck and said.
     """
 
     tasks: list[dict[str, Any]]
@@ -43,7 +54,7 @@ class Standing:
 
 def standing() -> Standing:
     tasks = {task.name: task for task in Task.objects.all()}
-    # In a closed task nobody is given anything, so how its queues stand is not asked.
+    # Units of closed tasks are not assigned, so the state of their queues is not computed.
     states = queue_states_of(task for task in tasks.values() if task.is_open)
     corpora: dict[str, list[str]] = defaultdict(list)
     drawn = Task.objects.order_by("draws__corpus__name").values_list("name", "draws__corpus__name").distinct()
@@ -54,7 +65,7 @@ def standing() -> Standing:
     labelled = Unit.objects.filter(task=OuterRef("pk"), stage=stages.LABELLED, reused_from=None)
     read = set(Task.objects.filter(Exists(labelled)).values_list("name", flat=True))
     rows, waits = [], []
-    # A task that was opened since the first statement has its turn the next time.
+    # Skip tasks opened since the first query.
     for row in (each for each in task_statistics.overview() if each["name"] in tasks):
         task = tasks[row["name"]]
         queues = states[task.pk]["queues"] if task.is_open else []
@@ -83,11 +94,11 @@ def _waits(task: Task, row: dict, queues: list[dict], adjudicators: int) -> list
     return [{"task": task.name, **each} for each in found]
 
 
-# --- what to do next
+# --- Next step
 
 
 def _next(task: Task, row: dict, queues: list[dict], adjudicators: int) -> str:
-    """The first thing that a manager should see to, or how to go on."""
+    """Return the most urgent problem for a manager, or how to go on."""
     left = row["units"] - row["done"]
     if row["contesting"]:
         return (
@@ -125,7 +136,7 @@ def _nothing_to_publish(task: Task, units: int) -> str:
 
 def _publish(task: Task, *, is_read: bool) -> str:
     publish = f"`assay export_gold {task.name} --out FOLDER`"
-    # The command that reports how far a task's labels can be trusted.
+    # The command that reports the quality of the task's labels.
     look = next((control.look_at for control in task.controls if control.look_at), "")
     if not look and (task.redundancy > 1 or task.overlap_share or not task.kind.answered_here):
         look = "agreement"
@@ -161,12 +172,14 @@ def _wait(number: int) -> str:
     return are(number, "unit waits", "units wait")
 
 
-# --- draws
+# --- Draws
 
 
 def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
-    """The newest first; of one corpus, of one task, or all. A row: draw, corpus, design, language, predictor, seed,
-    asked, drawn, frame, chance, tasks, extended (whether a larger one has taken its place), created_at.
+    """Return draws, newest first, optionally of one corpus or task.
+
+    Rows have draw, corpus, design, language, predictor, seed, asked, drawn, frame, chance, tasks, extended (whether a
+    larger draw replaced it), created_at.
     """
     found = Draw.objects.select_related("corpus").prefetch_related("tasks").order_by("-pk")
     if corpus:
@@ -184,11 +197,11 @@ def draws_there(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
     ]
 
 
-# --- one task
+# --- One task
 
 
 def undecidable(task: Task) -> int:
-    """Units that wait for an adjudicator although every active one has judged them: nobody may decide these."""
+    """Return the number of units waiting for an adjudicator that every active adjudicator has judged already."""
     active = adjudication.adjudicators()
     judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
     by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())

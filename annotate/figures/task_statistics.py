@@ -1,6 +1,6 @@
-"""A task's work in figures: progress, pace, time an answer, tests and gold answers. Reads only.
+"""Statistics on a task: progress, pace, time per answer, tests and gold answers. Reads only.
 
-All rows can be written as JSON by Django's encoder. Hidden gold answers are no work, and count only in `known_answers`.
+All rows can be encoded by Django's JSON encoder. Hidden gold answers are not counted as work, only in `known_answers`.
 """
 
 from collections import Counter, defaultdict
@@ -23,11 +23,11 @@ from annotate.models import Annotator, Judgment, Pause, Task, TrialAnswer, Unit
 from annotate.quality.guideline_versions import majors
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-# Up to these lengths, the time since the first answer is cut into hours, then into days; above, into weeks.
+# The time since the first answer is divided into hours or days up to these lengths, and into weeks above.
 HOURLY, DAILY = 3 * DAY, 120 * DAY
-WAITING_COPIES = "waiting_copies"  # a copy is done when the unit whose label it takes is done
+WAITING_COPIES = "waiting_copies"  # copies are done when their original is done
 QUARTILES = (0.25, 0.5, 0.75)
-# A gold answer is doubtful if it has at least so many answers, and at most this share of them agrees with it.
+# A gold answer is doubtful from this number of answers on, if at most this share of them agrees with it.
 DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
 
 
@@ -36,23 +36,26 @@ def by_name(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
 
 
 def picked(of: Any, fields: str) -> dict[str, Any]:
-    """A row of attributes of an object. fields: `key=path`, or `key` where that is the path, with spaces between."""
+    """Return attributes of an object as a dict.
+
+    fields: "key=path", or "key" if the path is the same, separated by spaces.
+    """
     pairs = (field.partition("=") for field in fields.split())
     return {key: attrgetter(path or key)(of) for key, _, path in pairs}
 
 
 def only(annotator: Annotator | None) -> dict[str, Annotator]:
-    """The filter for one annotator's rows; for all rows without one."""
+    """Return the filter for one annotator's rows, or for all rows."""
     return {} if annotator is None else {"annotator": annotator}
 
 
 def new_pauses():
-    """Pauses by the rule that no manager has looked at: neither lifted nor given a reason."""
+    """Return pauses by the rule in open tasks that no manager has lifted or given a reason."""
     return Pause.objects.filter(lifted_at=None, by=None, reason="", task__is_open=True)
 
 
 def overview() -> list[dict]:
-    """One row a task, the newest first, open ones before closed ones."""
+    """Return a row for each task, open tasks first, then newest first."""
     units = Unit.objects.work().order_by()
     at: dict[int, Counter[str]] = defaultdict(Counter)
     by_stage = units.values_list("task", "stage").annotate(Count("pk"))
@@ -81,26 +84,25 @@ def overview() -> list[dict]:
 
 
 def counted_answers(task: Task | None = None):
-    """The answers that count, on units that are work; of one task, or of all."""
+    """Return valid answers to units that are work, of one task or all tasks."""
     live = Judgment.objects.live().answers().of_work()
     return live if task is None else live.filter(unit__task=task)
 
 
 def _language(task: Task, unit: str = ""):
-    """The language of a unit: the one asked about, the record's, or that of the queue it was in last.
+    """Return an expression for the language of a unit: the one asked about, the record's, or that of its last queue.
 
-    unit: the lookup prefix of the unit, such as "unit__".
+    unit: lookup prefix of the unit, such as "unit__".
     """
     paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.statistics.language_paths)
-    # Language codes are short, but labels, which may be codes too, have any length.
+    # Labels may be language codes, and have no maximum length.
     return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
 
 
 def progress(task: Task) -> dict:
-    """Units by language and stage, and the answers that they have and still need.
+    """Return the number of units by language and stage, and of answers: {"languages": [ROW, ...], "all": ROW}.
 
-    {"languages": [ROW, ...] by name, "all": ROW}; ROW: language, units, done, answers (on what waits), missing,
-    waiting_copies, and a count for each stage by its name.
+    ROW: language, units, done, answers (to unfinished units), missing, waiting_copies, and a count for each stage.
     """
     units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
     rows: dict[str, Counter[str]] = defaultdict(Counter)
@@ -121,11 +123,14 @@ def progress(task: Task) -> dict:
 
 
 def pace(task: Task, now: datetime | None = None) -> dict:
-    """Answers an hour in the last 24 hours, and an hour, day or week since the first one, in the installation's time
-    zone. Answers that were taken back or voided do not count.
+    """Return the number of valid answers over time, in the installation's time zone.
 
-    {"zone", "answers": in all, "today": in the last 24 hours, "last_day": [MOMENT, ...] of 24, "cut": "hour", ...,
-     "since": [MOMENT, ...]}; MOMENT: at, answers.
+    Returns {"zone", "answers", "today", "last_day", "cut", "since"}.
+
+    answers, today: number of answers in all and in the last 24 hours.
+    last_day: answers per hour in the last 24 hours: at, answers.
+    cut: unit of time in `since`: hour, day or week.
+    since: answers per unit of time since the first one: at, answers.
     """
     first = _hour(now) - timedelta(hours=23)
     live = counted_answers(task).order_by()
@@ -150,12 +155,15 @@ def _since_first(live, span: dict) -> tuple[str, list[dict]]:
     moments, at, last = [], min(counts), max(counts)
     while at <= last:
         moments.append({"at": at, "answers": counts.get(at, 0)})
-        at += step  # from midnight to midnight, whatever the length of the day
+        at += step  # from midnight to midnight, even if the clocks change
     return cut, moments
 
 
 def _hour(at: datetime | None) -> datetime:
-    """The start of its hour in the installation's time zone; in UTC, so that hours add up when clocks change."""
+    """Return the start of the hour in the installation's time zone.
+
+    The result is in UTC, so that hours can be added across clock changes.
+    """
     local = timezone.localtime(at, timezone.get_default_timezone())
     return local.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
 
@@ -170,9 +178,9 @@ def _moments(first: datetime, counts: Counter[int], hours: int) -> list[dict]:
 
 
 def times(task: Task) -> dict:
-    """Active seconds an answer, without idle time: {"languages": [ROW, ...], "annotators": [ROW, ...], "all": ROW}.
+    """Return active seconds per answer: {"languages": [ROW, ...], "annotators": [ROW, ...], "all": ROW}.
 
-    ROW: language or annotator, count, quartiles (three numbers). Without measured times there is no row.
+    ROW: language or annotator, count, quartiles (three numbers). There is no row without measured times.
     """
     live = counted_answers(task).filter(active_seconds__isnull=False).order_by()
     rows = list(live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds"))
@@ -191,24 +199,31 @@ def _quartiles(seconds: list[float]) -> dict:
     return {"count": len(seconds), "quartiles": [float(value) for value in np.quantile(seconds, QUARTILES)]}
 
 
-# --- tests and gold answers
+# --- Tests and gold answers
 
 
 def tests(task: Task) -> dict:
-    """Who took the test, in which language, and the results: {"annotators": [ROW, ...], "languages": [ROW, ...]}.
+    """Return the results of the test: {"annotators": [ROW, ...], "languages": [ROW, ...]}.
 
-    The rows of annotators are those of `trials_of`. A row a language: took, passed, granted, failed (no try left),
-    tests, share of tests passed.
+    annotators: see `trials_of`.
+    languages: language, took, passed, granted, failed (no try left), tests, share (of tests passed).
     """
     rows = trials_of(task)
     return {"annotators": rows, "languages": [_tested(code, rows) for code in task.languages]}
 
 
 def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
-    """The tests of everybody, or of one annotator, under the current major version of the guidelines, by name.
+    """Return tests under the current major version of the guidelines, of all annotators or one, by name.
 
-    A row a person and language: annotator, name, language, tries, right and asked (of the best), last, open (one has
-    begun), qualified, granted (by a manager, without a test), left (further tries).
+    A row for each person and language has:
+
+    annotator, name, language
+    tries: number of tests.
+    right, asked: best result.
+    last: time of the last test.
+    open: whether a test has been started.
+    qualified, granted: whether they passed, or a manager let them in without a test.
+    left: number of further tries.
     """
     current = majors(task)
     rows: dict[tuple[int, str], dict] = {}
@@ -252,10 +267,10 @@ def _tested(language: str, rows: list[dict]) -> dict:
 
 
 def known_answers(task: Task) -> list[dict]:
-    """The gold answers of test and queue, those that fewest people agree with first.
+    """Return the gold answers of tests and queues, those with the least agreement first.
 
-    A row: item, language, purpose, label, text, asked, right, said (the other answer given most often), doubtful
-    (the gold answer itself may be wrong).
+    Rows have item, language, purpose, label, text, asked, right, said (the most frequent other answer), doubtful
+    (whether the gold answer itself may be wrong).
     """
     tried = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
     tried = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))
