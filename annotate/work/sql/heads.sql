@@ -10,8 +10,8 @@ WHERE unit.task_id = %s
   AND (%s OR NOT unit.disturbing)
   -- No hidden unit whose text they have seen, see eligible.py.
   AND NOT ({seen})
-  -- A count instead of NOT EXISTS, which PostgreSQL would turn into a join that might read all the annotator's judgments.
-  -- "< 1" instead of "= 0", which PostgreSQL would consider rare and therefore scan the queue.
+  -- A count instead of NOT EXISTS, which PostgreSQL would turn into a join that might read all judgments of the
+  -- annotator. "< 1" instead of "= 0", which PostgreSQL would consider rare and therefore scan the queue.
   AND (
       SELECT COUNT(*)
       FROM annotate_judgment AS judgment

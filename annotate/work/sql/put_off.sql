@@ -1,6 +1,6 @@
--- Units that an annotator gets after others: units they returned or let expire, and work that a gold answer replaced. The
--- unit after a gold answer may thus be in any language, like the unit after work. A unit whose place was taken by a gold
--- answer that somebody returned comes last.
+-- Units that an annotator gets after others: units they returned or let expire, and work that a gold answer replaced.
+-- The unit after a gold answer may thus be in any language, like the unit after work. A unit whose place was taken by a
+-- gold answer that somebody returned comes last.
 -- Parameters: annotator, whether to put units off, now, annotator, number of answers after which no unit is put off;
 -- annotator, whether to put units off.
 SELECT COALESCE(own.instead_of_id, own.unit_id) AS unit_id
