@@ -175,7 +175,7 @@ def with_certificate(
     report: the evaluation report on the judge's labels.
     read: the items that people read.
     half_width: target half-width of a share's interval, in points.
-    epsilon: epsilon of the alternative annotator test.
+    epsilon: how much worse than an annotator the judge may be in the alternative annotator test, as a share of units.
     """
     known = set(read.labels)
     listed = [answer for answer in read.answers if answer[2] in known]

@@ -24,7 +24,7 @@ REASON = 200  # characters
 def stop(permit: Permit, right: int, asked: int, **how: Any) -> Pause:
     """Pause an annotator and return their open units.
 
-    right, asked: number of correct answers, and of all answers, to known items so far.
+    right, asked: number of known answers that they gave correctly and in all, since their last pause was lifted.
     how: the manager (`by`) and the reason; empty for an automatic pause.
     """
     annotator, task = permit.annotator, permit.task

@@ -51,7 +51,8 @@ def unknown_code(code: str) -> str:
 
 # --- changes of routes
 #
-# Changes apply to every open task from then on. Waiting units stay in their queues until they are rerouted.
+# Changes of queues and candidates apply to every open task from then on, `never_agree` to tasks opened later. Waiting
+# units stay in their queues until they are rerouted.
 
 
 def route_of(language: str) -> LanguageRoute:
@@ -71,7 +72,7 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
     language: language that the route is for.
     queue: queue in which its texts wait.
     extra_candidates: languages to try after it.
-    never_agree: whether the detectors' agreement on it is never accepted.
+    never_agree: whether the detectors' agreement on it does not count, in tasks opened later.
 
     Raises InvalidAnswer for an unknown code, or if the language has a route already.
     """
