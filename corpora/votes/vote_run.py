@@ -36,9 +36,8 @@ from corpora.votes.vote_worker import Chunk, counted_schema, vote_on, vote_on_al
 
 # --- Votes on an incomplete part, saved in pieces so that an interrupted run loses at most one.
 #
-# They are in <corpus>/voting/<key>/, where the key identifies the part, the voters and the options. Complete parts have
-# no
-# pieces: their votes are assembled from them, with the same bytes as in an uninterrupted run.
+# They are in <corpus>/voting/<key>/, where the key identifies the part, the voters and the options. They are assembled
+# into the part's votes, with the same bytes as in an uninterrupted run, and then deleted.
 
 
 PIECE_CHUNKS = 5  # half a second of work, or several seconds on a busy machine
