@@ -1,4 +1,4 @@
-"""The kinds of questions that come with Assay: a module or a TOML file each, and this registry of them."""
+"""The built-in kinds of questions, each a module or a TOML file, and their registry."""
 
 from pathlib import Path
 
@@ -9,6 +9,6 @@ __all__ = ["IMPORTED", "IMPORTED_PAIRS", "KINDS", "MADE_ELSEWHERE", "Answer", "K
 
 _FILES = sorted(Path(__file__).parent.glob("*.toml"))
 KINDS: dict[str, Kind] = {**MODULES, **{kind.slug: kind for kind in map(read_kind, _FILES)}}
-# The kind of questions that were asked elsewhere, when only the judgments are imported.
+# The kinds of tasks whose judgments were made elsewhere and are only imported.
 IMPORTED, IMPORTED_PAIRS = KINDS["imported"], KINDS["imported_pairs"]
 MADE_ELSEWHERE = (IMPORTED.slug, IMPORTED_PAIRS.slug)

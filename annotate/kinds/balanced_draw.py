@@ -1,7 +1,7 @@
-"""The balanced draw: of each class as many documents, in each set of each language; see core/draws/balanced_sets.py.
+"""The balanced draw: equally many documents of each class, in each set of each language.
 
-The classes are those that came with the documents, or what a predictor says of them, so that people label what is
-drawn. Or the sets are those of lists that were published, as they are.
+The algorithm is in annotate/core/draws/balanced_sets.py. Classes are labels that came with the documents, or a
+predictor's labels, which annotators then check. Published lists can be used as sets instead.
 """
 
 import hashlib
@@ -35,22 +35,25 @@ from corpora.models import Corpus
 from corpora.predictions.predictor_labels import find_predictor, predicted_labels
 from corpora.storage.inventory import check_declared, declared_records
 
-# What a draw's parameters call the ids of its sets.
+# Keys of a draw's parameters. IDS: ids by set.
 IDS = "ids"
-CHANCES = "chances"  # class -> the chance that a document of it had; of published lists nobody knows it
-JOINT = "joint"  # part -> the ids of a language in the joint sets of all
-# Where people label what a predictor finds: the sizes of the sets (test, dev, train), how many documents of each class
-# they need in all, how many the predictor finds (class -> documents), and all that it finds in the order of their lots
-# (class -> ids), which is not kept with the draw.
+CHANCES = "chances"  # probability of a document by class; unknown for published lists
+JOINT = "joint"  # ids of a language in the joint sets, by part
+# For draws by a predictor: SIZES, sizes of test, dev and train; NEEDED, documents that the sets need of each class;
+# FRAME, number of documents by predicted class; ORDER, all their ids by class in random order, which is not stored with
+# the draw.
 SIZES, NEEDED, FRAME, ORDER = "sizes", "needed", "frame", "order"
-MANY = 20  # labels that a refusal names
-Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
+MANY = 20  # labels listed in an error
+Sets = Mapping[str, Mapping[str, Sequence[str]]]  # ids by set, by language
 
 
 @dataclass(frozen=True)
 class _Frame:
-    """The documents of a corpus that have exactly one of the classes. none, several: how many others have none or
-    several, by language; labels: how many documents have each label.
+    """The documents of a corpus that have exactly one of the classes.
+
+    none: number of documents without a class, by language
+    several: number of documents with several classes, by language
+    labels: number of documents by label
     """
 
     documents: list[Document]
@@ -60,8 +63,11 @@ class _Frame:
 
 
 class _Chosen(NamedTuple):
-    """ids: language -> those of its documents; of_each: language -> what the draw's record says of its sets; of: of how
-    many documents they were chosen.
+    """The drawn documents.
+
+    ids: ids by language
+    of_each: parameters of the draw by language
+    of: number of documents in the frame by language
     """
 
     ids: Mapping[str, list[str]]
@@ -73,9 +79,14 @@ class _Chosen(NamedTuple):
 
 @dataclass(frozen=True)
 class _Wanted:
-    """fields: what makes two documents equal; classes: the labels that count, of which a document has exactly one;
-    apart: fields whose equal values stay in one of test, dev and train; joint: how many of each language are in joint
-    sets of all of them. fill: whether a class may stay short.
+    """Options of the draw.
+
+    fill: whether a class may have too few documents
+    fields: fields that determine whether two documents are equal
+    classes: labels that count; a document needs exactly one
+    apart: fields; documents with equal values stay in one of test, dev and train
+    joint: documents of each language in the joint sets of all languages
+    leave_out: ids outside the frame
     """
 
     corpus: str
@@ -90,8 +101,10 @@ class _Wanted:
     leave_out: Collection[str] = frozenset()
 
     def frame(self, languages: Collection[str] | None, predicted: Mapping[str, str] | None = None) -> _Frame:
-        """Of a text a digest is kept, so that a corpus need not fit into memory. predicted: id -> label, if that is the
-        class and not what is declared."""
+        """Return the frame, which stores a digest of each text so that a corpus need not fit into memory.
+
+        predicted: predicted class by id, used instead of the declared labels
+        """
         frame = _Frame([], Counter(), Counter(), Counter())
         for row in declared_records(self.corpus, languages, (*self.fields, *self.apart)):
             if row["id"] in self.leave_out:
@@ -122,12 +135,17 @@ def sample_balanced(
     predictor: str = "",
     **given: Any,
 ) -> list[Sample]:
-    """One sample for each language, or CorpusError. It only reads files.
+    """Draw one sample for each language. The database is not changed.
 
-    short: `fill` where train, or any set that people label, takes what there is. from_indices: a folder of published
-    lists of ids, whose sets are made in place of new ones. predictor: whose labels are the classes. given: fields,
-    classes, apart, joint and leave_out. The parameters of a sample say what was left out of the frame, what is short,
-    what is wrong with published lists, and by IDS which ids are in which set.
+    The parameters of a sample state what was left out of the frame, which classes are short, the faults of published
+    lists, and the ids of each set (IDS).
+
+    test, dev, train: sizes of the sets (documents)
+    short: `fill` lets train, or any set of a draw by a predictor, be smaller if a class has too few documents
+    from_indices: folder of published lists of ids, which replace new sets
+    predictor: the predictor whose labels are the classes, "" for declared labels
+    given: fields, classes, apart, joint and leave_out, as in _Wanted
+    CorpusError: the draw is not possible
     """
     wanted = _Wanted(corpus.name, languages, seed, Sizes(test, dev, tuple(train)), short == "fill", **given)
     if repeated := [label for label, number in Counter(wanted.classes).items() if number > 1]:
@@ -145,7 +163,7 @@ def sample_balanced(
     return sample_chosen(corpus, "balanced", chosen.ids, **how)
 
 
-# --- by declared labels
+# --- Draws by declared labels.
 
 
 def _declared(wanted: _Wanted, from_indices: Path | None) -> _Chosen:
@@ -226,11 +244,11 @@ def _published(wanted: _Wanted, folder: Path) -> tuple[Sets, dict[str, dict[str,
     return once, of_each, frame, Counter(document.language for document in frame.documents)
 
 
-# --- by what a predictor says
+# --- Draws by a predictor.
 #
-# Drawn are as many of each class as the sets need if the predictor is right in all of them; what follows in the order
-# of the lots is drawn where it was not (controls/replenishment.py). Which set a document is in is known once people
-# have labelled it (goldsets/partitions.py).
+# The draw contains as many documents of each class as the sets need if every prediction is right. Further documents are
+# drawn, in order, to replace those with wrong predictions (annotate/controls/replenishment.py). Documents are assigned
+# to sets after annotation (annotate/goldsets/partitions.py).
 
 
 def _predicted(wanted: _Wanted, predictor: str, from_indices: Path | None) -> _Chosen:
@@ -259,7 +277,7 @@ def _predicted(wanted: _Wanted, predictor: str, from_indices: Path | None) -> _C
 
 
 def _in_order(wanted: _Wanted, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Chosen:
-    """The first documents of each language and class in the order of their lots."""
+    """Return the first documents of each language and class in random order."""
     needed = sum(wanted.sizes.apart().values()) // len(wanted.classes)
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
     for cell in product(languages, wanted.classes):
@@ -286,28 +304,32 @@ def _in_order(wanted: _Wanted, merged: Merged, languages: Sequence[str], frame: 
     return _Chosen(first, of_each, frame, of, predictor)
 
 
-# --- published lists
+# --- Published lists.
 
 
 def spelled_out(language: str) -> str:
-    """german; the name of a language in one word, as the published lists have it."""
+    """Return a language's name in one word, as published lists have it, such as `german`."""
     return re.sub(r"[^a-z]+", "-", LANGUAGES[language].name.casefold()).strip("-")
 
 
 SET = re.compile(rf"{TEST}|{DEV}|{TRAIN}\.[1-9][0-9]*")
-# What lists call a language that is called otherwise here.
+# Names in the lists that differ from ours.
 OTHERWISE = {"chinese": "zh-CN"}
 
 
 def read_lists(folder: Path, languages: Collection[str] | None) -> dict[str, dict[str, list[str]]]:
-    """Language -> set -> ids, from files such as german.train.1000; of these languages, or of all there are."""
+    """Return the ids by set and language from files such as german.train.1000.
+
+    languages: codes, or None for all
+    CorpusError: the folder or a list is not valid
+    """
     by_name = {spelled_out(code): code for code in LANGUAGES} | OTHERWISE
     found: dict[str, dict[str, list[str]]] = {}
     try:
         for path in sorted(folder.iterdir()):
             name, _, part = path.name.partition(".")
             if name == JOINT:
-                continue  # made of the others
+                continue  # made from the others
             code = by_name.get(name)
             if not SET.fullmatch(part):
                 raise CorpusError(

@@ -1,8 +1,8 @@
-"""The draw of messages for which people say which of two systems' replies they would rather send.
+"""The draw of messages for pairwise comparisons of systems' replies.
 
-Messages are drawn for which every system suggests something, so that all pairs of systems are compared on the same
-messages. A message is drawn with all of its records, since the systems may suggest other replies for each. The
-suggestions go with the draw into the units.
+Only messages for which every system suggests a reply are drawn, so that all pairs of systems are compared on the same
+messages. All records of a message are drawn together, because suggestions may differ between them. The suggestions are
+passed to the units.
 """
 
 from collections import Counter, defaultdict
@@ -21,15 +21,16 @@ from corpora.storage.inventory import declared_records
 from corpora.threads.messages import compared
 from corpora.threads.reply_files import Key, Suggested, read_suggested
 
-# What a draw's parameters call what the systems suggest (id -> system -> replies), which is not kept with the draw.
+# Key of the suggestions (replies by system, by id) in a draw's parameters; they are not stored with the draw.
 REPLIES = "replies"
 Replies = Mapping[str, Mapping[str, list[str]]]
 
 
 def systems_of(given: Sequence[str]) -> dict[str, Path]:
-    """Name of a system -> its file or folder, in the order of the names. CorpusError for names that cannot be.
+    """Return the file or folder of each system, sorted by name.
 
-    given: NAME=FILE each, or the file alone, whose name without its ending is the system's.
+    given: `NAME=FILE`, or `FILE` alone; then the name is the file's without its suffix
+    CorpusError: a name is invalid, or there are fewer than two
     """
     found: dict[str, Path] = {}
     for each in given:
@@ -50,10 +51,14 @@ def systems_of(given: Sequence[str]) -> dict[str, Path]:
 
 @dataclass
 class _Joined:
-    """What the systems suggest for the records of a corpus. frame: language -> message -> ids of the records for which
-    all systems suggest replies; left_out: language and message of the records that are in no frame; replies: id ->
-    system -> replies, for both; lacking: system -> records for which it has none; used: system -> keys of its lines
-    that have a record.
+    """The systems' suggestions for the records of a corpus.
+
+    frame: ids of records with suggestions from all systems, by message, by language
+    left_out: (language, message) of records outside the frame
+    replies: replies by system, by id
+    lacking: number of records without suggestions, by system
+    used: keys of lines that match a record, by system
+    records: number of records
     """
 
     frame: dict[str, dict[str, list[str]]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(list)))
@@ -75,17 +80,21 @@ def sample_compared(
     reference: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """One sample for each language in which there is something to ask, or CorpusError. It only reads files.
+    """Draw one sample for each language with messages to compare. The database is not changed.
 
-    systems: as systems_of reads them. size: messages of each language; None is all. message, reference: the fields of
-    the records that have them, the second empty if none has. leave_out: ids of records whose messages are in no
-    frame, such as those whose answer is known; what the systems suggest for them is in the parameters too.
+    systems: files as in systems_of
+    size: messages per language, None for all
+    message: the field with the message
+    reference: the field with the reference reply, or ""
+    leave_out: ids of records whose messages are outside the frame, such as records with gold answers. Their suggestions
+        are included in the parameters.
+    CorpusError: the draw is not possible
     """
     suggested = {name: read_suggested(path) for name, path in systems_of(systems).items()}
     joined = _joined(corpus.name, languages, suggested, message, reference, leave_out)
     _check_frame(joined, corpus.name, languages)
     lots = by_seed(seed)
-    # A message stands for its records by the lowest of their ids, so that one with many records has no higher chance.
+    # A message is drawn by the lowest id of its records, so that its probability does not depend on their number.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
     first = {
         code: drawn(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")

@@ -1,4 +1,4 @@
-"""What kinds do whose answers are concepts of a vocabulary, several to a document."""
+"""Kinds whose answers are sets of concepts from a vocabulary."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,10 +18,10 @@ from annotate.kinds.toml_tables import Table, nearest
 from corpora.models import Concept, Vocabulary
 from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
 
-# The share of people and documents for which suggestions are hidden. A fifth is enough to compare with, and leaves most
-# people the help.
+# Share of people and documents for which suggestions are hidden. A fifth suffices for comparison and leaves most people
+# the suggestions.
 BLIND_SHARE = 0.2
-# A document of which no concept has two votes goes to an adjudicator, who sees which ones have one.
+# If no concept has two votes, the document goes to an adjudicator, who sees the concepts with one vote.
 DEFAULTS: Mapping[str, Any] = {
     "on_conflict": stages.ADJUDICATION,
     "redundancy": 3,
@@ -30,8 +30,8 @@ DEFAULTS: Mapping[str, Any] = {
     "test_items": 0,
     "gold_share": 0.0,
 }
-# What a row of an exported set has, in this order, as in record_kind.py. No model of annotators tells how sure a set of
-# concepts is: to it each set that anybody chose would be a label of its own.
+# Columns of an exported set, in order, as in record_kind.py. There are no posteriors: a model of annotators would treat
+# each chosen set as a separate label.
 COLUMNS = (
     *(
         "id",
@@ -50,8 +50,8 @@ COLUMNS = (
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
 SECTIONS = ("splits", "concepts", "suggestions", "people", "gold_answers", "honeypots", "agreement", "published")
-MOST_CONCEPTS = 1000  # of an answer; 99.4% of the documents of EURLEX57K have at most ten
-# Key of the table [vocabulary] -> what it says, for the documentation.
+MOST_CONCEPTS = 1000  # concepts in an answer; 99.4% of the documents of EURLEX57K have at most ten
+# Help for the keys of the table [vocabulary], for the documentation.
 VOCABULARY_KEYS: Mapping[str, str] = {
     "name": "the vocabulary, as it was imported; a task keeps the version that is the newest when it is opened",
     "least": "how many concepts an answer has at least; 1 if it is left out",
@@ -70,12 +70,18 @@ def version_of(task) -> Vocabulary:
 
 
 def newest(kind) -> Vocabulary:
-    """The version of a kind's vocabulary that a new task keeps. VocabularyError if none was imported."""
+    """Return the newest version of a kind's vocabulary, which new tasks use.
+
+    VocabularyError: none was imported
+    """
     return vocabulary_named(kind.thesaurus.name)
 
 
 def chosen(label: str, task) -> list[Concept]:
-    """The concepts of an answer, in the order of its text. ValueError if one is not of the task's vocabulary."""
+    """Return the concepts of an answer, in the order of its text.
+
+    ValueError: one is not in the task's vocabulary
+    """
     keys, version = CONCEPTS.facets(label), version_of(task)
     found = concepts_of(version, keys)
     if unknown := [key for key in keys if key not in found]:
@@ -86,7 +92,7 @@ def chosen(label: str, task) -> list[Concept]:
 
 def check_label(label: str, task) -> None:
     asked: Thesaurus = task.kind.thesaurus
-    # How many there are comes first: of too many the database is not asked.
+    # Check the number first, to avoid a query for too many concepts.
     CONCEPTS.check(label, CONCEPTS.facets(label), asked.least, asked.most)
     for concept in chosen(label, task):
         if concept.is_deprecated:
@@ -94,7 +100,7 @@ def check_label(label: str, task) -> None:
 
 
 def _refuse_deprecated(concept: Concept, kind) -> None:
-    """ValueError with the names of the concepts to choose in its place, if the vocabulary has any."""
+    """Raise ValueError with the names of the replacements, if the vocabulary has any."""
     replaced = ", ".join(f"{kind.name(key)} ({key})" for key in concept.replaced_by.split())
     said = {"concept": f"{kind.name(concept.key)} ({concept.key})", "replacement": replaced}
     raise ValueError(
@@ -129,8 +135,9 @@ def check(answer: Answer, unit) -> None:
 
 
 def agreed(item, task) -> str | None:
-    """The concepts that were declared, where they stand for an answer: all must be in the vocabulary. How many there
-    are, and whether one is broader than another, was for those to decide who declared them.
+    """Return the declared concepts as an answer, or None if they do not count or one is not in the vocabulary.
+
+    Their number and hierarchy are not checked.
     """
     if not (task.keep_declared and item.declared) or unknown(item, task):
         return None
@@ -138,13 +145,13 @@ def agreed(item, task) -> str | None:
 
 
 def unknown(item, task) -> list[str]:
-    """The declared concepts that the vocabulary has not."""
+    """Return the declared concepts that are not in the vocabulary."""
     known = names_in(version_of(task), "en")
     return [key for key in item.declared if key not in known]
 
 
 def list_row(unit, answers: Iterable[str]) -> list[str]:
-    """The concepts that people chose, those with the most votes first."""
+    """Return the chosen concepts, most votes first."""
     votes = Counter(key for label in answers for key in CONCEPTS.facets(label))
     told = [f"{unit.task.kind.name(key, unit.item.language)} ({number})" for key, number in votes.most_common()]
     return [unit.item.language, "; ".join(told)]
@@ -156,7 +163,7 @@ def advise(unit, blind: bool) -> dict[str, Any]:
 
 
 def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
-    """The kind whose answers are concepts of a vocabulary."""
+    """Return a kind whose answers are concepts of a vocabulary."""
 
     def agrees(said: str, known: str) -> bool:
         return CONCEPTS.agrees(said, known, thesaurus.right_from)
@@ -190,17 +197,17 @@ def answered_by_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
     )
 
 
-# --- the form of answers
+# --- The answer form.
 
 
 def ways_in(posted: Any) -> dict[str, str]:
-    """Concept -> what led to it, as a form says; empty where it does not."""
+    """Return how each concept was reached, as the form states, or ""."""
     ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
     return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
 
 
 class Concepts(Labels):
-    """Several concepts of a vocabulary, which the table [vocabulary] of a kind's file names."""
+    """Sets of concepts from the vocabulary in the table [vocabulary] of a kind's file."""
 
     tables = ("vocabulary",)
     lists = False
@@ -239,7 +246,7 @@ CONCEPTS = register(Concepts())
 
 
 def _thesaurus(table: Table) -> Thesaurus:
-    """Whose concepts are answers, and how many."""
+    """Read the table [vocabulary]."""
     table.check_keys(VOCABULARY_KEYS, "[vocabulary]")
     name = table.text("name", 'add a table [vocabulary] with the name of an imported one, such as name = "eurovoc"')
     least, most = table.take("least", int, 1), table.take("most", int)

@@ -1,9 +1,8 @@
-"""Quality controls: what protects the numbers of a task, as plug-ins of the engine.
+"""Quality controls, which protect the figures of a task, as plug-ins of the engine.
 
-A kind lists the controls of its tasks by name (`Kind.controls`, and those of its form). The engine calls the hooks of
-those that apply to a task, in the order of the list, and knows none of them; a task without controls calls nothing.
-The controls of this project are the modules of controls/; one from outside is a class of its own, loaded by the entry
-point `assay.controls` or handed to `register`.
+A kind lists its controls by name (`Kind.controls`, and those of its form). The engine calls the hooks of the controls
+that apply to a task, in that order; it knows none of them. The built-in controls are the modules of annotate/controls/.
+Others are classes that are registered with the entry point `assay.controls` or with `register`.
 """
 
 from collections import Counter
@@ -14,18 +13,25 @@ from typing import Any, NamedTuple
 from annotate.core.option import Option
 from annotate.kinds.options import OPTIONS
 
-# These belong to floors above: a control is handed them.
+# These types belong to higher layers.
 Task = Unit = Annotator = Judgment = Permit = Entry = Answer = Table = Any
 
 
 @dataclass(frozen=True)
 class Panel:
-    """What a control has found in a task, as a page and a command show it.
+    """The results of a control in a task, for a page and a command.
 
-    heading: of the section. words: sentences; none: what `empty` says is said. warnings: sentences for managers alone.
-    tables: the main one first. data: the same in JSON's terms; key: under which it stands in what a command returns,
-    empty for its items by themselves. plot: a picture. over_limit: languages of which people should read the rest.
-    advice: sentences that name commands, for a terminal. page: of the documentation.
+    heading: heading of the section
+    words: sentences
+    tables: the main table first
+    data: the same as JSON values
+    key: key of `data` in a command's result; "" merges its items into the result
+    empty: sentence if there are no results
+    plot: a chart
+    over_limit: languages whose remaining units people should read
+    advice: sentences that name commands, for the terminal
+    warnings: sentences for managers only
+    page: page of the documentation
     """
 
     heading: str
@@ -40,7 +46,7 @@ class Panel:
     warnings: Sequence[str] = ()
     page: str = ""
 
-    FEW = 30  # rows up to which the picture is shown at once
+    FEW = 30  # maximum number of rows for which the chart is open by default
 
     @property
     def table(self) -> Table | None:
@@ -52,22 +58,29 @@ class Panel:
 
 
 class Place(NamedTuple):
-    """What somebody is given at the place of a unit of work. shown: the key of a unit; how: fields of its lease."""
+    """The unit to show at the place of a unit of work.
+
+    shown: key of the unit
+    how: fields of its lease
+    """
 
     shown: int
     how: Mapping[str, Any]
 
 
 class QualityControl:
-    """The hooks of a control; each does nothing unless a control overrides it.
+    """The hooks of a control. By default, they do nothing.
 
-    name: as kinds list it. options: those that it adds to the tasks of its kinds, beside kinds/options.py. inputs:
-    options of open_task and export_gold that only tasks with this control take. switches: if it names options, its
-    hooks around an answer are called only in tasks in which one of them has a value. hides: whether it hides items
-    among what is drawn. look_at: the command that reports on it. of_agreement: whether it measures what the agreement
-    of machines on a stream of posts is worth. tabs: address and name of each page of a task that it adds to the
-    manager's pages. manifest_key: of its section. unit_columns: what an export reads of each unit for it, path -> type
-    in Arrow.
+    name: name in kinds' lists
+    options: options that it adds to tasks, in addition to kinds/options.py
+    inputs: options of open_task and export_gold that only tasks with this control take
+    hides: whether it hides items among the drawn ones
+    switches: options; if any are named, the hooks for answers run only in tasks in which one of them has a value
+    look_at: the command that reports on it
+    of_agreement: whether it measures how reliable the detectors' agreement on a stream of posts is
+    tabs: URL and name of each task page that it adds for managers
+    manifest_key: key of its section in the manifest
+    unit_columns: Arrow type by path from a unit, for the columns that an export reads for it
     """
 
     name: str = ""
@@ -81,151 +94,169 @@ class QualityControl:
     manifest_key: str = ""
     unit_columns: Mapping[str, Any] = {}
 
-    # --- a task is opened, changed or enlarged
+    # --- Hooks for opening, changing and enlarging a task.
 
     def prepare(self, task: Task, reuse: bool) -> None:
-        """A task is about to be made: it may set fields. ValueError, with a sentence, if it cannot be.
+        """Prepare a task that is about to be created. The hook may set fields.
 
-        reuse: whether the task takes labels that there are already (`open_task --reuse`).
+        reuse: whether the task reuses existing labels (`open_task --reuse`)
+        ValueError: the task cannot be created
         """
 
     def enter(self, entry: Entry) -> None:
-        """Before units are made of what was drawn: it may hide items among them (work/task_creation.py, Entry)."""
+        """Hide items among the drawn ones before units are created (annotate/work/task_creation.py, Entry)."""
 
     def gold_stored(self, task: Task, suggested: Mapping[str, Mapping[str, list[str]]]) -> None:
-        """Gold answers were stored, and are not among the units yet. suggested: id -> system -> replies."""
+        """Handle gold answers that were stored but are not yet among the units.
+
+        suggested: replies by system, by id
+        """
 
     def before_units(self, task: Task) -> Any:
-        """What it needs to know in `units_added` of the units that were there before."""
+        """Return what `units_added` needs to know about the existing units."""
 
     def units_added(self, task: Task, first: int, before: Any) -> int:
-        """Units were made from the position `first` on, and stored. Returns how many of those on which machines agree
-        it has sent to people.
+        """Handle new units that were stored, and return how many auto-labelled ones it sent to people.
+
+        first: position of the first new unit
+        before: result of `before_units`
         """
         return 0
 
     def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
-        """Units on which machines agree were put into queues by an event, and are about to be stored: it may mark
-        them.
-        """
+        """Mark auto-labelled units that an event queued and that are about to be stored."""
 
     def enlarged(self, task: Task) -> Mapping[str, int]:
-        """The draw of a task was enlarged. Returns label -> units that it has sent to people for that."""
+        """Handle a larger draw, and return the number of units that it sent to people, by label."""
         return {}
 
     def check_change(self, task: Task, changed: Sequence[str]) -> None:
-        """Raise InvalidAnswer, with a sentence, if the task cannot have the options that have changed."""
+        """Check changed options.
 
-    # --- somebody works
+        InvalidAnswer: the task cannot have them
+        """
+
+    # --- Hooks for annotation.
 
     def place(self, unit: Unit, permit: Permit) -> Any:
-        """Asked before a unit of work is leased: a function of all its leases and the annotator's own that gives what
-        is shown at its place, a Place; or None, and the unit is shown.
+        """Return a function that decides what to show instead of a unit of work, or None to show the unit.
+
+        It is called before the unit is leased. The function takes all leases of the unit and the annotator's own, and
+        returns a Place.
         """
         return None
 
     def coming(self, permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
-        """Permits of one person, in tasks to which it applies. Returns a function of one of these, of units of work and
-        of hidden units by queue: how many of the hidden ones the person is given before the last of that work.
+        """Return a function that predicts how many hidden units a person will get.
+
+        The function takes a permit, and the numbers of work units and hidden units by queue. It returns the number of
+        hidden units before the last work unit.
+
+        permits: a person's permits in tasks with this control
         """
         return lambda permit, work, hidden: 0
 
     def shown(self, unit: Unit, annotator: Annotator) -> None:
-        """A unit is about to be shown to a person, or was decided by them."""
+        """Handle a unit that is about to be shown to a person, or that they decided."""
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """What is stored of an answer that a person sent."""
+        """Return the answer to store for a submitted one."""
         return answer
 
     def seen(self, annotator: Annotator, said: Sequence[tuple[Unit, str]]) -> list[str]:
-        """The labels of units as they are told to a person."""
+        """Return the labels of units as a person may see them."""
         return [label for _, label in said]
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
-        """Unit -> how its two sets stand for a person, of those that have two (controls/pair_order.py, Sides)."""
+        """Return the order of the two sets of replies for a person, by unit that has two
+        (annotate/controls/pair_order.py, Sides).
+        """
         return {}
 
     def invented_sides(self, kind: Any) -> Any:
-        """Two sets for the preview of a kind; None if its units have not two."""
+        """Return two sets for the preview of a kind, or None if its units have none."""
         return None
 
     def trial(self, gold: Any, annotator: Annotator) -> Mapping[str, Any]:
-        """Fields of the TrialAnswer by which a person is asked a gold answer."""
+        """Return fields of the TrialAnswer with which a person is asked a gold answer."""
         return {}
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        """Where a unit goes with all its answers, in place of getting their label: event, stage and label."""
+        """Return the event, stage and label for a unit with all its answers, or None for the usual outcome."""
         return None
 
     def is_seconded(self, unit: Unit) -> bool:
-        """Whether a second adjudicator decides a unit too, once one has settled it."""
+        """Return whether a second adjudicator also decides a unit that one has settled."""
         return False
 
     def judged(self, judgment: Judgment, answer: Answer | None) -> None:
-        """An answer, a skip or a decision was stored."""
+        """Handle an answer, skip or decision that was stored."""
 
     def parts(self, judgment: Judgment, answer: Answer) -> list[Any]:
-        """The rows, not stored yet, in which an answer is kept beside its text."""
+        """Return unsaved rows with parts of an answer that are stored in addition to its text."""
         return []
 
     def moved(self, unit: Unit) -> None:
-        """A judgment has moved a unit of work, or has left it where it was."""
+        """Handle a unit of work after a judgment, whether or not its stage changed."""
 
     def score(self, permit: Permit) -> tuple[int, int] | None:
-        """How many known answers the annotator gave rightly, and how many in all, since their last pause was lifted."""
+        """Return the annotator's numbers of correct and of all gold answers since their last pause was lifted."""
         return None
 
     def pauses(self, permit: Permit) -> bool:
-        """After a judgment: whether the annotator is paused now."""
+        """Return whether the annotator is now paused, after a judgment."""
         return False
 
     def reopened(self, task: Task) -> None:
-        """A closed task was opened again."""
+        """Handle a task that was reopened."""
 
-    # --- what is told of it
+    # --- Hooks for reports and exports.
 
     def section(self, task: Task) -> Any:
-        """What it has found so far, in JSON's terms; the manifest of an exported set has it under `manifest_key`."""
+        """Return the results so far as JSON values; exported manifests have them under `manifest_key`."""
         return None
 
     def panel(self, task: Task, found: Any) -> Panel | None:
-        """The same for managers. found: its section."""
+        """Return the results for managers.
+
+        found: the control's section
+        """
         return None
 
     def columns(self, task: Task) -> Mapping[str, Mapping[int, Any]]:
-        """Columns that it adds to an exported set: name -> unit -> value, of the units that have one."""
+        """Return columns for an exported set: values by unit, by column name."""
         return {}
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
-        """What it adds to each judgment in an exported set: name, type in Arrow, and a function of the rows."""
+        """Return columns for each judgment in an exported set: name, Arrow type, and a function of the rows."""
         return ()
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Files that it adds to an exported set: what the card calls each -> its name, and a function that writes to a
-        path.
+        """Return files for an exported set: file name and a function that writes to a path, by the file's name on the
+        card.
         """
         return {}
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
-        """By what agreement tells answers apart in place of their labels, in order; and unit and label -> which."""
+        """Return ordered categories that agreement compares instead of labels, and the category by (unit, label)."""
         return None
 
     def draws(self, task: Task) -> Iterable[Mapping[str, Any]]:
-        """Random draws that no row of Lot keeps, as lines of the file by which all draws can be repeated."""
+        """Return random draws that are not stored as Lot rows, as lines of the file for reproducing all draws."""
         return ()
 
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        """Unit -> why it is left out of a set, of those whose label somebody could know."""
+        """Return why a unit is left out of a set, by unit, for units whose label somebody could know."""
         return {}
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        """The work that it will make, before anybody has begun."""
+        """Return the expected additional work, before anybody has started."""
         return {}
 
     def opened(self, opened: Any, size: int | None, *, extended: bool) -> tuple[list[str], list[str]] | None:
-        """What is said of a task that was opened or enlarged, and what needs attention; None for what is said of any.
+        """Return the summary of an opened or enlarged task and what needs attention, or None for the default summary.
 
-        size: the number of units that was asked for.
+        size: number of units requested
         """
         return None
 
@@ -234,7 +265,10 @@ CONTROLS: dict[str, QualityControl] = {}
 
 
 def register(control: QualityControl) -> QualityControl:
-    """Make a control known by its name. ValueError if another one has that name already."""
+    """Register a control under its name.
+
+    ValueError: the name is taken by another control, or is empty
+    """
     if not control.name or CONTROLS.get(control.name, control) is not control:
         raise ValueError(f"There is already a quality control named {control.name!r}; give this one another name.")
     CONTROLS[control.name] = control
@@ -243,6 +277,6 @@ def register(control: QualityControl) -> QualityControl:
 
 
 def panels(task: Task) -> list[Panel]:
-    """What the controls of a task have found. Checks, which others build upon, act first and are told of last."""
+    """Return the panels of a task's controls. Checks act first, because others build on them, and are shown last."""
     found = (control.panel(task, control.section(task)) for control in reversed(task.kind.quality_controls))
     return [panel for panel in found if panel]

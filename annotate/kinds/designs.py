@@ -1,6 +1,6 @@
-"""The designs by which units are drawn, in one table: how each one draws, its options, and what is published of it.
+"""The table of sampling designs: how each draws units, its options, and what is published.
 
-corpora/ makes the draws; this module has what a task and a gold set need to know of them.
+corpora/ implements the draws. This module holds what tasks and gold sets need to know about them.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -34,13 +34,17 @@ ALL = ["all"]
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to draw. languages: None for all; chosen: the design's own options that were given. labels: those of the
-    task; leave_out: ids that are in no frame. unread: id -> the detectors' label, of the uniform task's posts that
-    nobody has read.
+    """A draw to make.
+
+    languages: codes, or None for all
+    chosen: values of the design's own options
+    leave_out: ids outside the frame
+    labels: the task's labels
+    unread: the detectors' label by id, for unread posts of the uniform task
     """
 
     corpus: Corpus
-    kind: Any  # a Kind, whose module reads this table
+    kind: Any  # a Kind, whose module imports this one
     size: int | None
     seed: str
     languages: list[str] | None
@@ -51,13 +55,13 @@ class Wanted:
 
 
 DRAW = "The draw"
-# How many pairs that a filter kept, and that it dropped, are drawn by default.
+# Default numbers of kept and dropped pairs in draws from both sides of a filter.
 KEPT, DROPPED = 300, 100
-# Where a class has too few documents, train takes what there is.
+# Lets train be smaller if a class has too few documents.
 FILL = "fill"
-# Followed by fields: their equal values stay in one of test, dev and train.
+# Followed by fields; documents with equal values stay in one of test, dev and train.
 APART = "apart"
-# Where no default stands here, a design has its own, or all that there is.
+# Without a default here, the design has its own or draws everything.
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
@@ -108,17 +112,20 @@ DRAW_OPTIONS: Mapping[str, Option] = {
 }
 
 
-# What a draw is a sample of: all posts, what a predictor's authors wrote, or what it labels so.
+# Populations: all posts, posts by a predictor's authors, or posts with a predicted label.
 STREAM, AUTHORS, TRIGGERS = "stream", "authors", "triggers"
-# The options that name what may be answered: classes of documents, and systems that are compared.
+# Options that determine the possible answers: classes of documents, or compared systems.
 CLASSES, SYSTEMS = "classes", "systems"
 
 
 @dataclass(frozen=True)
 class PostSets:
-    """What the sets of a design hold, if they measure a predictor of posts' labels. measures: which of its figures, in
-    the order of reports. stem: that of the file of labels and ids. includes: whether a labelled row belongs to the set.
-    has_negatives: whether labels such as not-de are among them.
+    """The content of a design's sets, if they measure a predictor of posts' labels.
+
+    measures: the predictor's figures that they measure, in the order of reports
+    stem: stem of the file of labels and ids
+    includes: whether a labelled row belongs to the set
+    has_negatives: whether there are labels such as not-de
     """
 
     measures: tuple[str, ...] = ()
@@ -129,14 +136,20 @@ class PostSets:
 
 @dataclass(frozen=True)
 class Design:
-    """name: as a draw has it; spelled: its name in a sentence, before `set` or `design`. draw: makes the samples.
+    """A sampling design.
 
-    options: names of DRAW_OPTIONS; needs: those that must be given. size: how many are drawn by default, in all or for
-    each language; 0 if a size must be given, None if all is drawn. population: what its sets are samples of, one of
-    STREAM, AUTHORS and TRIGGERS; empty for other units than posts. sets: what the sets hold. answers_from: the option
-    that names what may be answered, one of CLASSES and SYSTEMS. asks_all: people label all that is drawn, whatever
-    machines agree on. not_extended: why its draws cannot be enlarged, and what to do; empty if they can. none_found:
-    what to do if no post fits it.
+    name: name in draws
+    spelled: name in sentences, before `set` or `design`
+    draw: makes the samples
+    options: names of its DRAW_OPTIONS
+    needs: required options
+    size: default number of units, in all or per language; 0 if it must be given, None for everything
+    population: STREAM, AUTHORS or TRIGGERS; "" for units that are not posts
+    sets: content of its sets
+    answers_from: CLASSES or SYSTEMS, the option that determines the possible answers, or ""
+    asks_all: whether people label everything drawn, even if the detectors agree
+    not_extended: why its draws cannot be enlarged, and what to do; "" if they can
+    none_found: what to do if no post matches
     """
 
     name: str
@@ -159,27 +172,29 @@ class Design:
 
     @property
     def by_author(self) -> bool:
-        """Whether they are samples of what a predictor's authors wrote."""
+        """Whether its sets are samples of posts by a predictor's authors."""
         return self.population == AUTHORS
 
     @property
     def by_trigger(self) -> bool:
-        """Whether they are samples of what a predictor labels with the language."""
+        """Whether its sets are samples of posts that a predictor labels with the language."""
         return self.population == TRIGGERS
 
     @property
     def names_answers(self) -> bool:
-        """Whether the classes that are named with the draw are what may be answered."""
+        """Whether the classes named with the draw are the possible answers."""
         return self.answers_from == CLASSES
 
     @property
     def asks_each(self) -> bool:
-        """Whether each language has its own question and its own draw."""
+        """Whether each language has its own question and draw."""
         return "languages" in self.needs
 
     @property
     def of_uniform(self) -> bool:
-        """Whether it draws from a uniform task's posts, so that its sets tell something only beside that task's set."""
+        """Whether it draws from a uniform task's posts, so that its sets are only meaningful together with that task's
+        set.
+        """
         return "of" in self.needs
 
 
@@ -195,7 +210,11 @@ def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[Wanted], l
 
 
 def _sizes(wanted: Wanted, *names: str) -> dict[str, list[Any]]:
-    """The sets that are wanted, of these names. CorpusError for others, and where a number is missing or too many."""
+    """Return the sizes of the requested sets.
+
+    names: valid sets
+    CorpusError: a set is unknown, or has the wrong number of sizes
+    """
     sizes = set_sizes(wanted.chosen.get("sets", ""))
     for name, of in sizes.items():
         if name not in names:
@@ -220,7 +239,7 @@ def _balanced(wanted: Wanted) -> list[Sample]:
     )
 
 
-# Larger draws of these would ask other people other questions.
+# Enlarging one of these draws would put other questions to other people.
 _LARGER = "open another task with a larger --size and --reuse, which keeps what people have labelled."
 _OTHERS = "choose another predictor, other languages, or wider windows."
 
@@ -242,7 +261,7 @@ DESIGNS: Mapping[str, Design] = {
             needs=("predictor", "languages"),
             size=RECALL_SIZE,
             population=AUTHORS,
-            # The readers' No says that the post is outside the set's population.
+            # A reader's No means that the post is outside the set's population.
             sets=PostSets(("recall",), "recall_oriented", lambda row: row["label"] == row["asked"]),
             not_extended=_LARGER,
             none_found=_OTHERS,

@@ -1,4 +1,4 @@
-"""The tables of a kind's file that need special checks: answers, options, guidelines, languages."""
+"""Tables of a kind's file that need special checks: answers, options, guidelines, languages."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -13,16 +13,16 @@ from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.language_codes import ADDED_KEYS, add_names, code_of, read_added
 from corpora.core.languages import LISTED, Language
 
-MOST_BYTES = 1_000_000  # of guidelines, which one page shows whole, and of a kind's file
-MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200  # characters: a code is one word, the others appear on a button
-# Key of an answer's table -> what it says, for the documentation.
+MOST_BYTES = 1_000_000  # of guidelines, which are shown on one page, and of a kind's file
+MOST_CODE, MOST_NAME, MOST_MEANING = 64, 60, 200  # characters; names and meanings appear on a button
+# Help for the keys of an answer's table, for the documentation.
 ANSWER_KEYS: Mapping[str, str] = {
     "code": "what is stored and exported",
     "name": "what the button says, in English or by language",
     "meaning": "what is said below the name, in English or by language; it may be left out",
     "key": "1 to 9 or a to z; without one, the answers have 1 to 9 by their place",
 }
-# Physical keys, by what an English keyboard prints on them; and those that the page itself uses (queue.js).
+# Physical keys by their label on an English keyboard, and the keys that the page itself uses (queue.js).
 PHYSICAL = {str(digit): f"Digit{digit}" for digit in range(1, 10)} | {
     letter: f"Key{letter.upper()}" for letter in "abcdefghijklmnopqrstuvwxyz"
 }
@@ -36,12 +36,15 @@ OF_THE_PAGE = {
 }
 
 
-# --- answers
+# --- Answers.
 
 
 def answers(top: Table, known: Collection[str], *, least: int = 2) -> dict[str, Named]:
-    """Code -> its name and meaning, in the file's order; empty if there are none. known: codes of languages; least:
-    how many there must be, if there are any."""
+    """Return the name and meaning of each answer by code, in the file's order.
+
+    known: language codes
+    least: minimum number of answers, if there are any
+    """
     found: dict[str, Named] = {}
     keys: dict[str, str] = {}
     names: dict[tuple[str, str], str] = {}
@@ -92,7 +95,7 @@ def _key(table: Table) -> str:
 
 
 def by_language(table: Table, key: str, most: int, known: Collection[str]) -> dict[str, str]:
-    """Language -> words, given as English words or as a table { en = …, de = … }."""
+    """Return texts by language, from an English text or a table { en = …, de = … }."""
     if key not in table.raw:
         raise table.fault(key, f'there is no {key}; write what people read, such as {key} = "Good".')
     value = table.raw[key]
@@ -110,11 +113,11 @@ def by_language(table: Table, key: str, most: int, known: Collection[str]) -> di
     return {code: said.strip() for code, said in value.items()}
 
 
-# --- options
+# --- Options.
 
 
 def options(table: Table, kind: Kind) -> dict[str, Any]:
-    """The kind's own defaults, replaced by the file's."""
+    """Return the kind's defaults, overridden by the file's."""
     given = {}
     for name, value in table.raw.items():
         if name not in OPTIONS:
@@ -140,11 +143,14 @@ def options(table: Table, kind: Kind) -> dict[str, Any]:
     return {**kind.defaults, **given}
 
 
-# --- languages and guidelines
+# --- Languages and guidelines.
 
 
 def languages(table: Table, *, stored: bool) -> dict[str, Language]:
-    """The languages that the file adds; stored: leaves out those that have been listed since."""
+    """Return the languages that the file adds.
+
+    stored: whether the file is a task's; then languages that were listed since are skipped
+    """
     found: dict[str, Language] = {}
     for code in table.raw:
         if stored and code in LISTED:
@@ -159,7 +165,10 @@ def languages(table: Table, *, stored: bool) -> dict[str, Language]:
 
 
 def add(table: Table, found: Mapping[str, Language]) -> None:
-    """Make the languages of the file known in this process. KindError if one is known by another name."""
+    """Add the file's languages in this process.
+
+    KindError: one exists under another name
+    """
     for code, language in found.items():
         try:
             add_names({code: language})
@@ -168,14 +177,20 @@ def add(table: Table, found: Mapping[str, Language]) -> None:
 
 
 def _check_language(table: Table, code: str, known: Collection[str]) -> None:
-    """KindError if a key is not a language's code."""
+    """Check that a key is a language code.
+
+    KindError: it is not
+    """
     if code not in known:
         hint = f"the nearest is {near}" if (near := code_of(code)) else "write one such as de, zh-CN or hi-Latn"
         raise table.fault(code, f"{code!r} is not a code of a language; {hint}.")
 
 
 def check_guidelines(table: Table, known: Collection[str]) -> None:
-    """KindError if they are not texts by language; their files are not read."""
+    """Check that guidelines are texts by language, without reading their files.
+
+    KindError: they are not
+    """
     for code in table.raw:
         _check_language(table, code, known)
         if not isinstance(table.raw[code], str) or not table.raw[code].strip():
@@ -187,7 +202,9 @@ def check_guidelines(table: Table, known: Collection[str]) -> None:
 
 
 def guidelines(table: Table, folder: Path) -> dict[str, str]:
-    """Language -> Markdown: the text itself, if it has several lines, otherwise that of a file beside the kind's."""
+    """Return Markdown by language: the text itself if it has several lines, else the content of a file in the same
+    folder.
+    """
     texts = {}
     for code, written in table.raw.items():
         if "\n" in written:
@@ -216,18 +233,21 @@ def guidelines(table: Table, folder: Path) -> dict[str, str]:
 
 
 def _lowered(sentence: str) -> str:
-    """The sentence as it goes on after the line's number."""
+    """Return a sentence as it continues after the line number."""
     return sentence[0].lower() + sentence[1:]
 
 
-# --- Published formats, and what a kind needs for each. goldsets/formats/ writes them.
+# --- Published formats and their requirements. annotate/goldsets/formats/ writes them.
 
 
 @dataclass(frozen=True)
 class Layout:
-    """The contents of a line or file, by the names of the fields. code: the answer that means yes, if that matters;
-    numbers: whether answers must be numbers, by which the rows of a group are ranked; several: whether an answer has
-    several labels.
+    """The content of a line or file.
+
+    fields: required fields
+    code: required answer that means yes, or ""
+    numbers: whether answers must be numbers, which rank the rows of a group
+    several: whether an answer has several labels
     """
 
     fields: tuple[str, ...]
@@ -236,7 +256,7 @@ class Layout:
     several: bool = False
 
     def misfit(self, fields: tuple[str, ...], codes: tuple[str, ...], several: bool) -> str:
-        """What a kind with these fields and answers lacks for this layout; empty if it fits."""
+        """Return what a kind with these fields and answers lacks for this layout, or ""."""
         if several and not self.several:
             return "has one label a line, and here an answer has several"
         if self.several and not several:
@@ -250,16 +270,16 @@ class Layout:
         return ""
 
 
-# Format -> its layouts by name (XGLUE, Liang et al. 2020).
+# Layouts by name, by format (XGLUE, Liang et al. 2020).
 FORMATS: dict[str, Mapping[str, Layout]] = {
     "xglue": {
         "qadsm": Layout(("query", "title", "description")),
         "qam": Layout(("question", "passage"), code="1"),
         "wpr": Layout(("query", "title", "snippet"), numbers=True),
     },
-    # MLDoc (Schwenk and Li 2018): lists of ids, and documents, a line each.
+    # MLDoc (Schwenk and Li 2018): lists of ids, and one document per line.
     "mldoc": {"documents": Layout(())},
-    # EURLEX57K (Chalkidis et al. 2019): a file an act, and the descriptors of its concepts.
+    # EURLEX57K (Chalkidis et al. 2019): one file per act, and the descriptors of the concepts.
     "eurlex57k": {
         "acts": Layout(("title", "header", "recitals", "main_body", "attachments", "type"), several=True),
     },

@@ -1,8 +1,8 @@
-"""A kind of question from its TOML file, read strictly: one sentence says what is wrong, with the line.
+"""The strict reader for kinds in TOML files. An error names the line and the fault in one sentence.
 
-Two sorts of files: one with its own fields, form and answers; and one with a `base`, a kind that is a module
-(`language`, `verify`), to which it adds languages, or gives labels, options, guidelines or a title.
-file_sections.py reads the tables that both may have.
+A file either defines its own fields, form and answers, or names a `base`, a kind that is a module (`language` or
+`verify`), to which it adds languages or other labels, options, guidelines or a title. file_sections.py reads the tables
+that both may have.
 """
 
 import re
@@ -26,7 +26,7 @@ __all__ = ["KindError", "kind_of", "read_kind"]
 
 MODULES: Mapping[str, Kind] = {kind.slug: kind for kind in (language.KIND, verify.KIND)}
 HERE = Path(__file__).parent
-# Units that may hurt, in a day, where a kind's file does not say; and the most that it may say.
+# Daily limits of sensitive units: the default and the maximum.
 A_DAY, MOST_A_DAY = 50, 1_000
 MOST_SECONDS = 3_600
 KEYS = (
@@ -52,12 +52,12 @@ KEYS = (
 )
 KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
 BLOCK_KEYS = ("style", "fields")
-# Key of the table [sensitive] -> what it says, for the documentation.
+# Help for the keys of the table [sensitive], for the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
     "warning": "what people are told before they agree, in English or by language",
     "a_day": f"how many units of a task a person is given on a day; {A_DAY} if it is left out",
 }
-# What a key says, for the documentation.
+# Help for the keys of a file, for the documentation.
 ABOUT: Mapping[str, str] = {
     "title": "the question, in one sentence, in English or by language",
     "form": "what an answer is: `choice`; `grades`, best first, which have a median; `labels`, several concepts of "
@@ -87,7 +87,7 @@ ABOUT: Mapping[str, str] = {
     "base": "the built-in kind to change, `language` or `verify`; `form`, `layout` and `answers` are then left out",
     "labels": 'with `base = "language"`: the codes of the possible answers',
 }
-# No field of a record can have the name of another column of an exported set.
+# Column names of exported sets, which fields may not use.
 TAKEN = frozenset(
     {
         *RESERVED,
@@ -100,15 +100,15 @@ TAKEN = frozenset(
     }
 )
 MOST_WARNING = 1_000  # characters
-MOST_TITLE = 200  # characters, as many as the database keeps of a task's title
+MOST_TITLE = 200  # characters, as in the database column for a task's title
 SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 
 @lru_cache(maxsize=256)
 def kind_of(slug: str, text: str) -> Kind:
-    """The kind that a file's text describes, without its guidelines, which a task keeps by itself.
+    """Return the kind that a task's stored text describes, without guidelines, which the task stores separately.
 
-    From now on, the languages that it adds have names in this process.
+    The languages that it adds get names in this process.
     """
     kind = _kind(slug, read_tables(f"{slug}.toml", text), stored=True)
     if unknown := {code: each for code, each in kind.languages.items() if code not in LANGUAGES}:
@@ -117,7 +117,10 @@ def kind_of(slug: str, text: str) -> Kind:
 
 
 def read_kind(path: Path) -> Kind:
-    """The kind of a file, with the guidelines that stand beside it. KindError if it cannot be used."""
+    """Read a kind from a file, with the guidelines in the same folder.
+
+    KindError: the file is not valid
+    """
     _check_slug(path)
     try:
         if path.stat().st_size > file_sections.MOST_BYTES:
@@ -148,8 +151,10 @@ def _check_slug(path: Path) -> None:
 
 
 def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
-    """stored: the text is a task's, and was valid when the task was opened: since then languages may have been listed
-    here, and columns may have been added to exports.
+    """Return the kind of a file.
+
+    stored: whether the text is a task's and was valid when the task was opened. Since then, languages may have been
+        listed and columns added to exports.
     """
     based = "base" in top.raw
     if based and (own := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
@@ -192,7 +197,7 @@ def _control(top: Table, name: str) -> QualityControl:
 
 
 def _titles(top: Table, known: Collection[str], advice: str = "") -> dict[str, str]:
-    """Language -> the question; empty if there is none."""
+    """Return the question by language, empty if there is none."""
     if isinstance(top.raw.get("title"), dict):
         return file_sections.by_language(top, "title", MOST_TITLE, known)
     title = top.text("title", advice, MOST_TITLE)
@@ -211,8 +216,9 @@ def _based(slug: str, top: Table, known: Collection[str], added: Mapping[str, La
 
 
 def _labels(top: Table, kind: Kind) -> list[str]:
-    """The file's labels; if it has none, the base's and the languages that the file adds. A code that several added
-    languages stand under is not among them, since each post in it is in one of these.
+    """Return the file's labels, by default those of the base and the languages that the file adds.
+
+    A code that covers several added languages is left out, because each post belongs to one of them.
     """
     labels = top.words("labels")
     if "labels" in top.raw and kind.asks_each:
@@ -231,7 +237,11 @@ def _labels(top: Table, kind: Kind) -> list[str]:
 
 
 def _declared(slug: str, top: Table, known: Collection[str], taken: Collection[str]) -> Kind:
-    """known: codes of languages; taken: names that no field can have."""
+    """Return the kind of a file without a base.
+
+    known: language codes
+    taken: names that fields may not have
+    """
     titles = _titles(top, known, 'write what people are asked, such as title = "Is the ad relevant?"')
     form, layout, from_draw = _form(top), _layout(top, taken), _from_draw(top)
     answers = file_sections.answers(top, known, least=1 if from_draw else 2) if form.lists else {}
@@ -274,7 +284,7 @@ def _and(names: Iterable[str]) -> str:
 
 
 def _from_draw(top: Table) -> bool:
-    """Whether the draw names what may be answered, before what the file names."""
+    """Return whether the draw determines the possible answers, which precede those in the file."""
     if "answers_from" not in top.raw:
         return False
     if (given := top.text("answers_from")) != "draw":
@@ -285,7 +295,10 @@ def _from_draw(top: Table) -> bool:
 
 
 def _sensitive(top: Table, known: Collection[str]) -> Sensitive | None:
-    """What people must agree to first; None where nothing hurts. known: codes of languages."""
+    """Return the warning and limit for sensitive texts, or None.
+
+    known: language codes
+    """
     if "sensitive" not in top.raw:
         return None
     table = top.table("sensitive")
@@ -327,7 +340,7 @@ def _layout(top: Table, taken: Collection[str]) -> tuple[Block, ...]:
 
 
 def _field_names(table: Table, fields: tuple[str, ...], known: Collection[str]) -> dict[str, dict[str, str]]:
-    """Field -> language -> what it is called."""
+    """Return the display name by language, by field."""
     for name in table.raw:
         if name not in fields:
             raise table.fault(name, f"{name!r} is not a field of the layout; {nearest(name, fields)}.")
@@ -346,7 +359,7 @@ def _kept(top: Table, fields: Collection[str], taken: Collection[str]) -> tuple[
 
 
 def _filtered(top: Table, answers: Collection[str]) -> str:
-    """The answer of what a filter is meant to drop; empty for kinds that audit none."""
+    """Return the answer that the filter should drop, or "" if the kind does not audit a filter."""
     code = top.text("filtered")
     if code and "answers_from" in top.raw:
         raise top.fault(
@@ -358,7 +371,7 @@ def _filtered(top: Table, answers: Collection[str]) -> str:
 
 
 def _split(top: Table, from_draw: bool) -> str:
-    """The field that names splits; beside it stands the column of that name, so that it may be called `split` too."""
+    """Return the field that names splits. It may be called `split`, because it fills the column of that name."""
     name = top.text("split")
     if name and from_draw:
         raise top.fault("split", "the draw makes the sets of such a kind; leave split out.")
@@ -385,7 +398,10 @@ def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
 
 
 def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...], *, several: bool) -> dict[str, str]:
-    """Format -> which of its layouts. several: whether an answer has several labels."""
+    """Return the layout by format.
+
+    several: whether an answer has several labels
+    """
     chosen = {}
     for format, layouts in FORMATS.items():
         table.check_keys(FORMATS, "[publishes]")

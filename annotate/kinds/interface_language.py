@@ -1,6 +1,6 @@
-"""The interface language of pages, which is independent of the language of the items.
+"""The interface language, which is independent of the language of items, and the display names of language labels.
 
-Commands, cards and the API are in English. pages/middleware.py chooses the language.
+Commands, cards and the API are in English. annotate/pages/middleware.py selects the language.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,21 +15,24 @@ ENGLISH = "en"
 
 
 def interface_language() -> str:
-    """The code of the language in which pages are shown now."""
+    """Return the code of the current interface language."""
     return get_language() or ENGLISH
 
 
 def spoken(words: Mapping[str, str], read: Iterable[str] = ()) -> str:
-    """In which of its languages something is said: in that of the pages; else in the first of those that the person
-    reads; else in English, which all have.
+    """Return the language in which to show a text: the interface language, else one that the person reads, else
+    English.
 
-    English comes last since everybody gets it whose language the pages do not speak.
+    English comes last, because it is the interface language of everyone whose language has no translation.
+
+    words: text by language, always including English
+    read: languages that the person reads, in order
     """
     return next((code for code in (interface_language(), *read) if code != ENGLISH and code in words), ENGLISH)
 
 
 def translated(error: ValueError) -> str:
-    """What is wrong with an answer, in the language of the pages."""
+    """Return the message of an error about an answer, in the interface language."""
     if not isinstance(error, Wrong):
         return str(error)
     if error.several:
@@ -37,10 +40,10 @@ def translated(error: ValueError) -> str:
     return gettext(error.sentence) % error.values
 
 
-# --- What a label says: `de` is German, `not-de` is anything but German, `und` is no single language.
+# --- Labels: `de` is German, `not-de` is any other language, `und` is no single language.
 
 
-NOT = "not-"  # before a language, the label of a post that is not in it, as in the published files of 2015
+NOT = "not-"  # prefix of the label for a post that is not in a language, as in the files published in 2015
 IN_ONE, IN_ONE_OF = (
     gettext_noop("Is this post in %(language)s?"),
     gettext_noop("Is this post in %(languages)s or %(last)s?"),
@@ -48,7 +51,7 @@ IN_ONE, IN_ONE_OF = (
 
 
 def negative(language: str) -> str:
-    """The label of a post that is not in a language."""
+    """Return the label of a post that is not in a language."""
     return NOT + language
 
 
@@ -57,17 +60,20 @@ def is_negative(label: str) -> bool:
 
 
 def answer_about(asked: str, label: str) -> str | None:
-    """What a label that people gave elsewhere says to the question "Is this `asked`?"; None if it says nothing."""
+    """Return the answer to "Is this `asked`?" that follows from an existing label, or None if none follows."""
     if label in (asked, negative(asked), UND):
         return label
-    # Each label of a coarse code such as zh means that code, but the code does not say which label is meant.
+    # A label under a coarse code such as zh implies that code; the code does not imply any of its labels.
     if label in finer(asked):
         return asked
     return None if is_negative(label) or asked in finer(label) else negative(asked)
 
 
 def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
-    """Whether a post is in one of these languages, in English as a task is named by it, or as pages show that."""
+    """Return the question whether a post is in one of these languages.
+
+    is_translated: whether to use the interface language; task titles use English
+    """
     say = _ if is_translated else str
     *others, last = (say(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)
     if others:
@@ -76,7 +82,7 @@ def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
 
 
 def label_name(label: str) -> str:
-    """In the language of the pages: German, Not German, Undefined; an unknown code stays as it is."""
+    """Return the name of a label in the interface language: German, Not German, Undefined; an unknown code stays."""
     if label.startswith(NOT):
         return _("Not %(language)s") % {"language": label_name(label.removeprefix(NOT))}
     if label == UND:

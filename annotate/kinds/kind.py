@@ -1,7 +1,7 @@
-"""What a kind of question consists of. The engine asks a kind to act, and never asks which kind it is.
+"""The parts of a kind of question. The engine delegates to the kind and never tests which kind it is.
 
-A kind that needs no code is a TOML file (files.py makes it a Kind); `language` and `verify` are modules, which supply
-their own functions.
+A kind without code is a TOML file, which files.py converts to a Kind; `language` and `verify` are modules with their
+own functions.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,38 +20,45 @@ from corpora.core.languages import LANGUAGES, LISTED, Language
 from corpora.models import Item, Vocabulary
 from corpora.vocabulary.concept_index import names_in
 
-# These belong to models/, which stands above: kinds are handed them and read their attributes.
+# These types belong to the layer of models/; kinds receive objects and read their attributes.
 Task = Unit = Any
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What an annotator says of a unit. label: the canonical text of their answer; reason: why it is undefined;
-    comment: free text.
+    """An annotator's answer.
+
+    label: canonical text
+    reason: why the answer is Undefined
+    comment: free text
     """
 
     label: str
     reason: str = ""
     comment: str = ""
-    # Concept -> what led to it, one of WAYS; and whether they have been asked if they mean what seems too much.
+    # How each concept was reached (one of WAYS); whether the annotator has confirmed an unusual answer.
     ways: Mapping[str, str] = field(default_factory=dict)
     is_sure: bool = False
 
 
 class Unsure(ValueError):
-    """An answer that is taken from somebody who says that they are sure of it (Answer.is_sure)."""
+    """An answer that is accepted only if the annotator confirms it (Answer.is_sure)."""
 
 
-# What leads to a concept; the first of its rank is known.
+# How a concept was reached; a suggested one also has a known rank.
 SUGGESTED, SEARCHED, BROWSED = WAYS = ("suggested", "searched", "browsed")
-# What is done about a concept beside one that is broader.
+# What happens if an answer has a concept and a broader one.
 REFUSE, ASK, ALLOW = BESIDE_BROADER = ("refuse", "ask", "allow")
 
 
 @dataclass(frozen=True)
 class Thesaurus:
-    """The vocabulary whose concepts are answers. least, most: how many an answer has, None for any number;
-    right_from: the F1 with a known answer from which on one is right. version: the one that a task keeps.
+    """The vocabulary whose concepts are answers.
+
+    least, most: bounds on the number of concepts in an answer; `most` is None for no limit
+    beside_broader: what happens if an answer also has a broader concept, one of BESIDE_BROADER
+    right_from: minimum F1 with a known answer at which an answer counts as correct
+    version: the version that a task uses
     """
 
     name: str
@@ -64,18 +71,20 @@ class Thesaurus:
 
 @dataclass(frozen=True)
 class Named:
-    """An answer of a kind's file: its names and meanings, by language or in English alone, and its physical key
-    (KeyboardEvent.code), if the file gives one.
+    """An answer in a kind's file.
+
+    names, meanings: text by language, always including English
+    key: physical key (KeyboardEvent.code), or ""
     """
 
     names: Mapping[str, str]
     meanings: Mapping[str, str] = field(default_factory=dict)
     key: str = ""
-    # Whether a filter is meant to drop what people answer this to, where they audit one.
+    # In the audit of a filter: whether the filter should drop items with this answer.
     is_filtered: bool = False
 
     def name(self, language: str = ENGLISH) -> str:
-        """In the language of the pages; else in this one, that of the record; else in English."""
+        """Return the name in the interface language, else in the record's language, else in English."""
         return self.names[spoken(self.names, [language])]
 
     def means(self, language: str = ENGLISH) -> str:
@@ -88,15 +97,17 @@ class Named:
 
 @dataclass(frozen=True)
 class Sensitive:
-    """Work that may hurt whoever reads it. warnings: what they are told before they agree to it, by language or in
-    English alone; a_day: after how many units a person is given no more on a day.
+    """Settings for texts that may hurt readers.
+
+    warnings: text to which people must agree first, by language
+    a_day: maximum number of units per person and day
     """
 
     warnings: Mapping[str, str]
     a_day: int
 
     def warning(self, languages: Iterable[str]) -> tuple[str, str]:
-        """(language, words): in that of the pages, else in the first of these in which there are any, else in
+        """Return the language and text of the warning: in the interface language, else in one of `languages`, else in
         English.
         """
         found = spoken(self.warnings, languages)
@@ -105,15 +116,21 @@ class Sensitive:
 
 @dataclass(frozen=True)
 class Block:
-    """Fields that stand together on the page, and their look, one of STYLES."""
+    """Fields that are shown together.
+
+    style: one of STYLES
+    """
 
     style: str
     fields: tuple[str, ...]
 
 
 class Key(NamedTuple):
-    """A key of the page: its place on the keyboard (KeyboardEvent.code), what is printed on it, and its name in
-    a sentence.
+    """A key of the page.
+
+    code: physical key (KeyboardEvent.code)
+    cap: label on the key
+    name: name in a sentence
     """
 
     code: str
@@ -124,12 +141,12 @@ class Key(NamedTuple):
 VEIL, FLAG = Key("KeyV", "V", "V"), Key("KeyF", "F", "F")
 SPACE, NOUGHT = Key("Space", "space", "the space bar"), Key("Digit0", "0", "0")
 
-# A unit stays reserved for twenty times as long as an answer takes, and for ten minutes at least: who takes longer has
-# most likely gone away, and others wait for the unit.
+# A unit stays reserved for twenty times the duration of an answer, at least ten minutes. People who take longer have
+# probably left, and others wait for the unit.
 LEASE_ANSWERS, LEAST_LEASE = 20, 10
-# The style of a text that is longer than a window.
+# The style of a text that may be longer than the window.
 DOCUMENT = "document"
-# How a block of fields looks, and what it is for.
+# Styles of blocks of fields, with their purpose.
 STYLES: Mapping[str, str] = {
     "typed": "what somebody typed or wants",
     "found": "what was found for it",
@@ -144,9 +161,12 @@ STYLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Wording:
-    """How a kind is called. titled_by_task: whether a task's title is the question, and not a name beside it;
-    titled_by_languages: whether the default title of a task names the languages that it asks about. titles: the
-    question by language; field_names: the names of fields, each by language; where its file gives them.
+    """The names of a kind and its fields.
+
+    titled_by_task: whether a task's title is the question rather than a name
+    titled_by_languages: whether the default title of a task names its languages
+    titles: question by language
+    field_names: display name by language, by field
     """
 
     titled_by_task: bool = False
@@ -157,7 +177,10 @@ class Wording:
 
 @dataclass(frozen=True)
 class Undefined:
-    """The answer that a unit has no answer, and why: the code that is sent -> the words on its button."""
+    """The answer that a unit has no label.
+
+    reasons: text of the button by code
+    """
 
     label: str = ""
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -165,8 +188,12 @@ class Undefined:
 
 @dataclass(frozen=True)
 class Records:
-    """Fields of records that decide about draws and splits. together: by whose value they are drawn together; apart:
-    whose equal values no split separates; kept: that people do not see and sets have; split: that names the split.
+    """Fields of records that affect draws and splits.
+
+    together: records with equal values are drawn together
+    apart: records with equal values stay in the same split
+    kept: fields that are exported but not shown
+    split: the field that names the split
     """
 
     together: str = ""
@@ -177,14 +204,17 @@ class Records:
 
 @dataclass(frozen=True)
 class Routing:
-    """Whom a unit goes to. routes: work/routes.py.
+    """How units are assigned to people (annotate/work/routes.py).
 
-    agreed: the label on which machines agree by the task's policy, or None. enters_by: the event by which a unit that
-    machines do not label comes to people. candidates: languages whose readers may be asked, the most likely first.
-    queue: where texts of a language wait; read_by: the queues of a task that need readers of a language. is_routed:
-    whether languages may share a queue, as the table of routes says. waits: whether units wait for people who may
-    answer, however long; otherwise they are sent on if there are too few. named: the language that an answer names,
-    whose readers can confirm it. when_exhausted: where a unit goes if nobody else can be asked about it.
+    agreed: returns the label on which the detectors agree under the task's policy, or None
+    candidates: returns languages whose readers may be asked, most likely first
+    queue: returns the queue for a language
+    read_by: returns the queues of a task for readers of a language
+    when_exhausted: returns the stage of a unit if nobody else can be asked
+    enters_by: event with which a unit that is not auto-labelled enters a queue
+    is_routed: whether languages may share a queue, as the table of routes states
+    waits: whether units wait indefinitely for people who may answer; otherwise they move on if there are too few
+    named: returns the language that an answer names, whose readers can confirm it
     """
 
     agreed: Callable[[Item, Task], str | None]
@@ -200,12 +230,14 @@ class Routing:
 
 @dataclass(frozen=True)
 class Rules:
-    """Which answers count, and which are right.
+    """Which answers are valid and which are correct.
 
-    offered: the codes that may be answered to a unit. check_label: raises ValueError with a sentence if a label cannot
-    be answered in a task; check: the same if an answer does not suit a unit. agrees: whether a label is right, if the
-    answer is known. refuses_imports: why judgments cannot be imported for its tasks, in a sentence; empty if they can.
-    faults: why these values of options do not fit together, in a sentence; empty if they do.
+    offered: returns the codes that are possible for a unit
+    check_label: raises ValueError if a label is not possible in a task
+    check: raises ValueError if an answer is not valid for a unit
+    agrees: returns whether a label is correct, given the known one
+    refuses_imports: why judgments cannot be imported for its tasks, or ""
+    faults: returns why option values do not fit together, or ""
     """
 
     offered: Callable[[Unit], Sequence[str]]
@@ -218,14 +250,19 @@ class Rules:
 
 @dataclass(frozen=True)
 class Pages:
-    """What people see of a unit. question, sheet, adjudication: templates: in the queue, of many units at once (empty:
-    they come one by one), and for adjudicators. Without a question people answer elsewhere, and it is imported.
+    """What people see of a unit.
 
-    ask: what is shown besides the text, for the question; permit: work/permit.py. It may depend only on the task, the
-    annotator and what is asked, never on votes, the queue or other people. advise: what else an adjudicator is shown;
-    blind: nothing of what detectors and people said. list_heads, list_row: the columns and the cells of the
-    adjudicators' list; answers: what people said. called: the name of a code; short: that of a label where codes are
-    shown, as to adjudicators and in the admin.
+    Without a `question`, people answer elsewhere and the answers are imported.
+
+    ask: returns the context of the question, from the unit and permit (annotate/work/permit.py). It may depend only on
+        the task, the annotator and what is asked, never on votes, the queue or other people.
+    advise: returns the additional context for an adjudicator; `blind` hides votes and answers
+    list_heads, list_row: columns and cells of the adjudicators' list
+    called: returns the name of a code
+    short: returns the short name of a label, for adjudicators and the admin
+    question: template of the question in the queue
+    sheet: template for many units at once; "" if units are shown singly
+    adjudication: template for adjudicators
     """
 
     ask: Callable[[Unit, Any], dict[str, Any]]
@@ -241,12 +278,14 @@ class Pages:
 
 @dataclass(frozen=True)
 class Statistics:
-    """How answers are counted. compared: the labels that agreement tells apart; compared_as: what an answer to a
-    question about `asked` counts as among them. counts_single: whether agreement counts units with one answer.
+    """How answers are counted.
 
-    language_paths: where to find the language that a unit counts under: paths from a unit, the first that has one.
-    spoken_paths: the same for agreement if the task declares no languages; none if the language is not known.
-    audit_strata: paths to the values by each of which a share of the units that machines label is audited.
+    compared: returns the labels that agreement distinguishes
+    compared_as: returns the label that an answer about `asked` counts as
+    language_paths: paths from a unit to its language; the first with a value counts
+    spoken_paths: the same for agreement in tasks that declare no languages; empty if the language is unknown
+    counts_single: whether agreement counts units with one answer
+    audit_strata: paths to the values that stratify the audit of auto-labelled units
     """
 
     compared: Callable[[Task], list[str]]
@@ -259,10 +298,16 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Publication:
-    """What is published. card: its template. columns: of a row; tallies: by what the rows in a set are counted;
-    sections: of the manifest, besides those of every set. formats: formats/ of goldsets/ -> what each needs to know.
-    splits: whether the set is split. tells_why: whether left-out rows say what became of one without a label.
-    constants: figures that are the same in all tasks, and that the manifest states.
+    """What is published.
+
+    card: template of the card
+    columns: columns of a row
+    tallies: attributes by which the manifest counts rows
+    sections: sections of the manifest, in addition to those of every set
+    formats: settings by format (annotate/goldsets/formats/)
+    splits: whether the set is split
+    tells_why: whether left-out rows state why they have no label
+    constants: figures that are the same in all tasks, for the manifest
     """
 
     card: str
@@ -277,14 +322,14 @@ class Publication:
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of question: what it asks, and one object for each part of the work that it decides about."""
+    """A kind of question: what it asks, and one object for each part of its behaviour."""
 
     slug: str
     # The question in one sentence, in English.
     title: str
-    # What an answer is: a module of forms/.
+    # The answer form (annotate/kinds/forms/).
     form: Form
-    # What its units are called, in the singular: post, record.
+    # The name of a unit in the singular: post, record.
     noun: str
     routing: Routing
     rules: Rules
@@ -292,65 +337,63 @@ class Kind:
     statistics: Statistics
     publication: Publication
     wording: Wording = Wording()
-    # The fields of its records as they stand on the page; none if it asks about a text.
+    # The fields of its records as shown; empty if it asks about a text.
     layout: tuple[Block, ...] = ()
-    # Code -> name, meaning and key of the answers, in their order, best first; none if the answers are languages, or
-    # if people do not answer here.
+    # Name, meaning and key of the answers by code, in order, best first; empty if the answers are languages or if
+    # people answer elsewhere.
     answers: Mapping[str, Named] = field(default_factory=dict)
-    # The labels of a task that names none.
+    # The default labels of a task.
     labels: Sequence[str] = ()
     undefined: Undefined = Undefined()
     records: Records = Records()
-    # Where the answers are concepts of a vocabulary: which, and how many.
+    # The vocabulary whose concepts are answers, if any.
     thesaurus: Thesaurus | None = None
-    # Where what people read may hurt them: what they must agree to first.
+    # Settings for sensitive texts, if any.
     sensitive: Sensitive | None = None
-    # Language -> the Markdown with which a new task's guidelines begin.
+    # Initial guidelines of a task by language (Markdown).
     guidelines: Mapping[str, str] = field(default_factory=dict)
-    # Names of options.OPTIONS that its tasks have, and those whose defaults differ.
+    # Names of the options of its tasks (options.OPTIONS), and the defaults that differ.
     options: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
-    # The designs by which its units may be drawn, the default first (designs.py).
+    # The sampling designs of its units, default first (designs.py).
     designs: tuple[str, ...] = ()
-    # The quality controls of its tasks by name, in the order in which they act; those of its form come after them.
+    # The names of its quality controls, in the order in which they act; those of its form follow.
     controls: tuple[str, ...] = ()
-    # How many seconds an answer takes, for forecasts made before people have answered.
+    # The assumed duration of an answer, for forecasts before there are answers (seconds).
     seconds: int = 12
-    # Languages that a task's file adds to the list, by code.
+    # Languages that its file adds, by code.
     languages: Mapping[str, Language] = field(default_factory=dict)
-    # The text of its file; empty for a module.
+    # The text of its file, "" for a module.
     source: str = ""
 
     @property
     def digest(self) -> str:
-        """The SHA-256 of its file, for the manifest; empty for a module."""
+        """The SHA-256 of its file, for the manifest; "" for a module."""
         return sha256(self.source.encode()).hexdigest() if self.source else ""
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields of its records that people see, in the order in which they are shown and exported."""
+        """The fields that people see, in the order in which they are shown and exported."""
         return tuple(name for block in self.layout for name in block.fields)
 
     @property
     def exported_fields(self) -> tuple[str, ...]:
-        """The fields that its sets have, those that people see first."""
+        """The fields of exported sets, shown ones first."""
         return (*self.fields, *self.records.kept)
 
     @property
     def filtered(self) -> str:
-        """The answer of what a filter is meant to drop, where people audit a filter; empty elsewhere."""
+        """In the audit of a filter, the answer that the filter should drop; else ""."""
         return next((code for code, answer in self.answers.items() if answer.is_filtered), "")
 
     @property
     def skip_key(self) -> Key:
-        """The key that skips a unit. Beside a document the space bar scrolls, as it does wherever people read: whoever
-        reads on by it must not skip.
-        """
+        """The key that skips a unit. It is not the space bar if there is a document, which the space bar scrolls."""
         return NOUGHT if any(block.style == DOCUMENT for block in self.layout) else SPACE
 
     @property
     def flag_needs_shift(self) -> bool:
-        """Whether the key that flags a unit is Shift and F, since F alone finds concepts or gives an answer."""
+        """Whether flagging needs Shift+F, because F alone searches for concepts or gives an answer."""
         return self.thesaurus is not None or FLAG.code in {each.key for each in self.answers.values()}
 
     @cached_property
@@ -359,7 +402,7 @@ class Kind:
 
     @cached_property
     def lease_minutes(self) -> int:
-        """How long a unit stays reserved for the person who has it open."""
+        """How long a unit stays reserved for the person who has it open (minutes)."""
         return max(LEAST_LEASE, LEASE_ANSWERS * self.seconds // 60)
 
     @property
@@ -373,7 +416,7 @@ class Kind:
 
     @property
     def answered_here(self) -> bool:
-        """Whether people answer it here; if not, answers given elsewhere are imported."""
+        """Whether people answer in Assay; otherwise answers are imported."""
         return bool(self.pages.question)
 
     @property
@@ -382,38 +425,36 @@ class Kind:
 
     @property
     def asks_if_sure(self) -> bool:
-        """Whether some answers are only taken from somebody who says that they are sure."""
+        """Whether some answers need a confirmation."""
         return self.thesaurus is not None and self.thesaurus.beside_broader == ASK
 
     @property
     def asks_each(self) -> bool:
-        """Whether each language of a task has its own question, by whichever design its units are drawn."""
+        """Whether each language of a task has its own question, with every design."""
         return bool(self.designs) and all(DESIGNS[design].asks_each for design in self.designs)
 
     @property
     def answers_from_draw(self) -> bool:
-        """Whether what may be answered is named with the draw, as the classes of documents are."""
+        """Whether the draw determines the possible answers, as with classes of documents."""
         return any(DESIGNS[design].names_answers for design in self.designs)
 
     def with_parts(self, **parts: Mapping[str, Any]) -> "Kind":
-        """The kind with other values in these of its objects, such as publication={"card": "annotate/card_x.md"}."""
+        """Return the kind with other values in some of its objects, such as publication={"card": "…"}."""
         return replace(self, **{name: replace(getattr(self, name), **values) for name, values in parts.items()})
 
     def with_version(self, version: Vocabulary | None) -> "Kind":
-        """The kind as a task has it that keeps a version of the vocabulary."""
+        """Return the kind for a task that uses a version of the vocabulary."""
         if not self.thesaurus:
             return self
         found = replace(self, thesaurus=replace(self.thesaurus, version=version))
-        return found.with_parts(pages={"short": found.name})  # ids of concepts say nothing to anybody
+        return found.with_parts(pages={"short": found.name})  # ids of concepts mean nothing to readers
 
     def question(self, task: Task) -> str:
-        """What is asked of every unit of a task, in the language of the pages."""
+        """Return the question of a task, in the interface language."""
         return self.titled(task) if self.wording.titled_by_task else self._title()
 
     def titled(self, task: Task) -> str:
-        """What a task is called: as its manager has typed it, or the kind's own question in the language of the
-        pages.
-        """
+        """Return a task's title: as its manager wrote it, or the kind's question in the interface language."""
         if task.title == self.title:
             return self._title()
         if self.wording.titled_by_languages and task.title == question_about(task.labels):
@@ -424,35 +465,32 @@ class Kind:
         return self.wording.titles.get(interface_language()) or gettext(self.title)
 
     def field_name(self, name: str) -> str:
-        """What a field is called on the page."""
+        """Return the display name of a field."""
         names = self.wording.field_names.get(name, {ENGLISH: name.replace("_", " ")})
         return names[spoken(names)]
 
     def field_name_language(self, name: str) -> str:
-        """The language of a field's name, if it is not that of the page."""
+        """Return the language of a field's display name, "" if it is the interface language."""
         language = spoken(self.wording.field_names.get(name, {ENGLISH: name}))
         return "" if language == interface_language() else language
 
     def name(self, label: str, language: str = ENGLISH) -> str:
-        """What a label is called wherever it is shown: Good, Yes, Perfect; German, Not German, Undefined.
+        """Return the display name of a label: Good, Yes, Perfect; German, Not German, Undefined.
 
-        language: that of the text on the screen, in which answers may have their own names, where they have none in
-        the language of the pages.
+        language: the record's language, used for the names of answers that have none in the interface language
         """
         return self.form.name(label, lambda code: self.called_in(language, code))
 
     def called_in(self, language: str, code: str) -> str:
-        """The name of a code beside a record in a language: its name in that of the pages if it has one, else in that
-        of the record, else in English.
-        """
+        """Return the name of a code in the interface language, else in the record's language, else in English."""
         if self.thesaurus and self.thesaurus.version:
             found = names_in(self.thesaurus.version, language).get(code)
             return found.text if found else code
         return self.answers[code].name(language) if code in self.answers else self.pages.called(code)
 
     def finer(self, code: str) -> tuple[str, ...]:
-        """The labels that a coarse code stands for, as zh does for zh-CN and zh-TW; those that the file adds are
-        included.
+        """Return the labels that a coarse code covers, such as zh-CN and zh-TW for zh, including those that the file
+        adds.
         """
         listed = LANGUAGES.known.get(code)
         return (
@@ -461,11 +499,9 @@ class Kind:
         )
 
     def under(self, code: str) -> str:
-        """The listed code under which the file puts a language that it adds; empty for every other code."""
+        """Return the listed code that covers an added language, or ""."""
         return self.languages[code].under if code in self.languages else ""
 
     def known(self, code: str) -> bool:
-        """Whether a code is on the list of languages or added by the file; languages that other files add do
-        not count.
-        """
+        """Return whether a language code is listed or added by the kind's file, not by other files."""
         return code in LISTED or code in self.languages

@@ -1,4 +1,4 @@
-"""What people will see of a kind, and what becomes of their answers, in English paragraphs."""
+"""The summary of a kind in English paragraphs: what people will see, and what becomes of their answers."""
 
 from collections.abc import Iterator
 
@@ -8,11 +8,11 @@ from annotate.kinds.options import OPTIONS
 from annotate.kinds.record_kind import choices_of
 from corpora.core.languages import LANGUAGES
 
-MANY = 12  # languages that are named singly
+MANY = 12  # languages listed by name
 
 
 def tell(kind: Kind) -> str:
-    """The whole description, for the author of the file."""
+    """Return the whole summary, for the author of the file."""
     return "\n".join(
         line
         for part in (_question, _shown, _answers, _asked, _watched, _pace, _kept, _published, _guidelines, _languages)
@@ -30,7 +30,7 @@ def _some(codes) -> str:
 
 
 def value(kind: Kind, name: str):
-    """The value of an option in a task for which none is given."""
+    """Return the default value of an option in a task of the kind."""
     option = OPTIONS[name]
     return kind.defaults.get(name, option.default) if name in kind.options else option.off
 

@@ -1,4 +1,4 @@
-"""Which language is this post in? (Evaluating language identification performance, Twitter, 2015)"""
+"""The kind `language`: which language is this post in? (Evaluating language identification performance, 2015)"""
 
 from pathlib import Path
 
@@ -12,12 +12,12 @@ from corpora.core.languages import UND
 from corpora.core.voters import agreed_label, rank_candidates
 from corpora.models import votes_of
 
-# Detectors are often wrong about shorter texts, so people read these even if the detectors agree.
+# Detectors are often wrong about shorter texts, so people read them even if the detectors agree.
 LEAST_LETTERS = 20
 
 
 def candidates(unit, routes):
-    """Languages by the detectors' summed reciprocal rank, if the task has a label for them."""
+    """Return the languages by the detectors' summed reciprocal rank, if the task has a label for them."""
     task = unit.task
     listed = set(task.labels)
     ranked = rank_candidates(votes_of(unit.item))
@@ -33,7 +33,7 @@ def agreed(item, task):
         never_agree=task.never_agree,
         least_letters=LEAST_LETTERS,
     )
-    # Detectors that say pt may mean pt-BR, which none of them can name.
+    # Detectors that return pt may mean pt-BR, which none of them can return.
     return None if label and set(task.kind.finer(label)).intersection(task.labels) else label
 
 
@@ -68,7 +68,7 @@ def advise(unit, blind):
 
 
 def _likely(unit) -> list[str]:
-    """The labels of the unit's candidates."""
+    """Return the labels of the unit's candidates."""
     found: dict[str, None] = {}
     for code in unit.candidates:
         labels = unit.task.kind.finer(code) or (code,)

@@ -1,4 +1,4 @@
-"""What the two kinds that ask about languages share: values, choices, reasons, routes, what an adjudicator sees."""
+"""The common parts of the kinds `language` and `verify`: choices, reasons, routes and context for adjudicators."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ from corpora.core import CorpusError
 from corpora.core.languages import ARTICLE_LABELS, LANGUAGES, UND
 from corpora.engines import posts_by_author
 
-# Why a post has no single language: the four cases of the article's instructions, and the words on their buttons.
+# Reasons why a post has no single language, with the text of their buttons: the four cases of the article's
+# instructions.
 UNLISTED = "unlisted"
 UNDEFINED_REASONS = {
     "several": "fits several languages",
@@ -24,15 +25,15 @@ UNDEFINED_REASONS = {
     "gibberish": "no language",
     UNLISTED: "not on the list",
 }
-# What a row of an exported set of posts has, in this order.
+# The columns of an exported set of posts, in order.
 COLUMNS = (
     *("id", "label", "asked", "text", "stage", "stratum", "agreed", "chance", "audit_chance", "decided_by"),
     *("check_chance", "checked", "first_label", "round", "judged_as"),
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
-# The further sections of its manifest.
+# The additional sections of its manifest.
 SECTIONS = ("audit", "decoys", "checks", "agreement")
-# Where an adjudicator can look up a text. The text goes there only when a link is followed.
+# Sites on which an adjudicator can look up a text. The text is sent only when a link is followed.
 SEARCHES = (
     ("Wiktionary", "https://en.wiktionary.org/w/index.php?search={}"),
     ("Wikipedia", "https://www.wikipedia.org/search-redirect.php?search={}"),
@@ -43,7 +44,10 @@ OTHER_POSTS = 20
 
 @dataclass(frozen=True)
 class Choice:
-    """A language to answer with. key: the physical key (KeyboardEvent.code), or empty."""
+    """A language to choose.
+
+    key: physical key (KeyboardEvent.code), or ""
+    """
 
     code: str
     key: str = ""
@@ -62,9 +66,9 @@ class Choice:
 
 
 def own_choices(permit) -> list[Choice]:
-    """A button for each language that the annotator reads and each that their queues stand for.
+    """Return a button for each language that the annotator reads, and for each language of their queues.
 
-    It depends on the annotator alone, never on the unit: neither buttons nor keys hint at the votes.
+    The choices depend only on the annotator, never on the unit, so that buttons and keys do not reveal the votes.
     """
     codes = dict.fromkeys(permit.reads)
     for queue in permit.queues:
@@ -78,17 +82,20 @@ def by_name(codes: Iterable[str]) -> Sequence[Choice]:
 
 @lru_cache
 def _by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
-    """language: the interface language, by which the choices are sorted."""
+    """Return the choices sorted by name.
+
+    language: the interface language, as a cache key
+    """
     return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name.casefold()))
 
 
 def about(asked: str) -> dict[str, Any]:
-    """The language that is asked about, and the labels of Yes and No."""
+    """Return the language that is asked about, and the labels of Yes and No."""
     return {"asked": Choice(asked), "yes": asked, "no": negative(asked)}
 
 
 def undefined(reasons: dict[str, str]) -> dict[str, Any]:
-    """The button Undefined and the reasons, with their keys."""
+    """Return the Undefined button and its reasons, with their keys."""
     keyed = [(slug, words, f"Digit{n}") for n, (slug, words) in enumerate(reasons.items(), 1)]
     return {"und": UND, "reasons": keyed}
 
@@ -101,7 +108,7 @@ def check_reason(answer: Answer, reasons: dict[str, str]) -> None:
         raise ValueError(_("%(reason)s is not one of the reasons: %(reasons)s.") % said)
 
 
-# --- routes: languages may share a queue
+# --- Routes. Languages may share a queue.
 
 
 def queue(language: str, routes) -> str:
@@ -122,11 +129,11 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def when_exhausted(unit) -> str:
-    """Nobody needs the label of a decoy."""
+    """Return the final stage of a unit. A decoy needs no label."""
     return stages.DISCARDED if unit.known_answer else stages.ADJUDICATION
 
 
-# --- before an adjudicator
+# --- Context for adjudicators.
 
 
 def searches(words: str, places: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
@@ -134,7 +141,7 @@ def searches(words: str, places: Iterable[tuple[str, str]]) -> list[tuple[str, s
 
 
 def advise(unit, blind: bool) -> dict[str, Any]:
-    """The votes, the author's other posts, and where to look the text up."""
+    """Return the votes, the author's other posts, and links for looking up the text."""
     item = unit.item
     try:
         posts = posts_by_author(item.corpus.name, item.author, OTHER_POSTS + 1)
@@ -160,7 +167,10 @@ def list_row(unit, answers) -> list[str]:
 def about_languages(
     *, routing: Mapping[str, Any], rules: Mapping[str, Any], pages: Mapping[str, Any], **values: Any
 ) -> Kind:
-    """A kind that asks about the languages of posts. routing, rules, pages: what is not the same in all such kinds."""
+    """Return a kind that asks about the languages of posts.
+
+    routing, rules, pages: the values that differ between such kinds
+    """
     publication = Publication(
         columns=COLUMNS,
         tallies=("reused", "by_stratum", "agreed_by"),

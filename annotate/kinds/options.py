@@ -1,7 +1,7 @@
-"""The options of tasks, each declared once: for the command, the manager's form, the card and the manifest.
+"""Declarations of task options, used by the command, the manager's form, the card and the manifest.
 
-A kind of question names its options, with its own default if that differs; a task holds their values. If a kind does
-not have an option, its tasks behave as the option's `off` says.
+A kind names its options and overrides defaults; a task stores the values. In tasks of a kind without an option, the
+option's `off` value applies.
 """
 
 from annotate.core.option import Option, flag, people, share, whole_number
@@ -198,10 +198,10 @@ _EVERY = (
         most=1,
     ),
 )
-# Those of quality controls from outside come to it when these are registered.
+# Registering a quality control from a plug-in adds its options.
 OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 
-# The options of every kind that people answer here.
+# The options of every kind that people answer in Assay.
 ASKED = (
     "redundancy",
     "on_conflict",

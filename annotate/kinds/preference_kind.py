@@ -1,7 +1,7 @@
-"""What kinds do that ask which of two systems people prefer, by what each of them suggests.
+"""Kinds that ask which of two systems people prefer, by their suggestions.
 
-What is stored is the name of a system, or tie; what people see and send are sides (controls/pair_order.py translates).
-A task has two systems or more, and a unit two of them.
+The name of the preferred system, or `tie`, is stored; people see and submit sides, which
+annotate/controls/pair_order.py converts. A task has two or more systems, a unit has two.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,8 +18,9 @@ from annotate.kinds.kind import Answer, Kind
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_GOLD, OF_TEST
 from annotate.kinds.toml_tables import Table
 
-BETWEEN = "|"  # in the ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM, by the alphabet
-# As MRS's authors had it: three people, of whom two must agree; otherwise nobody is preferred, and nobody is asked on.
+BETWEEN = "|"  # separator in ids of imported comparisons, MESSAGE|SYSTEM|SYSTEM, with the systems in alphabetical order
+# The procedure of MRS's authors: three people, of whom two must agree. Otherwise there is no preference, and nobody
+# else is asked.
 DEFAULTS: Mapping[str, Any] = {
     "redundancy": 3,
     "rounds": 1,
@@ -28,8 +29,8 @@ DEFAULTS: Mapping[str, Any] = {
     "test_items": 0,
     "gold_share": 0.0,
 }
-# What a row of an exported set has, in this order, as in record_kind.py. No model of annotators tells more than the
-# majority here: what is a label of one unit is none of another.
+# Columns of an exported set, in order, as in record_kind.py. There are no posteriors, because the labels differ from
+# unit to unit.
 COLUMNS = (
     *("id", "language", "fields", "systems", "replies", "label", "preferred", "stage", "chance", "judged_as"),
     *("posted_at", "author", "url", "judgments", "transitions"),
@@ -37,7 +38,7 @@ COLUMNS = (
 
 
 def compared_elsewhere(kind: Kind) -> Kind:
-    """The kind where people have compared the systems elsewhere, and only what they said is imported."""
+    """Return a kind whose comparisons were made elsewhere and are only imported."""
     columns = (
         name
         for column in record_kind.COLUMNS
@@ -47,12 +48,12 @@ def compared_elsewhere(kind: Kind) -> Kind:
 
 
 def between(first: str, second: str) -> str:
-    """How the id of an imported comparison ends."""
+    """Return the end of the id of an imported comparison."""
     return BETWEEN.join(("", first, second))
 
 
 class Compared(NamedTuple):
-    """Two systems in the order of their names, and what each suggests, the best first."""
+    """Two systems, sorted by name, and their suggestions, best first."""
 
     system_a: str
     system_b: str
@@ -61,22 +62,25 @@ class Compared(NamedTuple):
 
 
 def compared(suggested: Mapping[str, list[str]]) -> Iterator[Compared]:
-    """Each two of the systems. suggested: system -> replies."""
+    """Yield each pair of systems.
+
+    suggested: replies by system
+    """
     for a, b in combinations(sorted(suggested), 2):
         yield Compared(a, b, suggested[a], suggested[b])
 
 
 def agreed(found: Compared) -> str:
-    """The label on which two systems agree: a tie where both suggest the same; else empty.
+    """Return a tie if both systems suggest the same replies, else "".
 
-    The order does not count, since people are asked which set has more replies that they would send; a reply that one
-    system suggests twice does.
+    Order does not matter, because people are asked which set has more replies that they would send. Repeated replies
+    do.
     """
     return pair.TIE if sorted(found.replies_a) == sorted(found.replies_b) else ""
 
 
 def labels_of(systems: Sequence[str]) -> list[str]:
-    """What may be said in a task with these systems."""
+    """Return the possible labels in a task with these systems."""
     return [*systems, pair.TIE]
 
 
@@ -89,14 +93,17 @@ def check(answer: Answer, unit) -> None:
 
 
 def list_row(unit, answers: Sequence[str]) -> list[str]:
-    """answers: sides, as they stand for whom the list is."""
+    """Return the cells of the adjudicators' list.
+
+    answers: sides, as seen by the reader of the list
+    """
     kind = unit.task.kind
     told = (f"{kind.name(side)} {answers.count(side)}" for side in pair.SIDES if side in answers)
     return [unit.item.language, ", ".join(told)]
 
 
 def compared_here(kind: Kind) -> Kind:
-    """The kind where people compare two systems by what is shown."""
+    """Return a kind whose units are compared in Assay."""
 
     def shown(unit) -> list[record_kind.Choice]:
         return record_kind.in_order(kind.answers, kind.answers, unit.item.language)
@@ -109,7 +116,7 @@ def compared_here(kind: Kind) -> Kind:
         defaults=DEFAULTS,
     )
     return kind.with_parts(
-        # To a program too the answers are sides.
+        # The API also uses sides as answers.
         rules={
             "offered": lambda unit: list(kind.answers),
             "check": check,
@@ -118,7 +125,7 @@ def compared_here(kind: Kind) -> Kind:
         },
         pages={
             "ask": lambda unit, permit: {"options": shown(unit)},
-            # Nobody looks up what somebody said to somebody.
+            # Conversations are not looked up.
             "advise": lambda unit, blind: {**record_kind.advise(unit, blind), "searches": [], "options": shown(unit)},
             "list_row": list_row,
         },
@@ -132,11 +139,11 @@ def compared_here(kind: Kind) -> Kind:
     )
 
 
-# --- the form of answers
+# --- The answer form.
 
 
 class Preference(pair.Pair):
-    """Which of two systems is preferred; without anything to show, people compare them elsewhere."""
+    """The preferred one of two systems. If nothing is shown, the comparisons are made elsewhere."""
 
     def of_file(self, top: Table, kind: Kind) -> Kind:
         if not (kind.layout or kind.answers or "answers_from" in top.raw):

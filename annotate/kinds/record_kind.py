@@ -1,5 +1,5 @@
-"""What kinds made of a TOML file do: all their units go to people who read the record's declared language, and a
-person who cannot tell skips.
+"""Kinds made from a TOML file. All units go to readers of the record's declared language, who skip what they cannot
+answer.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,17 +29,17 @@ from annotate.kinds.language_questions import SEARCHES, searches
 from annotate.kinds.options import ASKED, OF_CROWDS, OF_DECLARED_AUDIT, OF_GOLD, OF_TEST
 from corpora.core.languages import UND
 
-# As XGLUE's authors had it: three people, of whom two must agree, each tested, and watched by gold answers. One in
-# nine people who guess passes the test, and nine in ten of those who are right in 80% (docs/explanation/pausing.md).
+# The procedure of XGLUE's authors: three people, of whom two must agree, each with a test and gold answers. One in nine
+# people who guess pass the test, as do nine in ten with an accuracy of 80% (docs/explanation/pausing.md).
 DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
-# What a row of an exported set has, in this order; `fields` stands for each field by its name.
+# Columns of an exported set, in order; `fields` stands for the columns of the fields.
 COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "agreement"),
     *("stage", "chance", "judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
-# Of documents in balanced sets, besides: the smallest set that has a row, what keeps it in its split, the labels that
-# came with it, the chance that people audited these, and the label by which a predictor found it for people.
+# Additional columns for documents in balanced sets: the smallest set with the row, the values that keep it in its
+# split, the declared labels, the probability of their audit, and the predicted label by which it was drawn.
 OF_SETS = ("set", "apart", "declared", "audit_chance", "predicted")
 SECTIONS = ("splits", "people", "gold_answers", "honeypots", "agreement", "published")
 _NO_RECORDS = Records()
@@ -47,8 +47,11 @@ _NO_RECORDS = Records()
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer as it is shown: its code, its name and meaning, their language if it is not that of the pages, and the
-    physical key, or empty.
+    """An answer as shown.
+
+    label: code
+    language: language of name and meaning, "" if it is the interface language
+    key: physical key, or ""
     """
 
     label: str
@@ -63,25 +66,25 @@ class Choice:
 
     @property
     def is_letter(self) -> bool:
-        """Whether keyboards print different letters on its key."""
+        """Whether its key has different letters on different keyboards."""
         return self.key.startswith("Key")
 
 
 def choices(task, answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
-    """The answers in the task's order, best first: the first has the key 1, so that keys lie as the buttons do.
+    """Return the answers in the task's order, best first, with keys in the order of the buttons.
 
-    language: the record's, in which answers may have their own names where they have none in the pages'.
+    language: the record's language, used for names without a translation into the interface language
     """
     return in_order(task.labels, answers, language)
 
 
 def choices_of(kind: Kind) -> list[Choice]:
-    """The same in English, before there is a task."""
+    """Return the answers in English, for a kind without a task."""
     return in_order(kind.labels, kind.answers, ENGLISH)
 
 
 def in_order(codes: Iterable[str], answers: Mapping[str, Named], language: str) -> list[Choice]:
-    """The same of these codes, which need not be the task's."""
+    """Return answers in the order of codes, which need not be the task's."""
     return [
         _choice(code, answers[code], number, language) if code in answers else Choice(code, code, key=_key(number))
         for number, code in enumerate(codes, 1)
@@ -95,13 +98,15 @@ def _choice(code: str, answer: Named, number: int, language: str) -> Choice:
 
 
 def _key(number: int) -> str:
-    """The key of an answer for which the file gives none, by its place."""
+    """Return the default key of an answer by its position."""
     return f"Digit{number}" if number <= 9 else ""
 
 
 def read_by(language: str, task, routes) -> list[str]:
-    """Records say exactly which language they are in, so each language has its own queue. Records in a coarse one go
-    to the readers of what it stands for, and records in none go to the readers of posts in none.
+    """Return the queues for readers of a language.
+
+    Each declared language has its own queue. Records in a coarse language go to readers of the languages that it
+    covers; records without a language go to readers of posts without a language.
     """
     codes = task.languages or task.labels
     none = [routes.queue_of(UND)] if UND in codes else []
@@ -111,8 +116,8 @@ def read_by(language: str, task, routes) -> list[str]:
 def advise(unit, blind: bool) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     words = item.fields[kind.fields[0]] if kind.fields else item.text
-    # A query or a question is not a word to look up in a dictionary.
-    # What may hurt stays behind its veil.
+    # No dictionary, because a query or question is not a single word. No searches at all for sensitive texts, which
+    # stay veiled.
     return {
         "options": choices(unit.task, kind.answers, item.language),
         "searches": [] if kind.sensitive else searches(words, SEARCHES[1:]),
@@ -136,13 +141,16 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def declared_class(item, task) -> str | None:
-    """The class that a document is declared to be of, if it is one of the task's and no other is."""
+    """Return the declared class of a document, or None if it does not have exactly one of the task's classes."""
     found = [label for label in item.declared if label in task.labels and label not in task.kind.answers]
     return found[0] if len(found) == 1 else None
 
 
 def audit_of_filter(kind: Kind, filtered: str) -> Kind:
-    """The kind where people audit a filter. filtered: the answer of what it is meant to drop."""
+    """Return a kind that audits a filter.
+
+    filtered: the answer that the filter should drop
+    """
     kind = replace(
         kind,
         designs=("filtered", "records", "compare"),
@@ -153,12 +161,12 @@ def audit_of_filter(kind: Kind, filtered: str) -> Kind:
 
 
 def answered_from_draw(kind: Kind) -> Kind:
-    """The kind where the answers are named with the draw, as classes are."""
+    """Return a kind whose answers are named with the draw, such as classes."""
     kind = replace(
         kind,
         designs=("balanced",),
         options=(*ASKED, *OF_CROWDS, *OF_DECLARED_AUDIT, *OF_TEST, *OF_GOLD),
-        # Declared labels stand, unless people are asked to audit them.
+        # Declared labels count, unless an audit is requested.
         defaults={**DEFAULTS, "audit_share": 0.0, "audit_least": 0, "test_items": 0, "gold_share": 0.0},
         controls=("audit of declared labels", "gold answers", "test", "replenishment"),
     )
@@ -183,7 +191,7 @@ def kind(
     layout: tuple[Block, ...] = (),
     records: Records = _NO_RECORDS,
 ) -> Kind:
-    """A kind of question about records. Without a layout, people answer it elsewhere."""
+    """Return a kind of question about records. Without a layout, people answer elsewhere."""
     asked = bool(layout)
     return Kind(
         slug=slug,
@@ -194,9 +202,9 @@ def kind(
         labels=list(answers),
         layout=layout,
         records=records,
-        # A person who imports judgments does not know the question either.
+        # Somebody who imports judgments may not know the question.
         wording=Wording(titled_by_task=not asked),
-        # Where people answer elsewhere, nobody is tested.
+        # There is no test if people answer elsewhere.
         options=OPTIONS if asked else (*ASKED, *OF_CROWDS),
         defaults=DEFAULTS,
         designs=(("records",) if records.together else ("records", "compare")) if asked else (),
@@ -217,7 +225,7 @@ def kind(
 
 
 ROUTING = Routing(
-    # Detectors do not agree on anything here.
+    # No detectors vote on records.
     agreed=lambda item, task: None,
     candidates=lambda unit, routes: [unit.item.language],
     queue=lambda language, routes: language,

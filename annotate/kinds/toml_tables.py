@@ -1,6 +1,6 @@
-"""TOML that says where it is wrong: its tables, read key by key, and the line on which each key stands.
+"""A TOML reader with typed access to tables and the line of each key, for errors.
 
-This module does not know the keys of a kind's file; files.py does.
+files.py knows the keys of a kind's file.
 """
 
 import difflib
@@ -12,7 +12,7 @@ from typing import Any
 
 from corpora.core.language_codes import read_toml
 
-Path = tuple[str | int, ...]  # keys of tables and places in lists of tables, from the top
+Path = tuple[str | int, ...]  # keys of tables and indices in lists of tables, from the top
 
 _STRING = r'"""(?:\\.|[^\\])*?"{3,5}|' + r"'''.*?'{3,5}" + r'|"(?:\\.|[^"\\\n])*"|' + r"'[^'\n]*'"
 _TOKEN = re.compile(rf"(?P<string>{_STRING})|(?P<comment>#[^\n]*)|(?P<plain>[^\"'#\n\[\]{{}}]+)|(?P<mark>.)", re.S)
@@ -25,19 +25,19 @@ WORDS = {str: "a text in quotes", list: "a list in brackets", dict: "a table", i
 
 
 class KindError(ValueError):
-    """A kind's file cannot be used; one sentence says where, why and what to do."""
+    """A kind's file is not valid. The message states where, why and what to do."""
 
 
 @dataclass(frozen=True)
 class Source:
-    """A file's text under its name, and the line of each of its keys."""
+    """A file's name and text, and the line of each key."""
 
     name: str
     text: str
     lines: Mapping[Path, int]
 
     def fault(self, at: Path, sentence: str) -> KindError:
-        """The line is that of the key itself or, if that is inside a value, of the innermost key around it."""
+        """Return an error with the line of a key, or of the innermost enclosing key if it is inside a value."""
         while at and at not in self.lines:
             at = at[:-1]
         return KindError(f"{self.name}, line {self.lines.get(at, 1)}: {sentence}")
@@ -45,7 +45,7 @@ class Source:
 
 @dataclass(frozen=True)
 class Table:
-    """A table of the file and its place; each value taken from it has the requested type."""
+    """A table of the file, with typed access to its values."""
 
     source: Source
     raw: Mapping[str, Any]
@@ -55,20 +55,31 @@ class Table:
         return self.source.fault((*self.at, key), sentence)
 
     def check_keys(self, known: Collection[str], what: str) -> None:
-        """KindError for the first unknown key. what: whose keys they are, in a sentence."""
+        """Check that all keys are known.
+
+        what: the owner of the keys, in a sentence
+        KindError: the first unknown key
+        """
         for key in self.raw:
             if key not in known:
                 raise self.fault(key, f"{key!r} is not a key of {what}; {nearest(key, known)}.")
 
     def take(self, key: str, kind: type, default: Any = None) -> Any:
-        """The value, which must have the type; the default if there is none."""
+        """Return a value, or the default if it is missing.
+
+        KindError: the value has another type
+        """
         value = self.raw.get(key, default)
         if key in self.raw and (not isinstance(value, kind) or (kind is int and isinstance(value, bool))):
             raise self.fault(key, f"{key} is {_shown(value)}; it must be {WORDS[kind]}.")
         return value
 
     def text(self, key: str, advice: str = "", most: int = 0) -> str:
-        """Words on one line; advice: what to write if they are missing, empty if they may be missing."""
+        """Return a text on one line, "" if it is missing.
+
+        advice: what to write if it is missing; "" if it is optional
+        most: maximum length (characters), 0 for no limit
+        """
         value = self.take(key, str)
         if value is None:
             if advice:
@@ -78,14 +89,18 @@ class Table:
         return value.strip()
 
     def check_words(self, key: str | int, what: str, value: object, most: int = 0) -> None:
-        """KindError if a value is not words on one line, or has more than `most` characters."""
+        """Check that a value is a text on one line.
+
+        most: maximum length (characters), 0 for no limit
+        KindError: it is not
+        """
         if not isinstance(value, str) or not value.strip() or not value.isprintable():
             raise self.fault(key, f"{what} is {_shown(value)}; write a word or a few in quotes, on one line.")
         if most and len(value.strip()) > most:
             raise self.fault(key, f"{what} has {len(value.strip()):,} characters; shorten it to {most} or fewer.")
 
     def words(self, key: str) -> list[str]:
-        """A list of words without repeats; empty if there is none."""
+        """Return a list of texts without repeats, empty if it is missing."""
         values = self.take(key, list, [])
         for value in values:
             self.check_words(key, f"an entry of {key}", value)
@@ -94,11 +109,11 @@ class Table:
         return list(values)
 
     def table(self, key: str) -> "Table":
-        """A table in this table, empty if there is none."""
+        """Return a nested table, empty if it is missing."""
         return Table(self.source, self.take(key, dict, {}), (*self.at, key))
 
     def tables(self, key: str) -> list["Table"]:
-        """A list of tables in this table, each written [[key]]; empty if there is none."""
+        """Return a list of nested tables, each written [[key]], empty if it is missing."""
         values = self.raw.get(key, [])
         if not isinstance(values, list) or not all(isinstance(value, dict) for value in values):
             raise self.fault(key, f"{key} is {_shown(values)}; write [[{key}]] above each, in doubled brackets.")
@@ -106,7 +121,10 @@ class Table:
 
 
 def read_tables(name: str, text: str) -> Table:
-    """The top of a TOML text. KindError, with the line, if it is not TOML."""
+    """Return the top-level table of a TOML text.
+
+    KindError: the text is not TOML
+    """
     try:
         raw = read_toml(text)
     except tomllib.TOMLDecodeError as error:
@@ -117,7 +135,7 @@ def read_tables(name: str, text: str) -> Table:
             f"{name}, line {line}: this is not TOML ({reason}); correct that line or the one above."
         ) from error
     except (ValueError, RecursionError) as error:
-        # Faults that the TOML reader leaves to Python: numbers of thousands of digits, brackets in brackets.
+        # Python errors that the TOML parser does not catch: very long numbers and deep nesting.
         raise KindError(f"{name}: a number is too long, or brackets are nested too deeply.") from error
     lines: dict[Path, int] = {}
     for at, line in _keys(text):
@@ -126,7 +144,7 @@ def read_tables(name: str, text: str) -> Table:
 
 
 def nearest(given: str, known: Collection[str]) -> str:
-    """What may have been meant, in words; if nothing is near, all the known names."""
+    """Return the closest known name in words, or all known names."""
     folded = {each.casefold(): each for each in known}
     near = difflib.get_close_matches(given.casefold(), folded, n=1, cutoff=0.5)
     return f"the nearest is {folded[near[0]]}" if near else f"there is {', '.join(known) or 'none'}"
@@ -137,11 +155,11 @@ def _shown(value: object) -> str:
     return shown if len(shown) <= 40 else f"{shown[:39]}…"
 
 
-# --- on which line a key stands: tomllib does not say
+# --- Line numbers of keys, which tomllib does not report.
 
 
 def _keys(text: str) -> Iterator[tuple[Path, int]]:
-    """Each key of a valid TOML text, with its line; keys inside values are left out."""
+    """Yield each key of a valid TOML text with its line, except keys inside values."""
     at: Path = ()
     counts: dict[Path, int] = {}
     for line, written in _statements(text):
@@ -160,7 +178,7 @@ def _keys(text: str) -> Iterator[tuple[Path, int]]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """Headers and pairs, each with the line on which it begins; a value may span several lines."""
+    """Yield headers and key-value pairs with their first lines; a value may span several lines."""
     line, depth, begun, written = 1, 0, 1, ""
     for token in _TOKEN.finditer(text + "\n"):
         found = token[0]
@@ -176,12 +194,12 @@ def _statements(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _parts(written: str) -> Path:
-    """The keys of `a."b c".d`."""
+    """Return the keys of a dotted key such as `a."b c".d`."""
     return tuple(part[1:-1] if part[0] in "\"'" else part for part in re.findall(_PART, written))
 
 
 def _within(parts: Path, counts: Mapping[Path, int]) -> Path:
-    """The path of a header: below a list of tables it means the last of them."""
+    """Return the path of a header, which refers to the last element of any list of tables."""
     at: Path = ()
     for place, part in enumerate(parts):
         at = (*at, part)

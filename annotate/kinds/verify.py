@@ -1,6 +1,6 @@
-"""Is this post in that language? (Evaluating language identification performance, Twitter, 2015: recall, precision)
+"""The kind `verify`: is this post in that language? (Evaluating language identification performance, 2015)
 
-The labels of a unit that is asked about German are de, not-de and und.
+It serves recall- and precision-oriented sets. The labels of a unit about German are de, not-de and und.
 """
 
 from pathlib import Path
@@ -14,9 +14,9 @@ from annotate.kinds.language_questions import UNDEFINED_REASONS, UNLISTED
 from annotate.kinds.options import ASKED, OF_CHECKS
 from corpora.core.languages import UND
 
-# A language that is not on any list is another language, so the answer is No.
+# Without Unlisted: any other language means No.
 REASONS = {reason: words for reason, words in UNDEFINED_REASONS.items() if reason != UNLISTED}
-# What agreement tells apart, whatever language was asked about.
+# The categories that agreement distinguishes, for every language.
 YES, NO = "yes", "no"
 
 
@@ -45,13 +45,13 @@ KIND = language_questions.about_languages(
     undefined=Undefined(UND, REASONS),
     guidelines={"en": Path(__file__).with_name("verify.md").read_text(encoding="utf-8")},
     options=(*ASKED, "decoy_share", *OF_CHECKS),
-    # One language is asked about, so there is one queue: a second reader of it is asked, not a second language.
+    # With one language there is one queue, so a second reader of that language is asked.
     defaults={"rounds": 1, "skip_limit": 2},
     designs=("recall", "precision", "triggers"),
     controls=("checks", "decoys"),
     routing={
         "candidates": lambda unit, routes: routes.with_extras([unit.asked]),
-        # What the detectors say is being verified.
+        # The detectors' votes are what is being verified.
         "agreed": lambda item, task: None,
     },
     rules={

@@ -1,4 +1,4 @@
-"""The templates of forms of answers from outside, each in a folder of its form."""
+"""The template loader for answer forms from plug-ins."""
 
 from pathlib import Path
 

@@ -1,6 +1,7 @@
-"""Forms of answers: what an answer is, one pure module each. form.py has their base class and the registry.
+"""Answer forms, which define what an answer consists of, one module each. The base class and registry are in form.py.
 
-Concepts and preferences need the database; kinds/concept_kind.py and kinds/preference_kind.py register them.
+The forms for concepts and preferences need the database; kinds/concept_kind.py and kinds/preference_kind.py register
+them.
 """
 
 from annotate.kinds.forms.choice import CHOICE

@@ -1,4 +1,4 @@
-"""One answer out of several. Its canonical text is its code."""
+"""The answer form for one label from a list. Its canonical text is the label's code."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -21,8 +21,11 @@ BY_LABEL: Mapping[str, Measure] = {"precision": classes.precisions, "recall": cl
 
 
 class Measures:
-    """What predictions are worth. Macro means are over the labels that occur, in gold or predicted; a label that is
-    never predicted has the precision 0 there. A prediction that is none of the labels is a refusal, and wrong."""
+    """Measures of predicted labels against gold.
+
+    Macro averages are over the labels that occur in gold or predictions; a label that is never predicted has precision
+    0. A prediction outside the label list is a refusal and counts as wrong.
+    """
 
     head = ("accuracy", "macro_f1", "kappa")
 
@@ -54,7 +57,7 @@ class Measures:
 
     @property
     def units_of_labels(self) -> list[int]:
-        """How many units have each label that occurs, in gold or predicted."""
+        """The number of units with each label that occurs in gold or predictions."""
         gold, said = self.pairs.gold, self.pairs.said
         return [int(((gold == place) | (said == place)).sum()) for place in np.flatnonzero(self.occurring)]
 
@@ -63,16 +66,16 @@ class Measures:
         return {f"macro_{name}": classes.macro(measure, self.occurring) for name, measure in BY_LABEL.items()}
 
     def sliced(self, of: Mapping[str, str], kept: Bools) -> Iterator[Row]:
-        """The first measures of some of the units; macro F1 over the labels that occur there."""
+        """Yield the first measures for some of the units, with macro F1 over the labels that occur among them."""
         part = Measures(self.pairs.where(kept), self.labels)
         pairs, units = part.pairs, len(part.pairs.gold)
         accuracy = row("accuracy", of, pairs.share(pairs.right, np.ones(units, dtype=np.bool_)), units)
         yield accuracy | {"count": min(accuracy["count"], units)}
         macro_f1 = row("macro_f1", of, pairs.estimate(part.macros["macro_f1"], part.units_of_labels), units)
-        yield macro_f1 | {"count": None}  # of a mean over labels it is no number of units
+        yield macro_f1 | {"count": None}  # an average over labels has no number of units
 
     def compared(self, other: "Measures", slices: Iterable[tuple[Mapping[str, str], Bools]]) -> Iterator[Row]:
-        """How far this system is apart from another one on the same units: in all of them, by label and in slices."""
+        """Yield the differences from another system on the same units: overall, by label and in slices."""
         yield from self._all_compared(other)
         yield from self._labels_compared(other)
         for of, kept in slices:
@@ -84,7 +87,7 @@ class Measures:
         yield from measures_apart(self.pairs, other.pairs, self.macros | coefficients, other.macros | coefficients)
 
     def _labels_compared(self, other: "Measures") -> Iterator[Row]:
-        """Precision, recall and F1 of each label that occurs; F1 alone is tested."""
+        """Yield precision, recall and F1 of each label that occurs; only F1 is tested."""
         places = np.flatnonzero(self.occurring | other.occurring)
 
         def measure(of: classes.Margins) -> Floats:
@@ -103,7 +106,7 @@ class Measures:
 
 
 def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
-    """A figure between -1 and 1 of all units."""
+    """Return the row of a measure between -1 and 1 over all units."""
     found, units = pairs.coefficient(measure), len(pairs.gold)
     return row(name, {}, found, units, why_withheld(found, units, pairs))
 

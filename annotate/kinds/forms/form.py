@@ -1,7 +1,7 @@
-"""What a form of answers is: a class whose objects say what an answer consists of. The engine never looks inside.
+"""The base class of answer forms, which define what an answer consists of, and their registry.
 
-Answers are stored, compared and exported as their canonical text. The methods here are those of an answer that is one
-label out of a list; a form overrides what is different.
+Answers are stored, compared and exported as canonical text, which the engine never parses. The methods here handle one
+label from a list; subclasses override what differs.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,22 +15,23 @@ from annotate.core.words import Wrong
 
 
 class Form:
-    """One form of answers.
+    """An answer form.
 
-    slug: its name in kinds' files and manifests. tables: tables of a kind's file that only this form reads. lists:
-    whether a kind's file lists the answers, or its draw names them. several: whether an answer is a set of labels, out
-    of more than can be listed; then no true label is modelled and AC1 is left out, since both need one
-    of K labels, and only the most frequent labels are reported one by one. controls: quality controls that its tasks
-    have besides those of their kind.
-
-    aggregations: how several answers become one, by name; the functions are in answer_table.py. Measures: the class
-    that measures predictions on a gold set, with rows of figure_rows.py. measures: its own measures -> the name
-    and a sentence on it for reports; all are shares.
-
-    template, bench: templates of the question in the queue and of the adjudication view. preview: that of the question
-    where there is no database, if it is another. folder: of its own templates, for a form from outside. about:
-    sentences for the author of a kind's file. imports: what each row of a file of judgments names, `labels` or `pairs`
-    of systems. refuses_files: why decisions cannot come from a file; empty if they can.
+    slug: name in kinds' files and manifests
+    tables: tables of a kind's file that only this form reads
+    lists: whether the answers are listed in the kind's file or named by the draw
+    several: whether an answer is a set of labels from an open list. Then annotator models and AC1, which need one of K
+        labels, are omitted, and only the most frequent labels are reported singly.
+    controls: quality controls of its tasks, in addition to those of their kind
+    aggregations: functions that aggregate answers, by name (annotate/core/aggregation/answer_table.py)
+    Measures: class that measures predictions on a gold set (annotate/core/measures/figure_rows.py)
+    measures: its additional measures, which are all shares: name and sentence for reports
+    preview: template of the question without a database, if it differs
+    template, bench: templates of the question in the queue and in the adjudication view
+    folder: folder of its templates, for a form from a plug-in
+    about: sentences for the author of a kind's file
+    imports: what a row of a file of judgments names: `labels`, or `pairs` of systems
+    refuses_files: why decisions cannot be imported from a file, or ""
     """
 
     slug: str = ""
@@ -50,16 +51,24 @@ class Form:
     refuses_files: str = ""
 
     def answers(self, top: Any) -> Mapping[str, Any]:
-        """Code -> Named, the answers that the form itself has where a kind's file lists none. top: the file's Table."""
+        """Return the form's own answers by code (Named), for a kind's file that lists none.
+
+        top: the file's Table
+        """
         return {}
 
     def of_file(self, top: Any, kind: Any) -> Any:
-        """The kind with what this form decides. top: the Table of its file. KindError if the file does not suit."""
+        """Return the kind with the changes that this form makes.
+
+        top: the Table of its file
+        KindError: the file is not valid for this form
+        """
         return kind
 
     def read(self, sent: Sequence[str]) -> str:
-        """The canonical text of what a page or a program sent, empty if nothing was. ValueError, a sentence, if it is
-        not such an answer.
+        """Return the canonical text of submitted values, "" if there are none.
+
+        ValueError: they are not a valid answer
         """
         codes = [text for text in sent if text]
         if len(codes) > 1:
@@ -68,7 +77,10 @@ class Form:
         return codes[0] if codes else ""
 
     def check(self, text: str, codes: Collection[str]) -> None:
-        """Raise ValueError, a sentence, if this canonical text may not be given."""
+        """Check a canonical text.
+
+        ValueError: it is not a valid answer
+        """
         if text not in codes:
             raise Wrong(
                 "%(answer)s is not an answer here; it is one of %(answers)s.",
@@ -77,50 +89,64 @@ class Form:
             )
 
     def name(self, text: str, called: Callable[[str], str]) -> str:
-        """The name of an answer for people. called: code -> name."""
+        """Return the display name of an answer.
+
+        called: returns the name of a code
+        """
         return called(text)
 
     def agrees(self, said: str, known: str) -> bool:
-        """Whether an answer is right, if the answer is known (a gold answer, a test, a decoy)."""
+        """Return whether an answer is correct, given the known one (gold answer, test or decoy)."""
         return said == known
 
     def facets(self, text: str) -> tuple[str, ...]:
-        """What statistics count one by one: the one label, or each of several."""
+        """Return the labels of an answer, which statistics count singly."""
         return (text,)
 
     def values(self, codes: Sequence[str], said: Iterable[str]) -> list[str]:
-        """The canonical texts that agreement tells apart, in order. said: those that were given."""
+        """Return the canonical texts that agreement distinguishes, in order.
+
+        said: texts that occur
+        """
         return list(codes)
 
     def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
-        """The distances between two values for alpha, by name (pair_intervals.py): `nominal` always. Annotators are
-        compared by the last.
+        """Return distances for alpha by name (annotate/core/agreement/pair_intervals.py), always including `nominal`.
+
+        The last one is used to compare annotators.
         """
         return {"nominal": coefficients.nominal(len(values))}
 
     def unlike(self, values: Sequence[str]) -> Floats:
-        """(K, K): the part of each of these that is not in another, from 0 to 1."""
+        """Return the dissimilarity of each two values, from 0 to 1 (K, K)."""
         return coefficients.nominal(len(values))
 
     def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
-        """What people send in a task. labels: what is stored there; answers: those of the kind."""
+        """Return what people submit in a task.
+
+        labels: labels stored in the task
+        answers: answers of the kind
+        """
         return list(labels)
 
     def details(self, posted: Any) -> dict[str, Any]:
-        """What a page's form says of an answer besides its labels, as read_answer takes it. posted: a QueryDict."""
+        """Return the fields of a page's form other than the labels, as arguments of read_answer.
+
+        posted: a QueryDict
+        """
         return {}
 
     def vocabulary(self, kind: Any) -> dict[str, Any] | None:
-        """What programs are told of the vocabulary that the answers come from; None where the answers are listed."""
+        """Return the description of the vocabulary for the API, or None if the answers are listed."""
         return None
 
     def fault(self, labels: Sequence[str], task: Any) -> str:
-        """Which of these cannot be answered in a task, as the end of a sentence; empty if all can."""
+        """Return which labels are not possible in a task, as the end of a sentence, or ""."""
         unknown = [label for label in labels if label not in task.labels]
         return f"{unknown[0]!r}, which is not an answer in {task.name}" if unknown else ""
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:
-        """The labels by which people can filter their own answers."""
+        """Return the labels by which people can filter their own answers."""
         return labels
 
 
@@ -128,13 +154,16 @@ FORMS: dict[str, Form] = {}
 
 
 def load() -> None:
-    """Register the forms of installed packages: an entry point in the group `assay.forms` names the class."""
+    """Register the forms of installed packages: each entry point in the group `assay.forms` names a class."""
     for found in entry_points(group="assay.forms"):
         register(found.load()())
 
 
 def register(form: Form) -> Form:
-    """Make a form known by its name. ValueError if another one has that name already."""
+    """Register a form under its name.
+
+    ValueError: the name is taken by another form, or is empty
+    """
     if not form.slug or FORMS.get(form.slug, form) is not form:
         raise ValueError(f"There is already a form of answers named {form.slug!r}; give this one another name.")
     FORMS[form.slug] = form

@@ -1,4 +1,4 @@
-"""One of several grades, best first: a choice that has a median, and in which near misses are nearer."""
+"""The answer form for one of several grades, best first. Grades have a median and distances."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -16,14 +16,16 @@ from annotate.kinds.forms.form import register
 
 
 class Measures(choice.Measures):
-    """Grades are numbers too: an error is near or far, and pages are ranked. A refusal counts as the grade that is
-    farthest from gold, and such pages are ranked last."""
+    """Measures that also use the distance between grades and the ranking of pages.
+
+    A refusal counts as the grade that is farthest from gold, and its page is ranked last.
+    """
 
     head = ("accuracy", "mae", "weighted_kappa")
 
     @property
     def graded(self) -> Paired:
-        """With a grade for each refusal."""
+        """The pairs with a grade for each refusal."""
         gold, worst = self.pairs.gold, len(self.labels) - 1
         return replace(self.pairs, said=np.where(self.refused, np.where(2 * gold < worst, worst, 0), self.pairs.said))
 

@@ -1,9 +1,8 @@
-"""Several labels out of many, such as the concepts of a thesaurus.
+"""The answer form for several labels, such as concepts of a thesaurus.
 
-Their canonical text is their ids, sorted as text and separated by one space. An id has no white space, and ids that
-differ by case are different ones. The empty text is no answer, so no answer is without labels. Besides what every form
-has, whoever asks can say how many labels an answer has and from which F1 on it is right, and see how many people chose
-each.
+The canonical text is the ids, sorted as text and separated by single spaces. Ids contain no white space and are
+case-sensitive. The empty text is no answer, so an answer has at least one label. Callers can set the number of labels
+in an answer and the F1 at which it counts as correct, and can count the votes for each label.
 """
 
 from collections import Counter
@@ -20,24 +19,26 @@ from annotate.core.measures.ranked_labels import Answered, Judged, Share
 from annotate.core.words import Wrong
 from annotate.kinds.forms.form import Form
 
-RIGHT_FROM = 0.5  # the F1 from which on an answer counts as right
+RIGHT_FROM = 0.5  # minimum F1 of a correct answer
 ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
-# The measures in which two systems are tested, and at which K: the figures that Chalkidis et al. 2019 compare.
+# The measures, and the K, at which two systems are tested; Chalkidis et al. 2019 compare these.
 TESTED, AT = ("RP", "nDCG"), 5
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), asked: int = 0) -> str | None:
-    """The labels that more than half of the people asked chose, or None where no label has so many.
+    """Return the labels chosen by more than half of the people asked, or None if there are none.
 
-    answers, asked: as in answer_table.py. If others were asked because no label had so many, as many still
-    suffice. `order` plays no part.
+    If further people were asked because no label had a majority, the original threshold still applies. `order` is not
+    used.
+
+    answers, asked: as in annotate/core/aggregation/answer_table.py
     """
     least = needed(asked or len(answers))
     return _text(label for label, votes in support(answers).items() if votes >= least) or None
 
 
 def support(answers: Iterable[str]) -> Counter[str]:
-    """How many of the answers have each label, of those that any has."""
+    """Return the number of answers with each label."""
     return Counter(label for text in answers for label in text.split())
 
 
@@ -55,9 +56,12 @@ def _twice(ids: Sequence[str]) -> str | None:
 
 @dataclass(frozen=True)
 class Measures:
-    """What a system's labels of documents are worth. groups: ALL or a bucket of labels -> the documents that have gold
-    labels of it, with their rankings. answers: PLAIN, WIDENED -> what is taken for the answers to all documents. seed:
-    of the bootstrap and of randomization tests."""
+    """Measures of a system's labels of documents.
+
+    groups: documents with gold labels and rankings, by ALL or a frequency bucket of labels
+    answers: answers to all documents, by PLAIN or WIDENED
+    seed: seed of the bootstrap and the randomization tests
+    """
 
     groups: Mapping[str, Sequence[Judged]]
     answers: Mapping[str, Sequence[Answered]]
@@ -86,7 +90,7 @@ class Measures:
                 yield row(f"micro_{measure}", {"answers": answers}, _as_difference(share), len(answered), note)
 
     def compared(self, other: "Measures") -> list[Row]:
-        """How far this system is apart from another one, on the same documents."""
+        """Return the differences from another system on the same documents."""
         rows = []
         for labels, ones in self.groups.items():
             if ones:
@@ -113,7 +117,7 @@ def _as_difference(found: Share) -> Difference | None:
 
 
 def _why_none(found: Share, answered: Sequence[Answered]) -> str:
-    """Why a figure of answers has no value or no interval."""
+    """Return why a figure has no value or no interval, or ""."""
     if found.value is None:
         return NO_UNITS
     if found.low is not None:
@@ -130,14 +134,22 @@ class Labels(Form):
     Measures = Measures
 
     def read(self, sent: Sequence[str]) -> str:
-        """The ids that were sent, one or several in a text. ValueError if one was sent twice."""
+        """Return the canonical text of submitted ids; a value may have several.
+
+        ValueError: an id is repeated
+        """
         ids = [label for text in sent for label in text.split()]
         if twice := _twice(ids):
             raise Wrong("%(label)s was sent twice, but a label is chosen or not. Send it once.", label=twice)
         return _text(ids)
 
     def check(self, text: str, codes: Collection[str], least: int = 1, most: int | None = None) -> None:
-        """codes: the labels that there are. least, most: how many may be given, None for any number."""
+        """Check a canonical text.
+
+        codes: valid labels
+        least, most: bounds on the number of labels; `most` is None for no limit
+        ValueError: the text is not a valid answer
+        """
         ids = text.split()
         if twice := _twice(ids):
             raise Wrong("%(label)s is there twice, but a label is chosen or not. Name it once.", label=twice)
@@ -166,18 +178,21 @@ class Labels(Form):
             )
 
     def name(self, text: str, called: Callable[[str], str]) -> str:
-        """Names separated by semicolons, since names of concepts have commas."""
+        """Return the names separated by semicolons, because concept names may contain commas."""
         return "; ".join(called(label) for label in text.split())
 
     def agrees(self, said: str, known: str, right_from: float = RIGHT_FROM) -> bool:
-        """right_from: the least F1 of an answer that is right."""
+        """Return whether an answer is correct.
+
+        right_from: minimum F1 of a correct answer
+        """
         return bool(said and known) and coefficients.f1(set(said.split()), set(known.split())) >= right_from
 
     def facets(self, text: str) -> tuple[str, ...]:
         return tuple(text.split())
 
     def values(self, codes: Sequence[str], said: Iterable[str]) -> list[str]:
-        """Only sets that were given: of all that could be, there are too many."""
+        """Return the sets that occur, because there are too many possible ones."""
         return sorted(set(said))
 
     def distances(self, values: Sequence[str]) -> dict[str, pair_intervals.Distance]:
@@ -185,7 +200,7 @@ class Labels(Form):
         return super().distances(values) | {"jaccard": coefficients.jaccard(sets), "masi": coefficients.masi(sets)}
 
     def unlike(self, values: Sequence[str]) -> Floats:
-        """1 - F1."""
+        """Return 1 - F1 (K, K)."""
         return coefficients.unlike(_sets(values))
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:

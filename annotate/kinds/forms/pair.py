@@ -1,8 +1,8 @@
-"""Which of two systems did better, or neither.
+"""The answer form for which of two systems did better, or a tie.
 
-The canonical text of an answer is the name of the system that is preferred, or `tie`. People are told of no system:
-what they see are two sides, of which the one stands first, and that is what they send. SIDES are the words for it;
-`from_side` and `to_side` go from the one to the other, once it is known which system stood first for the person.
+The canonical text is the name of the preferred system, or `tie`. Annotators do not see the names of systems. They see
+two sides and submit one of SIDES; `from_side` and `to_side` convert between both, given the system that the annotator
+saw first.
 """
 
 import re
@@ -11,13 +11,16 @@ from collections.abc import Iterable, Sequence
 from annotate.kinds.forms.choice import Choice
 
 FIRST, SECOND, TIE = SIDES = ("first", "second", "tie")
-# Names that say something else than a system: `none` is what numbers call units without a majority.
+# Names with another meaning; `none` counts units without a majority.
 TAKEN = frozenset({*SIDES, "none"})
 SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
 
 def check_system(name: str) -> None:
-    """ValueError, a sentence, if a system cannot be called so."""
+    """Check the name of a system.
+
+    ValueError: it is invalid
+    """
     if name in TAKEN:
         raise ValueError(f"No system can be called {name}, which says something else here. Give it another name.")
     if not SYSTEM.fullmatch(name):
@@ -35,9 +38,12 @@ class Pair(Choice):
     refuses_files = "asks about two sets side by side, which a file does not show; decide on its pages or by the API."
 
     def from_side(self, sent: str, first: str, second: str) -> str:
-        """The canonical text of what a person sent before whom the one system stood first and the other second; empty
-        for nothing. ValueError, a sentence, if that is no side: whoever sends the name of a system learns nothing of
-        it.
+        """Return the canonical text of a submitted side, "" for none.
+
+        The name of a system is rejected, because accepting it would reveal which system is which.
+
+        first, second: the systems that the annotator saw first and second
+        ValueError: the text is not a side
         """
         if not sent:
             return ""
@@ -45,11 +51,11 @@ class Pair(Choice):
         return {FIRST: first, SECOND: second, TIE: TIE}[sent]
 
     def to_side(self, text: str, first: str) -> str:
-        """The same the other way round; the empty text, which is no answer, stays."""
+        """Return the side of a canonical text; "" stays ""."""
         return text if text in ("", TIE) else FIRST if text == first else SECOND
 
     def sent(self, labels: Sequence[str], answers: Iterable[str]) -> list[str]:
-        """Systems that people compare are not named."""
+        """Return the sides, so that systems are not named."""
         return list(answers)
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:
