@@ -1,5 +1,7 @@
-"""How Assay is served. Its logs leave out the secret in the path of an invite and of the link for a forgotten password,
-since anybody who reads a log could set that person's password with it.
+"""Deployment of Assay, and log masking.
+
+Logs omit the secret in the path of invite and password-reset links, because anyone who reads it could set the person's
+password.
 """
 
 import logging
@@ -12,7 +14,7 @@ _ADDRESS = re.compile(r'[^\s"]*/[^\s"]*')
 
 
 def masked(line: str) -> str:
-    """The line, each of its addresses cut off where a secret follows; with %-escapes too, which a server reads."""
+    """Return a log line with each URL truncated before a secret. Percent-encoded paths are recognised."""
     return _ADDRESS.sub(lambda found: _cut(found[0]), line)
 
 
@@ -21,12 +23,15 @@ def _cut(address: str) -> str:
     before = _SECRET_FOLLOWS.search(read)
     if before is None or before.end() == len(read):
         return address
-    # What was escaped may be the end of a line.
+    # The decoded text may contain a newline.
     return f"{quote(read[: before.end()], safe=string.punctuation)}..."
 
 
 class Masking(logging.Formatter):
-    """within: how a line is written before it is masked; as it is, if None."""
+    """A formatter that masks secrets.
+
+    within: formatter that is applied first, None for the default
+    """
 
     def __init__(self, within: logging.Formatter | None = None) -> None:
         self.within = within or logging.Formatter()

@@ -1,6 +1,6 @@
-"""How gunicorn serves Assay, wherever it does: `python -m gunicorn --config python:deploy.server`.
+"""Gunicorn's configuration: `python -m gunicorn --config python:deploy.server`.
 
-The address comes with the command, and so may the number of processes.
+The address, and optionally the number of processes, are command-line options.
 """
 
 import gc
@@ -17,11 +17,11 @@ from deploy import Masking
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
-SILENT = 60  # seconds that a connection may say nothing and cost nothing
+SILENT = 60  # seconds that an idle connection may wait in the kernel
 
 
 class MaskedLogger(Logger):
-    """Gunicorn's logs of requests and of errors."""
+    """Gunicorn's access and error logs, masked."""
 
     def setup(self, cfg):
         super().setup(cfg)
@@ -32,28 +32,28 @@ class MaskedLogger(Logger):
 wsgi_app = "deploy.wsgi"
 loglevel = "warning"
 logger_class = MaskedLogger
-# Nobody asks it anything, and it would lie in a home that the user of a service need not have, or may not write to.
+# The control socket is unused. It would be created in the home directory, which a service user may lack.
 control_socket_disable = True
-# The program is loaded once, and the processes share its memory. Nothing of it is garbage: collecting would only take
-# time, and later copy what is shared.
+# The program is loaded once and its memory shared by the processes. Collecting it would find no garbage, and would
+# later copy the shared pages.
 preload_app = True
 gc.disable()
-# Whichever process is free takes the next request: none is bound to one by its connection, which a proxy would keep for
-# many people, and none takes more than it has threads for. With kept connections one process of two did all the work.
-# Nor does a proxy send an answer over a connection that is being closed.
+# Any free process takes the next request. Kept connections, which a proxy shares among many people, would bind requests
+# to one process and exceed its threads; with them, one process of two did all the work. Closing each connection also
+# avoids answers lost on connections that are about to close.
 keepalive = 0
 
 
 worker_class = Worker
-# More of them than processors take the time from each other, and each takes 40 MB.
+# More processes than processors compete for time, and each takes 40 MB.
 workers = min(system.usable(), 8)
 
 
 def on_starting(server):
     server.cfg.set("worker_connections", server.cfg.threads)
-    # PostgreSQL has many writers, and not so many connections.
+    # PostgreSQL has concurrent writers, but a limited number of connections.
     if connection.vendor == "sqlite":
-        from annotate.pages.middleware import AT_ONCE  # only now the program is loaded
+        from annotate.pages.middleware import AT_ONCE  # the program is loaded by now
 
         server.cfg.set("threads", server.cfg.threads + AT_ONCE)
 
@@ -63,15 +63,15 @@ def when_ready(server):
     _ = get_resolver().url_patterns  # loads the pages
     gc.freeze()
     gc.enable()
-    # Nearly nothing of a request is left to the collector, which else looks for it several times in each.
+    # Requests leave almost no garbage, and the default threshold would trigger several collections per request.
     gc.set_threshold(50_000)
-    # Browsers open connections in advance, for which a thread would wait: Linux keeps them until they say something.
+    # Browsers open connections in advance, which would occupy threads. Linux holds them back until data arrives.
     for listener in server.LISTENERS:
         if hasattr(socket, "TCP_DEFER_ACCEPT") and listener.sock.family != socket.AF_UNIX:
             listener.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_DEFER_ACCEPT, SILENT)
 
 
 def post_fork(server, worker):
-    # Until gunicorn sets its own, a new process has the master's handler, which would lose the signal: the server would
-    # end only after 30 seconds.
+    # Until gunicorn installs its handlers, a new process has those of the master, which would swallow the signal and
+    # delay shutdown by 30 seconds.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))

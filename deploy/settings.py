@@ -1,7 +1,6 @@
-"""Settings, the same file everywhere; differences between installations come from the environment.
+"""Django settings. Installations differ only in environment variables, which deploy/env.example documents.
 
-Every variable is listed with its meaning in deploy/env.example. If none is set, this is a safe single-machine
-installation: debug off, SQLite, all state in one folder, answering on localhost only.
+Without any, this is a safe single-machine installation: debug off, SQLite, all state in one folder, localhost only.
 """
 
 import os
@@ -21,10 +20,10 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 
 
 def data_dir() -> Path:
-    """Where corpora, the embedded database and the installation's keys are.
+    """Return the folder of the corpora, the SQLite database and the installation's keys.
 
-    A checkout has a folder of its own. What pip installed keeps its data where programs keep a user's: so every command
-    finds them, whichever folder it is run in.
+    A checkout uses its own folder. An installation from pip uses the user's data directory, so that commands find it
+    from any working directory.
     """
     if chosen := os.environ.get("ASSAY_DATA_DIR"):
         return Path(chosen).resolve()
@@ -40,9 +39,7 @@ DATA_DIR = data_dir()
 
 
 def installation_key(name: str) -> str:
-    """The environment's NAME, else a key that is made once and kept in the data directory, readable only by
-    its owner.
-    """
+    """Return a key from the environment, or generate it once and store it in the data directory (mode 0600)."""
     if value := os.environ.get(f"ASSAY_{name}"):
         return value
     path = DATA_DIR / name.lower()
@@ -57,7 +54,7 @@ def installation_key(name: str) -> str:
 def _kept_key(path: Path) -> str:
     if not path.exists():
         path.parent.mkdir(FOLDER, parents=True, exist_ok=True)
-        # Written beside and linked into place: if two processes start together, one wins and both read its key.
+        # Write a draft and link it into place, so that two processes that start together read the same key.
         draft = path.with_name(f"{path.name}.{secrets.token_hex(8)}")
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(secrets.token_urlsafe(50))
@@ -85,10 +82,10 @@ def whole_number(name: str, otherwise: int = 0) -> int:
 
 
 SECRET_KEY = installation_key("SECRET_KEY")
-# Author ids are hashed with this key, so that they cannot be found by hashing every known account.
+# Author ids are hashed with this key, so that they cannot be identified by hashing every known account.
 AUTHOR_KEY = installation_key("AUTHOR_KEY")
 
-# What asks corpora (corpora/engines): DuckDB on this machine, or Spark on one or many.
+# The query engine for corpora (corpora/engines): DuckDB on this machine, or Spark.
 ENGINE = os.environ.get("ASSAY_ENGINE") or "duckdb"
 if ENGINE not in ("duckdb", "spark"):
     raise ImproperlyConfigured(f"ASSAY_ENGINE is {ENGINE!r}; set it to duckdb or spark.")
@@ -98,9 +95,9 @@ DEBUG = flag("ASSAY_DEBUG")
 HOSTS_ASSUMED = "ASSAY_HOSTS" not in os.environ
 ALLOWED_HOSTS = os.environ.get("ASSAY_HOSTS", "localhost,127.0.0.1,[::1]").replace(",", " ").split()
 HTTPS = flag("ASSAY_HTTPS")
-# Each appends the address that it was reached from to X-Forwarded-For; what stands before that anybody can have sent.
+# The number of proxies. Each appends its client's address to X-Forwarded-For; anything before may be forged.
 PROXIES = whole_number("ASSAY_PROXIES")
-# The address of the site, for what is printed outside any request.
+# The site's URL, for links printed outside of requests.
 SITE = os.environ.get("ASSAY_SITE", "").rstrip("/")
 SITE_ASSUMED = not (SITE or HTTPS)
 SITE = SITE or (f"https://{ALLOWED_HOSTS[0]}" if HTTPS else "http://localhost:8000")
@@ -182,33 +179,33 @@ def database() -> dict:
         raise ImproperlyConfigured(f"DATABASE_URL cannot be read: {error}.") from error
     if not url.startswith("sqlite"):
         options = config.setdefault("OPTIONS", {})
-        # The server keeps the statements of an answer (corpora/database/statements.py); Django would forbid it.
+        # Allow prepared statements (corpora/database/statements.py), which Django disables.
         options.setdefault("prepare_threshold", 5)
-        # PostgreSQL compiles statements that it expects to be expensive, for seconds at each run, although those of an
-        # answer take milliseconds. What the URL says comes last, so it wins.
+        # PostgreSQL's JIT takes seconds to compile statements that it expects to be expensive, although those of an
+        # answer take milliseconds. Options in the URL come last and take precedence.
         options["options"] = f"-c jit=off {options.get('options', '')}".strip()
     if url.startswith("sqlite"):
-        # Writers queue on one file lock (deploy/sqlite/base.py says why); readers are never held up (WAL).
+        # Writers queue for one file lock (deploy/sqlite/base.py); readers never wait (WAL).
         config["ENGINE"] = "deploy.sqlite"
         config["OPTIONS"] = {
             "transaction_mode": "IMMEDIATE",
             "timeout": 30,
             "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
         }
-        # A file, as in real use: a test's threads share it as workers do.
+        # A file, as in production, because threads of a test share it as workers do.
         config["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
     return config
 
 
 DATABASES = {"default": database()}
-# Figures of large tasks, for all processes of the server (figures/figure_cache.py).
+# Figures of large tasks, shared by all processes of the server (annotate/figures/figure_cache.py).
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "figures": {"BACKEND": "django.core.cache.backends.filebased.FileBasedCache", "LOCATION": DATA_DIR / "figures"},
 }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-# Pages, the admin and `assay django changepassword` all ask these; the last one refuses nothing.
+# Used by pages, the admin and `assay django changepassword`. The last validator never rejects a password.
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
@@ -218,17 +215,17 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.access.PasswordBackend"]
 SESSION_ENGINE = "annotate.pages.access"
-# Whoever guesses from elsewhere does not keep the person out: a name waits only at the address of the wrong attempts.
+# Lock out a name only at the address of the failed attempts, so that others cannot lock a person out.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=30)
-# The page says how long; further attempts do not make it longer.
+# The page states the duration, so further attempts do not extend it.
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_CLIENT_IP_CALLABLE = "annotate.pages.access.address_of"
 AXES_LOCKOUT_CALLABLE = "annotate.pages.account.locked_out"
-# Of people no more is kept than the wrong attempts of the last half hour, and of these nothing that was typed as a
-# password, which may be the right one of another site.
+# For privacy, keep only the failed attempts of the last half hour. Typed passwords are never stored, because they may
+# be valid on other sites.
 AXES_DISABLE_ACCESS_LOG = True
 AXES_ENABLE_ADMIN = False
 AXES_VERBOSE = False
@@ -239,15 +236,18 @@ AXES_SENSITIVE_PARAMETERS = [
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "home"
 LOGOUT_REDIRECT_URL = "login"
-PASSWORD_RESET_TIMEOUT = 3600  # seconds that a link in a mail works
+PASSWORD_RESET_TIMEOUT = 3600  # seconds for which a link in a mail is valid
 CSRF_FAILURE_VIEW = "annotate.pages.middleware.csrf_failure"
 
-# Scheme of ASSAY_MAIL -> its port, and whether it begins with TLS, or turns to it.
+# By scheme of ASSAY_MAIL: port, whether it uses TLS, whether it uses STARTTLS.
 MAIL_SCHEMES = {"smtps": (465, True, False), "smtp+starttls": (587, False, True), "smtp": (25, False, False)}
 
 
 def mail_server(given: str) -> tuple[str, int, str, str, bool, bool]:
-    """Host, port, user, password, and how it is encrypted; ImproperlyConfigured if it cannot be read."""
+    """Return the host, port, user, password, TLS and STARTTLS of a mail URL.
+
+    ImproperlyConfigured: the URL is invalid
+    """
     try:
         url = urlsplit(given)
         port, tls, starttls = MAIL_SCHEMES[url.scheme]
@@ -256,7 +256,7 @@ def mail_server(given: str) -> tuple[str, int, str, str, bool, bool]:
             return url.hostname, url.port or port, user, password, tls, starttls
     except (KeyError, ValueError):
         pass
-    # What was given may hold a password, and is not repeated.
+    # The value may contain a password, so it is not repeated.
     raise ImproperlyConfigured(
         "ASSAY_MAIL cannot be read. Write it like smtp+starttls://user:password@mail.example.org:587; it begins with "
         f"one of {', '.join(f'{scheme}://' for scheme in MAIL_SCHEMES)}, and characters such as / and @ in the "
@@ -272,7 +272,7 @@ if MAIL:
 EMAIL_TIMEOUT = 30  # seconds
 DEFAULT_FROM_EMAIL = os.environ.get("ASSAY_MAIL_FROM") or f"assay@{urlsplit(SITE).hostname}"
 
-# The languages of annotators' pages, whose sentences are in annotate/locale/.
+# The languages of annotators' pages, with translations in annotate/locale/.
 LANGUAGE_CODE = "en"
 LANGUAGES = [
     ("en", "English"),
@@ -294,12 +294,12 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         f"ASSAY_TIME_ZONE is {TIME_ZONE!r}, which is not the name of a time zone such as Europe/Berlin."
     ) from error
 
-# What managers upload goes straight into the data folder.
+# Managers' uploads are written directly to the data folder.
 FILE_UPLOAD_HANDLERS = ["annotate.pages.action_forms.ToInbox"]
-UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # bytes of a file
+UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # maximum size of a file (bytes)
 
 STATIC_URL = "static/"
-# Static files are served from the packages themselves, so that no collectstatic step can be forgotten.
+# Static files are served from the packages, so that no collectstatic step is needed.
 WHITENOISE_USE_FINDERS = True
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -336,8 +336,8 @@ REST_FRAMEWORK = {
     "EXCEPTION_HANDLER": "annotate.pages.middleware.api_exception_handler",
     "NUM_PROXIES": PROXIES,
 }
-# Requests a minute. A program that takes and answers one unit after another does not come to so many: a request takes
-# 24 ms of a core, measured in the tests' process, thus 2,500 a minute.
+# Requests per minute. A program that takes and answers units in sequence stays below the limit: a request takes 24 ms
+# of a core, measured in the tests' process, which allows 2,500 per minute.
 API_RATE = whole_number("ASSAY_API_RATE", 6000)
 API_RATE_UNKNOWN = whole_number("ASSAY_API_RATE_UNKNOWN", 300)
 REST_KNOX = {"TOKEN_TTL": timedelta(days=90), "AUTH_HEADER_PREFIX": "Token"}
@@ -349,7 +349,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
-    # Both have a kind.
+    # Both models have a field `kind`.
     "ENUM_NAME_OVERRIDES": {
         "KindEnum": "annotate.models.work.Judgment.KINDS",
         "FlagKindEnum": "annotate.models.channel.Flag.KINDS",

@@ -1,5 +1,6 @@
-"""Static files, straight from the packages. Their names carry a hash of their contents, so browsers keep them for a
-year, and they are sent compressed. Both are made when first asked for, so there is no step to forget.
+"""Static files, served from the packages with content hashes in their names and compressed on first use.
+
+Browsers cache them for a year. No build step is needed.
 """
 
 import gzip
@@ -15,7 +16,7 @@ from whitenoise.middleware import WhiteNoiseMiddleware
 
 YEAR = "public, max-age=31536000, immutable"
 COMPRESSED = {".css", ".js", ".json", ".map", ".svg", ".txt"}
-DIGITS = 12  # of a hash
+DIGITS = 12  # length of the hash
 
 
 @lru_cache(maxsize=1_000)
@@ -32,7 +33,7 @@ _find = lru_cache(maxsize=1_000)(finders.find)
 
 
 class Storage(StaticFilesStorage):
-    """Names like annotate/assay.1a2b3c4d5e6f.css in addresses."""
+    """A storage whose URLs contain a content hash, such as annotate/assay.1a2b3c4d5e6f.css."""
 
     def url(self, name: str) -> str:
         if path := _find(name):
@@ -57,7 +58,7 @@ class Middleware(WhiteNoiseMiddleware):
         return response
 
     def _without_hash(self, address: str) -> str:
-        """The address of the file itself, if the hash is that of its contents."""
+        """Return the URL without the hash if the hash matches the content, else the URL unchanged."""
         pure = PurePosixPath(address)
         stem, _, digest = pure.stem.rpartition(".")
         if not stem or len(digest) != DIGITS:
@@ -70,7 +71,7 @@ class Middleware(WhiteNoiseMiddleware):
         if not path or Path(path).suffix not in COMPRESSED:
             return response
         patch_vary_headers(response, ["Accept-Encoding"])
-        # A range is one of the plain file.
+        # Ranges refer to the uncompressed file.
         if response.status_code != 200 or "gzip" not in request.headers.get("Accept-Encoding", ""):
             return response
         smaller = _compressed(path, os.stat(path).st_mtime_ns)
@@ -78,6 +79,6 @@ class Middleware(WhiteNoiseMiddleware):
             response.streaming_content = [smaller]
         response.headers["Content-Encoding"] = "gzip"
         response.headers["Content-Length"] = str(len(smaller))
-        # That of the plain file, whose bytes these are not.
+        # The ETag describes the uncompressed file.
         response.headers.pop("ETag", None)
         return response

@@ -1,8 +1,8 @@
-"""Gunicorn's worker of threads, which take a request only once it has been read.
+"""Gunicorn's threaded worker, changed so that a request occupies a thread only once it has been read.
 
-Gunicorn itself gives a thread to each connection, so a few that send part of a request stop the server. Here the main
-thread reads headers and forms without waiting. Bodies that are larger, such as uploads, have threads of their own. A
-connection that is slower than any person's has to close.
+Gunicorn assigns a thread to each connection, so a few clients that send incomplete requests can block the server. Here
+the main thread reads headers and forms without blocking. Larger bodies, such as uploads, have their own threads.
+Connections that are slower than any real client are closed.
 """
 
 import errno
@@ -18,14 +18,14 @@ from gunicorn.workers.gthread import TConn, ThreadWorker
 
 from deploy.sqlite.base import longest_wait
 
-LONG = 1  # seconds: no act takes so long
-HEADER_SECONDS = 15  # until the end of the header
-BODY_SECONDS = 60  # until the end of a body that is read here
-IDLE_SECONDS = 30  # without a byte, in a thread
-SLOWEST = 4_000  # bytes a second of an upload, after IDLE_SECONDS
+LONG = 1  # seconds; longer than any normal write
+HEADER_SECONDS = 15  # to receive the headers
+BODY_SECONDS = 60  # to receive a body in the main thread
+IDLE_SECONDS = 30  # without data, in a thread
+SLOWEST = 4_000  # bytes per second of an upload, after IDLE_SECONDS
 LARGEST_HEADER = 128 << 10  # bytes
-LARGEST = 256 << 10  # bytes of a request that is read here
-MOST = 500  # connections that are read at once; another one replaces the oldest
+LARGEST = 256 << 10  # bytes of a request that the main thread reads
+MOST = 500  # connections read at once; a new one replaces the oldest
 UPLOADS = 4  # threads for larger bodies
 
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*(\d{1,18})[ \t]*(?=\r\n)", re.IGNORECASE)
@@ -36,7 +36,7 @@ MORE, WHOLE, UPLOAD = "more", "whole", "upload"
 
 
 class Socket:
-    """A connection's socket in a thread, for which it waits no longer than for a person's."""
+    """A connection's socket in a thread, with time limits for slow clients."""
 
     def __init__(self, plain: socket.socket) -> None:
         self.plain, self.began, self.read = plain, time.monotonic(), 0
@@ -46,7 +46,7 @@ class Socket:
         return getattr(self.plain, name)
 
     def setblocking(self, _: bool) -> None:
-        """It keeps its time limit."""
+        """Do nothing, so that the time limit stays."""
 
     def recv(self, size: int) -> bytes:
         try:
@@ -65,19 +65,19 @@ class Socket:
             raise self._gone() from None
 
     def _gone(self) -> OSError:
-        # Gunicorn and Django treat it like any client that goes away.
+        # Gunicorn and Django handle this like a client that disconnects.
         return ConnectionResetError(errno.ECONNRESET, "the client is too slow")
 
 
 class Arrival:
-    """A connection whose request is arriving."""
+    """A connection whose request is being received."""
 
     def __init__(self, conn: TConn) -> None:
         self.conn, self.data, self.size = conn, bytearray(), 0
         self.deadline = time.monotonic() + HEADER_SECONDS
 
     def add(self, data: bytes) -> str | None:
-        """What is to be done with the connection next; None: to close it."""
+        """Return what to do next with the connection; None means close it."""
         seen = max(0, len(self.data) - 3)
         self.data += data
         if not self.size:
@@ -96,15 +96,16 @@ class Arrival:
 
 
 class Worker(ThreadWorker):
-    """Has as many requests at once as --threads says, until one of these waits for long, as for a command that writes
-    to SQLite for many seconds. Then it takes others, for which it has threads besides, so that pages that are only read
-    are answered. With so many at any time one process would take what another is free for, and each thread connects to
-    the database.
+    """A worker that handles as many concurrent requests as --threads allows, and more while one waits for a long write.
+
+    A command may write to SQLite for many seconds. Extra threads then keep read-only pages responsive. They are not
+    used all the time, because a process would take requests for which another is free, and each thread has a database
+    connection.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.arrivals: dict[Arrival, None] = {}  # the oldest first
+        self.arrivals: dict[Arrival, None] = {}  # oldest first
         self.uploads = 0
         self.looked = 0.0
 
@@ -116,7 +117,10 @@ class Worker(ThreadWorker):
         super().init_process()
 
     def notify(self) -> None:
-        """It is called once a second, and after each request. nr_conns counts what has a thread or waits for one."""
+        """Update the limit of connections. Called once per second and after each request.
+
+        nr_conns counts connections that have a thread or wait for one.
+        """
         super().notify()
         most = self.cfg.threads if longest_wait() > LONG else self.cfg.worker_connections
         self.worker_connections = most + self.uploads
@@ -134,7 +138,7 @@ class Worker(ThreadWorker):
         arrival = Arrival(TConn(self.cfg, accepted, client, listener.getsockname()))
         self.arrivals[arrival] = None
         self.poller.register(accepted, 1, partial(self._read, arrival))
-        self._read(arrival)  # mostly it is all there
+        self._read(arrival)  # usually the whole request is there
 
     def _read(self, arrival: Arrival, _: Any = None) -> None:
         try:
@@ -154,7 +158,7 @@ class Worker(ThreadWorker):
         del self.arrivals[arrival]
         self.poller.unregister(conn.sock)
         if not is_upload:
-            # If gunicorn's parser expects more than we did, it is told that there is no more, and does not wait.
+            # If gunicorn's parser expects more data than we did, it gets the end of the stream and does not wait.
             try:
                 conn.sock.shutdown(socket.SHUT_RD)
             except OSError:
@@ -174,7 +178,7 @@ class Worker(ThreadWorker):
         try:
             self.handle(conn)
         finally:
-            # What was not read may be on its way still, and would cut the answer off. A thread can wait for it.
+            # Unread data may still be arriving and would cut the answer off. A thread can wait for it.
             util.close_graceful(conn.sock)
 
     def _finish(self, conn: TConn, is_upload: bool, done: Future) -> None:
@@ -188,7 +192,7 @@ class Worker(ThreadWorker):
         arrival.conn.close()
 
     def murder_pending(self) -> None:
-        """It is called once a second, and after each request."""
+        """Close connections past their deadline. Called once per second and after each request."""
         now = time.monotonic()
         if now - self.looked < 1:
             return

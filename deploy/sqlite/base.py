@@ -1,9 +1,9 @@
-"""Django's SQLite backend with one queue of writers.
+"""Django's SQLite backend with a fair queue of writers.
 
-SQLite lets one connection write at a time. Its own busy handler sleeps and tries again, and starves some of the
-waiting connections: with 32 writers, "database is locked" was seen even at a timeout of 20 s. Here every write
-first takes an exclusive lock on a file beside the database; the kernel queues the waiters. Readers take none, and what
-need not be kept (corpora/system.py) does not wait for it.
+SQLite allows one writer at a time. Its busy handler sleeps and retries, which starves some connections: with 32
+writers, "database is locked" occurred even with a timeout of 20 s. Here, each write first takes an exclusive lock on a
+file next to the database, for which the kernel queues the waiters. Reads take no lock, and optional writes
+(corpora/system.py) do not wait for it.
 """
 
 import fcntl
@@ -19,9 +19,7 @@ from corpora.system import Occupied, check_not_away
 
 
 class Cursor(base.SQLiteCursorWrapper):
-    """Django's, which turns the marks of a statement's parameters into SQLite's once and not each time. They have no
-    names here.
-    """
+    """Django's cursor, with converted SQL cached. Statements here have no named parameters."""
 
     @staticmethod
     @lru_cache(maxsize=256)
@@ -29,23 +27,23 @@ class Cursor(base.SQLiteCursorWrapper):
         return base.FORMAT_QMARK_REGEX.sub("?", query).replace("%%", "%")
 
 
-# Whether a file that is missing is made; None: only where nothing else of an installation is there. Never by a server:
-# it would go on with an empty database where the file was only moved for a moment.
+# Whether to create a missing database file. None: only if no other file of an installation exists. A server never
+# creates it, because it would continue with an empty database if the file was moved for a moment.
 makes_file: bool | None = None
-_waiting: dict[object, float] = {}  # connections of this process that wait for a writer -> since when
+_waiting: dict[object, float] = {}  # start time by connection of this process that waits to write
 
 
 def longest_wait() -> float:
-    """Seconds for which a connection of this process has been waiting to write."""
+    """Return the longest time that a connection of this process has been waiting to write (seconds)."""
     return time.monotonic() - min(list(_waiting.values()), default=time.monotonic())
 
 
-# Statements that never write. Any other statement outside a transaction takes the lock for its own duration.
+# Statements that never write. Any other statement outside a transaction takes the lock while it runs.
 READS = ("SELECT", "PRAGMA", "EXPLAIN", "SAVEPOINT", "RELEASE", "ROLLBACK")
 
 
 def _identity(path: str) -> tuple[int, int] | None:
-    """Which file it is, wherever it is moved to; None where there is none."""
+    """Return a file's device and inode, which survive renaming, or None if it does not exist."""
     try:
         found = os.stat(path)
     except OSError:
@@ -58,14 +56,14 @@ class DatabaseWrapper(base.DatabaseWrapper):
     _lock_held = False
     waits_to_write = True
 
-    _files: list[tuple[int, int] | None] | None = None  # those of the connection
+    _files: list[tuple[int, int] | None] | None = None  # identities at the time of connecting
 
     def get_new_connection(self, conn_params):
         path = str(conn_params["database"])
         if makes_file is None:
             check_not_away(path)
         if makes_file is False or (makes_file is None and os.path.exists(path)):
-            # This mode opens what is there.
+            # This mode never creates a file.
             conn_params = {
                 **conn_params,
                 "database": f"file:{quote(path)}?mode=rw",
@@ -81,8 +79,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return [_identity(path), _identity(f"{path}-wal")]
 
     def is_usable(self):
-        """It is asked once a request. A file that was moved away or replaced is no longer the database. The -wal stays
-        the same one as long as a connection has it open.
+        """Return whether the database file is still the same; it may have been moved or replaced.
+
+        Django calls this once per request. The -wal file stays the same while a connection has it open.
         """
         return self._files_now() == self._files and super().is_usable()
 
@@ -141,7 +140,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
 
     def _close(self):
         super()._close()
-        # Closing the file also gives the lock back, whatever state the connection was in.
+        # Closing the file also releases the lock, whatever the state of the connection.
         if self._lock_file is not None:
             os.close(self._lock_file)
             self._lock_file, self._lock_held = None, False
