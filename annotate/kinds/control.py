@@ -104,7 +104,7 @@ class QualityControl:
         """
 
     def enter(self, entry: Entry) -> None:
-        """Hide items among the drawn ones before units are created (annotate/work/task_creation.py, Entry)."""
+        """Hide items among the drawn ones before units are created (work/task_creation.py, Entry)."""
 
     def gold_stored(self, task: Task, suggested: Mapping[str, Mapping[str, list[str]]]) -> None:
         """Handle gold answers that were stored but are not yet among the units.

@@ -204,7 +204,7 @@ class Records:
 
 @dataclass(frozen=True)
 class Routing:
-    """How units are assigned to people (annotate/work/routes.py).
+    """How units are assigned to people (work/routes.py).
 
     agreed: returns the label on which the detectors agree under the task's policy, or None
     candidates: returns languages whose readers may be asked, most likely first
@@ -254,7 +254,7 @@ class Pages:
 
     Without a `question`, people answer elsewhere and the answers are imported.
 
-    ask: returns the context of the question, from the unit and permit (annotate/work/permit.py). It may depend only on
+    ask: returns the context of the question, from the unit and permit (work/permit.py). It may depend only on
         the task, the annotator and what is asked, never on votes, the queue or other people.
     advise: returns the additional context for an adjudicator; `blind` hides votes and answers
     list_heads, list_row: columns and cells of the adjudicators' list
