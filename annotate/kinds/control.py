@@ -168,9 +168,7 @@ class QualityControl:
         return [label for _, label in said]
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
-        """Return the order of the two sets of replies for a person, by unit that has two
-        (annotate/controls/pair_order.py, Sides).
-        """
+        """Return the order of the two sets of replies for a person, by unit that has two (controls/pair_order.py)."""
         return {}
 
     def invented_sides(self, kind: Any) -> Any:
@@ -232,9 +230,7 @@ class QualityControl:
         return ()
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Return files for an exported set: file name and a function that writes to a path, by the file's name on the
-        card.
-        """
+        """Return files for an exported set, by their name on the card: file name, and a function that writes a path."""
         return {}
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:

@@ -192,9 +192,7 @@ class Design:
 
     @property
     def of_uniform(self) -> bool:
-        """Whether it draws from a uniform task's posts, so that its sets are only meaningful together with that task's
-        set.
-        """
+        """Whether it draws from a uniform task's posts. Its sets are only meaningful together with that task's set."""
         return "of" in self.needs
 
 

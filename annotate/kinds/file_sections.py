@@ -202,9 +202,7 @@ def check_guidelines(table: Table, known: Collection[str]) -> None:
 
 
 def guidelines(table: Table, folder: Path) -> dict[str, str]:
-    """Return Markdown by language: the text itself if it has several lines, else the content of a file in the same
-    folder.
-    """
+    """Return Markdown by language: the text itself if it has several lines, else a file in the same folder."""
     texts = {}
     for code, written in table.raw.items():
         if "\n" in written:

@@ -20,8 +20,7 @@ def interface_language() -> str:
 
 
 def spoken(words: Mapping[str, str], read: Iterable[str] = ()) -> str:
-    """Return the language in which to show a text: the interface language, else one that the person reads, else
-    English.
+    """Return the language in which to show a text: the interface language, else one the person reads, else English.
 
     English comes last, because it is the interface language of everyone whose language has no translation.
 

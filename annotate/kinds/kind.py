@@ -107,9 +107,7 @@ class Sensitive:
     a_day: int
 
     def warning(self, languages: Iterable[str]) -> tuple[str, str]:
-        """Return the language and text of the warning: in the interface language, else in one of `languages`, else in
-        English.
-        """
+        """Return the language and text of the warning: interface language, else one of `languages`, else English."""
         found = spoken(self.warnings, languages)
         return found, self.warnings[found]
 
@@ -489,9 +487,7 @@ class Kind:
         return self.answers[code].name(language) if code in self.answers else self.pages.called(code)
 
     def finer(self, code: str) -> tuple[str, ...]:
-        """Return the labels that a coarse code covers, such as zh-CN and zh-TW for zh, including those that the file
-        adds.
-        """
+        """Return the labels that a coarse code covers, such as zh-CN and zh-TW for zh, with the file's additions."""
         listed = LANGUAGES.known.get(code)
         return (
             *(listed.labels if listed else ()),

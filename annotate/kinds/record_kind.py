@@ -1,6 +1,4 @@
-"""Kinds made from a TOML file. All units go to readers of the record's declared language, who skip what they cannot
-answer.
-"""
+"""Kinds made from a TOML file. Readers of the record's declared language answer all units, or skip them."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace

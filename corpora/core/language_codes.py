@@ -150,8 +150,7 @@ def _read(code: str, known: tuple[str, ...]) -> str:
 
 
 def hint(given: str) -> str:
-    """Return advice for a word that is not a code here, such as `did you mean sv (Swedish)?`, or "" if nothing is
-    close.
+    """Return advice for an unknown code, such as `did you mean sv (Swedish)?`, or "" if nothing is close.
 
     The word may be a code of another standard or a misspelled language name.
     """

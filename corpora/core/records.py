@@ -71,8 +71,11 @@ def columns_of(fields: tuple[str, ...], declared: bool = False) -> tuple[str, ..
 
 
 def needed_of(fields: tuple[str, ...], language: str, declared: bool = False) -> tuple[str, ...]:
-    """Return the columns that a source must have. A language column is required unless a language is declared for the
-    source.
+    """Return the columns that a source must have.
+
+    fields: the names of the records' fields, empty for posts
+    language: the language declared for the whole source; if it is "", a language column is required
+    declared: whether the records come with labels
     """
     if not fields:
         return OBLIGATORY

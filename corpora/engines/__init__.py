@@ -207,9 +207,7 @@ def asking(
 
 
 def spread() -> Callable[..., Iterator[pa.Table]] | None:
-    """Return the function that applies a function to files on all machines (spark.mapped), or None if there is only
-    this one.
-    """
+    """Return the function that maps over files on all machines (spark.mapped), or None if there is only this one."""
     return None if settings.ENGINE == "duckdb" else _spark().mapped
 
 

@@ -42,9 +42,7 @@ _USUAL = {
 
 
 class Store:
-    """A Spark session on one corpus, with the views `posts` and `votes`. The methods are those of
-    corpora.engines.Store.
-    """
+    """A Spark session on one corpus, with the views `posts` and `votes`, and the interface of engines.Store."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
@@ -95,9 +93,7 @@ class Store:
         self._found(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, query: str) -> None:
-        """Create a table from the result of a query of sql/. It is computed at its first use, because files do not
-        change.
-        """
+        """Create a table from the result of a query of sql/, computed at its first use, because files do not change."""
         self.kept.append(self._found(query).persist())
         self.kept[-1].createOrReplaceTempView(name)
 
@@ -189,8 +185,7 @@ def mapped(
     schema: pa.Schema,
     batch_rows: int,
 ) -> Iterator[pa.Table]:
-    """Apply a function to the rows of each Parquet file on the executors, and yield the results in the order of files
-    and rows.
+    """Apply a function to the rows of Parquet files on the executors, and yield the results in order.
 
     Each file is one task. As many files are processed at once as the executors have cores.
 

@@ -48,9 +48,7 @@ _CELLS = 1 << 22  # similarities in memory at a time: 32 MiB
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the words of a text for comparison: those of `words_of`, without the final s of English and French
-    plurals.
-    """
+    """Return the words of a text for comparison, without the final s of English and French plurals."""
     return [word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word for word in words_of(text)]
 
 

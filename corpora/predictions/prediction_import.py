@@ -56,8 +56,9 @@ def import_predictions(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Imported:
-    """Import a predictor's labels: languages of posts, or classes of records. Importing the same file again changes
-    nothing.
+    """Import a predictor's labels: languages of posts, or classes of records.
+
+    Importing the same file again changes nothing.
 
     declared: the labels that unknown labels of the file stand for (prediction_rows.py)
     columns: column of the file by field

@@ -147,8 +147,7 @@ def read_score(value: object) -> float | None:
 
 
 def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
-    """Map finer labels to the coarse class that contains them. A predictor that returns zh is thus right on zh-CN and
-    zh-TW.
+    """Return the coarse class that contains each finer label. A predictor that returns zh is thus right on zh-CN.
 
     mappings: each predictor's coarse classes with the labels that they stand for
     CorpusError: a label belongs to two classes

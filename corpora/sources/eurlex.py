@@ -174,9 +174,7 @@ def _text(key: str, value: object) -> str:
 
 
 def _concepts(key: str, value: object) -> list[str]:
-    """Return the ids unchanged. Repeats and spaces are rejected, because a corpus would drop them and so change the
-    act.
-    """
+    """Return the ids unchanged. Repeats and spaces are errors, because a corpus would silently drop them."""
     if not isinstance(value, list):
         raise RecordError(f"The {key} are {kind_of(value)}; they must be a list of strings.")
     found = set[str]()

@@ -1,8 +1,7 @@
-"""Readers of files of posts or predictions, row by row in little memory: JSONL, CSV, TSV and Parquet, plain or
-compressed.
+"""Readers of files of posts or predictions, row by row in little memory: JSONL, CSV, TSV and Parquet.
 
-A reader yields (line, raw values) or (line, Fault). The values are validated in corpora/core/records.py and
-corpora/predictions/prediction_rows.py.
+Files may be compressed. A reader yields (line, raw values) or (line, Fault). The values are validated in
+corpora/core/records.py and corpora/predictions/prediction_rows.py.
 """
 
 import json
@@ -341,9 +340,7 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Convert a Parquet value to its form in a text file: bytes to text, a decimal to a number or its digits, a UUID to
-    text.
-    """
+    """Convert a Parquet value to its form in a text file: bytes and UUIDs to text, decimals to numbers or digits."""
     if isinstance(value, bytes):
         return value.decode()
     if isinstance(value, Decimal):
@@ -354,9 +351,7 @@ def _plain(value: Any) -> Any:
 
 
 def _size(values: pa.Array) -> int:
-    """Return the size of an array's texts, plus one for each other list element (bytes), before it is converted to
-    Python.
-    """
+    """Return the size of an array's texts in bytes, plus one for each other list element."""
     kind = values.type
     if _is_text(kind):
         return pc.sum(pc.binary_length(values)).as_py() or 0

@@ -163,9 +163,7 @@ def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) ->
 
 
 def encoding_hint(path: Path, format: str) -> str:
-    """Return a guess at the encoding of a text file that is not UTF-8, with advice, ending in a space; "" if there is
-    none.
-    """
+    """Return advice if a text file is not UTF-8, with a guess at its encoding and a final space, else ""."""
     if format == "parquet" or not path.is_file() or zipfile.is_zipfile(path):
         return ""
     with opened(path) as file:

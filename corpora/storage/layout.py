@@ -214,10 +214,10 @@ class Threads:
 
 @dataclass(frozen=True)
 class Scores:
-    """A scorer's scores for the pairs of a corpus (corpora/threads/scorers.py). A pair with a score above the threshold
-    is dropped.
+    """A scorer's scores for the pairs of a corpus (corpora/threads/scorers.py).
 
     of: whether messages or pairs were scored
+    threshold: pairs with a higher score are dropped
     rows: number of rows in the file that count
     lacking: number of pairs with a missing score
     dropped: number of pairs that the scorer drops
@@ -336,8 +336,9 @@ def with_source(manifest: Manifest, source: Source, parts: list[Part]) -> Manife
 def with_predictions(
     manifest: Manifest, file: Path, *, name: str, version: str, **terms: Any
 ) -> tuple[Manifest, Predictions]:
-    """Return the manifest with predictions from a new file, and their entry. It replaces an entry of the same name and
-    version.
+    """Return the manifest with predictions from a new file, and their entry.
+
+    They replace predictions of the same name and version.
 
     terms: rows, mapping, source and ranked, as in Predictions
     """

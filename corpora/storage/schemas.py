@@ -26,9 +26,7 @@ _LABELS = pa.field(DECLARED, pa.list_(pa.string()), nullable=False)
 
 
 def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
-    """Return the schema of a corpus's parts: the columns of posts and, for records, language, fields and declared
-    labels.
-    """
+    """Return the schema of a corpus's parts: posts and, for records, language, fields and declared labels."""
     names = ("language", *fields) if fields else ()
     columns = (pa.field(name, pa.string(), nullable=False) for name in names)
     return pa.schema([*POST_SCHEMA, *columns, *((_LABELS,) if declared else ())])

@@ -113,9 +113,7 @@ def message_id(value: object, what: str = "id") -> str:
 
 
 def _parent(value: object) -> str:
-    """Return the parent's id, or "" for the first message of a thread. On Reddit, its parent is a post, with the prefix
-    t3_.
-    """
+    """Return the parent's id, or "" for the first message of a thread, which on Reddit answers a post (t3_)."""
     if is_missing(value):
         return ""
     parent = message_id(value, "parent_id")
@@ -175,10 +173,9 @@ def joined(message: str, reply: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text as a cell of a published file: white space normalised, without byte order marks, which some readers
-    drop.
+    """Return a text as a cell of a published file, with white space normalised and byte order marks removed.
 
-    Texts with equal cells count as equal.
+    Some readers drop these marks. Texts with equal cells count as equal.
     """
     return " ".join(text.replace("\ufeff", " ").split())
 

@@ -212,9 +212,7 @@ def _checked(corpus_name: str) -> Manifest:
 def _written(
     corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: Scores
 ) -> tuple[Scores, int, list[str]]:
-    """Write the scores to a new file; return their entry, the number of ids that are not in the corpus, and the first
-    of them.
-    """
+    """Write the scores to a new file; return their entry, the number of unknown ids, and the first of these."""
     with asking(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
         check_repeats(store, path)

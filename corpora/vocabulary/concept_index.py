@@ -262,9 +262,7 @@ def _begins(name: str, word: str) -> Q:
 
 
 def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[str]) -> QuerySet[Label]:
-    """Return the matching labels. The longest word, which has the fewest matches, is looked up first and the others
-    within it.
-    """
+    """Return the matching labels, starting from the longest word, which has the fewest matches."""
     first, *others = sorted(words, key=len, reverse=True)
     leading = LabelWord.objects.filter(_begins("word", first), vocabulary=vocabulary)
     labels = Label.objects.filter(pk__in=leading.values("label"), language__in=languages)

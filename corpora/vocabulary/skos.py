@@ -127,9 +127,7 @@ def _nearest(node: Node, links: _Links) -> set[Node]:
 
 
 def _addressed(graph: rdflib.Graph, nodes: Iterable[Node], what: str, faults: Faults) -> list[Node]:
-    """Return the nodes that have a URI, sorted. Blank nodes are faults, because their ids would change with each
-    import.
-    """
+    """Return the nodes that have a URI, sorted. Blank nodes are faults: their ids would change with each import."""
     found = sorted(nodes, key=str)
     for node in found:
         if isinstance(node, BNode):

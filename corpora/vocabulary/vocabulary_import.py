@@ -120,9 +120,7 @@ def _format_of(path: Path) -> str:
 
 
 def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
-    """Return the uncompressed content of a file, without a byte order mark unless it is XML, which declares its
-    encoding.
-    """
+    """Return the uncompressed content of a file. A byte order mark is removed, except from XML."""
     try:
         if path.stat().st_size > MOST_BYTES:
             raise _too_large(path)

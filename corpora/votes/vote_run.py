@@ -55,9 +55,7 @@ class Pieces:
     chunks: list[Chunk] = field(default_factory=list)
 
     def kept(self) -> Iterator[Chunk]:
-        """Yield the chunks of an earlier run, in order. The first chunk of a piece carries the count of the whole
-        piece.
-        """
+        """Yield the chunks of an earlier run, in order. The first of each piece carries the count of the piece."""
         while (file := self._file()).exists():
             with pa.ipc.open_file(file) as piece:
                 agreed = int(piece.schema.metadata[b"unanimous"])
