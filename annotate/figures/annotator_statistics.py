@@ -43,7 +43,7 @@ def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
 def people(task: Task) -> list[dict]:
     """Return a row for each person who judged or tried something in the task, sorted by name. A row has:
 
-    annotator, name
+    annotator, name: primary key and name.
     active: whether they may log in.
     answers, skips: number of valid ones.
     taken_back: number of judgments withdrawn by the annotator.
@@ -225,7 +225,7 @@ class _Work:
 def everybody() -> list[dict[str, Any]]:
     """Return a row for each annotator, sorted by name. A row has:
 
-    annotator, name, username
+    annotator, name, username: primary key and names.
     active: whether they may log in.
     adjudicates: whether they are an adjudicator.
     languages: level by language code.

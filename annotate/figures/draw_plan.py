@@ -295,7 +295,7 @@ class _Planner:
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:
         """Describe what recall in a language needs. The result has:
 
-        language, posts, width
+        language, posts, width: language, number of posts, and width of the interval.
         elsewhere: number of audits in other languages.
         stated, wished: number of these audits until recall can be estimated, and until its interval has the required
             width; None if never.

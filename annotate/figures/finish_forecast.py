@@ -58,8 +58,8 @@ def expected(task: Task) -> dict[str, Any]:
 
     A row on a queue has:
 
-    queue, name, units
-    answers: number of answers needed at least.
+    queue, name, units: code, name and number of units.
+    answers: minimum number of answers needed.
     agreed: number of units on which the detectors agree, but which annotators label for the audit or after a failed
         audit.
     known: number of units with known answers.
@@ -123,7 +123,6 @@ def _waiting(task: Task) -> list[dict[str, Any]]:
 def forecast_of(task: Task, states: Mapping[str, Any] | None = None, *, now: datetime | None = None) -> dict[str, Any]:
     """Forecast the finish of a task.
 
-    task: the task.
     states: result of queue_states; computed by default.
     now: start of the forecast.
 

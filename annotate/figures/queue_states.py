@@ -102,7 +102,7 @@ def queue_states(task: Task) -> dict:
 
     A row on a queue has:
 
-    queue, name
+    queue, name: code and name.
     waiting: number of waiting units.
     leased: number of these that are assigned to somebody now.
     missing: number of missing answers.
@@ -110,7 +110,7 @@ def queue_states(task: Task) -> dict:
     readers, passed, agreed, able: numbers of people.
     adjudication: number of units from this queue that wait for an adjudicator.
     last: time of the last judgment.
-    state, stuck, said: state, whether it is stalled, and a sentence.
+    state, stuck, said: state, whether it is stalled, and a sentence about it.
 
     A row on an annotator who may work but has no unit available has annotator, name, queues, last, at_work (within the
     last hour) and said.

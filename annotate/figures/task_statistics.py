@@ -217,7 +217,7 @@ def trials_of(task: Task, of: Annotator | None = None) -> list[dict]:
 
     A row for each person and language has:
 
-    annotator, name, language
+    annotator, name, language: primary key and name of the annotator, and the language.
     tries: number of tests.
     right, asked: best result.
     last: time of the last test.

@@ -27,7 +27,7 @@ from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import VOTERS, in_words
 
-# Hugging Face identifiers of licences: the lower-case names of these, and the exceptions.
+# Identifiers of licences on Hugging Face. For most licences, it is the name in lower case.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
 CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
@@ -95,7 +95,7 @@ def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context
         "design": export.design,
         "voters": {"number": in_words(len(voters)), "titles": ", ".join(voters.values())},
         "draw": manifest["draws"][0],
-        # A kind that is answered elsewhere involves no random draws here.
+        # Kinds answered elsewhere have no random draws here.
         "lots": manifest["lots"] if kind.answered_here else {},
         **{"noun": f"{kind.noun}s", "one": kind.noun},
         "needed": needed(task["redundancy"]),
@@ -182,8 +182,7 @@ def _agreement(found: Section, kind: Kind, manifest: dict) -> Context:
         "agreed": parts(agreement_table(found, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
         "agreed_by_label": parts(labels) if labels else None,
         "agreement_doubts": doubts(found),
-        # With early stopping, agreement counts only the first answers to a unit: this many. None if it counts all
-        # answers.
+        # The number of answers per unit that agreement counts with early stopping; None if it counts all.
         "asked_first": at_first(task["redundancy"], stop_early=True) if task.get("stop_early") else None,
     }
 

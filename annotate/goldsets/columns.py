@@ -87,7 +87,7 @@ def _split(rows: Source) -> pa.Array:
 
 
 def _apart(rows: Source) -> pa.Array:
-    """Return the values that a balanced draw kept in the same split."""
+    """Return the values by which a balanced draw keeps rows in the same split."""
     names = rows.export.draw.parameters["apart"]
     return pa.array([[fields[name] for name in names] for fields in rows.fields], pa.list_(_TEXT))
 
@@ -134,8 +134,8 @@ def _transitions(rows: Source) -> pa.Array:
 def _chance(rows: Source) -> pa.Array:
     """Return the probability that each row was drawn.
 
-    It belongs to the draw for the language asked about or declared, or to the only draw. In a balanced draw, it is that
-    of the declared or predicted class. In a draw from both sides of a filter, it is that of the side.
+    Each draw has its own probability: the draw for the language asked about or declared, or the only draw. A balanced
+    draw has one for each declared or predicted class. A draw from both sides of a filter has one for each side.
     """
     own = rows.own
     if rows.export.sets:
@@ -174,7 +174,7 @@ def _likeliest(rows: Source) -> Iterator[tuple[str | None, float | None]]:
 def _soft_labels(rows: Source) -> pa.Array:
     """Return the votes and posterior of each label, in the order of the task's labels.
 
-    Labels without votes are included if their posterior is positive.
+    Labels without votes and with a posterior of zero are omitted.
     """
     export, found = rows.export, []
     for unit in rows.judged["pk"].to_pylist():

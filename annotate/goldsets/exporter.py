@@ -37,7 +37,7 @@ from annotate.models import Job, Judgment, Task, Transition
 from annotate.quality import commitments
 from corpora.core.masking import MASK
 
-# The only split of a set that is not split, because all of it is for evaluation.
+# The split of all rows if a set is not split, because all of it is for evaluation.
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
 Progress = Callable[[int], None]
@@ -58,7 +58,6 @@ def export(
 
     An earlier export in the folder is replaced.
 
-    out: the folder.
     splits: shares of the splits; by default as in the records, or else SPLITS.
     seed: seed of the splits; by default the draw's.
     frequent_over: a label is frequent if more than this many documents of train have it; 50 by default.
@@ -240,7 +239,7 @@ def rows(export: Export, columns: Mapping[str, Column]) -> Iterator[Rows]:
     """Yield a row for each drawn item and question, in batches.
 
     A copy has the label, judgments and transitions of the unit with the same text, which `judged_as` names. Gold
-    answers in the queues are left out with their answers. If the text may not be published, a row has neither the text
+    answers in the queues have no rows. If the text may not be published, a row has neither the text
     nor columns that lead to it (author, url) or may quote it (comments).
     """
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
@@ -268,7 +267,7 @@ TALLIES: Mapping[str, Callable[[Rows], pa.Array]] = {
 
 
 def counted(values: pa.Array) -> Counter[Any]:
-    """Return how often each value occurs, except None."""
+    """Count each value except None."""
     return Counter({each["values"]: each["counts"] for each in values.drop_null().value_counts().to_pylist()})
 
 

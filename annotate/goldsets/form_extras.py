@@ -31,7 +31,7 @@ DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
 
 def concepts(rows: Source) -> pa.Array:
-    """Return the concepts of each row, in the declared order if they are as declared."""
+    """Return the concepts of each row. If they equal the declared ones, they keep the declared order."""
     facets = rows.export.kind.form.facets
 
     def found(label: str, stage: str, declared: str) -> Sequence[str]:

@@ -84,7 +84,6 @@ def import_gold(
 ) -> dict:
     """Write a published file as a gold set and return its manifest. An earlier import with the same name is replaced.
 
-    path: the file.
     out: folder of the set.
     design: design of the set, one of IMPORTED.
     name: name of the set.
@@ -122,8 +121,9 @@ def import_gold(
 
 
 def _check(path: Path, sifted: Sifted, most: float) -> None:
-    """Raise GoldSetError for a file without valid rows or with another design, and TooManyRejected for too many refused
-    rows.
+    """Raise GoldSetError for a file without valid rows or of another design.
+
+    Raises TooManyRejected for too many refused rows.
     """
     reasons = Counter(reason for reason, _ in sifted.refused.values())
     if reasons[NEGATIVE] > MOST_NEGATIVE * sifted.rows:
@@ -208,9 +208,7 @@ def _fault(line: bytes, text: str, written: str, key: str, label: str, design: D
 
 
 def canonical(written: str) -> str:
-    """Return the normalized label: ar-Latn for ar_LATN, not-no for not_no. Returns an empty string if it is not a
-    label.
-    """
+    """Return the normalized label, such as ar-Latn for ar_LATN or not-no for not_no; "" if it is not a label."""
     if found := _NEGATIVE.fullmatch(written):
         language = canonical(found[1])
         return negative(language) if language and not is_negative(language) else ""

@@ -112,10 +112,9 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
 
 
 def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], Counter[str]]:
-    """Return the rows, and the number of erased rows by label: rows counted in the manifest that the file does not
-    have.
+    """Return the rows, and the number of erased rows by label.
 
-    Raises GoldSetError for any other modification.
+    Erased rows are counted in the manifest, but missing from the file. Raises GoldSetError for any other modification.
     """
     place, files = jsonl.parent / "manifest.json", manifest["files"]
     changed, missing = differing(jsonl.parent, files)

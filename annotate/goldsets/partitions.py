@@ -1,6 +1,6 @@
 """The split of each row in an exported set, and the splits that are far from their share.
 
-`core/draws/splits.py` draws the splits. This module selects the rows: those in the set.
+`core/draws/splits.py` draws the splits. This module passes it the rows that are in the set.
 """
 
 import json

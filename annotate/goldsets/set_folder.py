@@ -1,8 +1,8 @@
 """Atomic replacement of a results folder, and the integrity checks of a gold set's files.
 
 A new folder is written next to the target, synced and renamed. An existing folder is replaced only if it is an earlier
-result of the same kind and name and has no other files. The next command that writes there cleans up after one that was
-killed.
+result of the same kind and name and has no other files. If a command was killed, the next one that writes there removes
+its leftovers.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ from corpora.system import VERSION, release
 FORMAT = 2
 VERSIONS = {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")}
 # A file with the digests of other files in and below its folder, in the format of sha256sum. The manifest then needs
-# only the digest of this file instead of thousands.
+# only one digest instead of thousands.
 SUMS = "SHA256SUMS"
 RESTORE = "Restore it, or export or import the set again."
 _KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string", list: "a list", dict: "an object"}
@@ -147,7 +147,7 @@ NEW, OLD = "new", "old"
 def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
     """Yield a new folder that replaces `out` if the block succeeds. It is deleted otherwise.
 
-    out: the target.
+    out: the target folder.
     kind: one of SECTIONS.
     name: name of the owner in the manifest.
 
@@ -246,7 +246,7 @@ NAMED = 5  # lines listed in an error
 def line_digest(line: bytes | str) -> str:
     """Return the entry in gold.digests.txt for a line of gold.jsonl.
 
-    It is the first 16 hex digits of the line's SHA-256, without its newline.
+    The entry is the first 16 hex digits of the SHA-256 of the line without its newline.
     """
     return digests_of([line.encode() if isinstance(line, str) else line]).hex()
 
@@ -348,7 +348,7 @@ def check_others(
 
     The same rows must be erased from them, or the file must be deleted.
 
-    jsonl: the file of rows.
+    jsonl: file of the rows.
     changed, missing: names of changed and missing files.
     pairs: (label, id) of the rows that are present.
     gone: number of erased rows.

@@ -76,9 +76,9 @@ class Lists(NamedTuple):
 def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
     """Return the values of each key.
 
-    keys: the keys, one per row.
-    held: the values, sorted by the column `by`.
-    by: column with the key that each value belongs to.
+    keys: one key per row.
+    held: values in the order of the column `by`.
+    by: column with the key of each value.
     """
     of = held[by].to_numpy()
     start = np.searchsorted(of, keys)
@@ -90,11 +90,11 @@ def lists_of(keys: Places, held: pa.RecordBatch, by: str) -> Lists:
 def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
     """Apply a function to each row. It is called once per combination of values, since most rows are alike.
 
-    make: the function.
+    make: function of the values in a row.
     type: type of the result.
-    columns: its arguments.
+    columns: arguments of the function.
     """
-    # Number of each row's combination of values, with no more than five columns and some thousand rows.
+    # The index of each row's combination of values. It fits in 64 bits for five columns of some thousand rows.
     alike = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")

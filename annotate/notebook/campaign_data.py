@@ -193,7 +193,7 @@ class _Stoppable(Progress):
 
 
 def run(action: str, /, **options: Any) -> Outcome:
-    """Run an action by the name of its command.
+    """Run the action of a command.
 
     Example: run("open_task", name="language-july", corpus="july", size=2000, seed=1).
 

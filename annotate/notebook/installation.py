@@ -25,8 +25,6 @@ def use(folder: str | os.PathLike[str]) -> None:
 
     Call this before anything else. If DATABASE_URL is set, it selects the database.
 
-    folder: the data folder.
-
     Raises AssayError if another installation is in use, or if there is no such folder.
     """
     path = Path(folder).expanduser().resolve()

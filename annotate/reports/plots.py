@@ -109,7 +109,9 @@ def forest(
     limit: tuple[float, str] | None = None,
     decimals: bool = False,
 ) -> SafeString:
-    """Plot a dot and an interval for each mark, with the numbers at the right. An incomplete axis is pointed out.
+    """Plot a dot and an interval for each mark, with the numbers at the right.
+
+    A note is shown if the axis is incomplete.
 
     series: names of the marks if a row has two or three.
     axis: axis shared by several plots; by default chosen by `axis_of`.

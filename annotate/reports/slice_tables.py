@@ -37,9 +37,7 @@ class Section:
     """A section of a report.
 
     slug: name in links.
-    title: title.
     words: sentences below the title.
-    tables: tables.
     loud: prominent warning.
     plots: function that returns the pictures.
     paged: whether the tables are for pages only, not for a terminal.
@@ -114,7 +112,6 @@ def measure_column(report: dict) -> Column:
 def sections_of(report: dict, rows: Iterable[dict], cell: Callable[[Figure], Cell]) -> list[Section]:
     """Return sections with slices in rows and measures in columns.
 
-    report: the report.
     rows: rows of the report or of its comparison.
     cell: function that returns the cell of a row.
     """
@@ -343,14 +340,14 @@ class Names(dict[str, Measure]):
 _DECLARED = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(encoding="utf-8"))
 MEASURES = Names({name: Measure(**of) for name, of in _DECLARED["measures"].items()})
 DIMENSIONS: Mapping[str, str] = _DECLARED["dimensions"]
-# Row of the table in docs/explanation/measuring.md -> the measures that it explains.
+# Row of the table in docs/explanation/measuring.md -> measures that it explains.
 METHODS: Mapping[str, Collection[str]] = {row: measures.split() for row, measures in _DECLARED["methods"].items()}
-DIFFERENCE = "Difference of two systems"  # the row of all of them
-# Row of that table -> its anchor, as pages of the documentation have it.
+DIFFERENCE = "Difference of two systems"  # row for differences of all measures
+# Row of that table -> its anchor in the documentation.
 ANCHORS = {row: f"row-{row.lower().replace(' ', '-')}" for row in (*METHODS, DIFFERENCE)}
 
 
 def method(measure: str, form: str) -> str:
-    """The row that explains a measure. form: of the report."""
+    """Return the row of that table that explains a measure. form: form of answers in the report."""
     rows = [row for row, measures in METHODS.items() if measure in measures] or ["One label per unit"]
     return rows[0] if form == "posts" else rows[-1]

@@ -93,7 +93,7 @@ def row_head(label: str, name: str, top: int, height: int, *, room: int, letters
     """Return the head of a row: a line above it, the code and the name. The name is cut off at the end of its room.
 
     room: percent of the width.
-    letters: numbers of letters of the code, see `letters_of`.
+    letters: how to shorten the code, see `letters_of`.
     """
     y = height / 2 + 4
     line = element("line", x1=0, x2="100%", y1=top, y2=top, stroke=LINE, stroke_opacity=0.5)

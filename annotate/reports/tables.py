@@ -34,10 +34,10 @@ Row = Any  # mostly a dict in a report
 class Cell:
     """A cell of a table.
 
-    shown: text.
+    shown: displayed text.
     by: value to sort by; None comes last in both directions.
     url: target of a link.
-    note: text in small print after it.
+    note: small text after it.
     mark: CSS class of the cell, or of the row if it is the first cell.
     method: anchor in the documentation's table of methods.
     """
@@ -55,7 +55,6 @@ class Column:
     """A column of a table.
 
     key: key in a row.
-    heading: heading.
     kind: kind of column, see above.
     says: function that returns the cell or text for a row; by default, the value at `key`.
     method: anchor in the documentation's table of methods.
@@ -95,7 +94,6 @@ class Table:
     """A table.
 
     caption: number and name of the rows, such as "60 languages".
-    body: rows.
     total: rows that stay at the bottom in any order.
     slug: name of the table in the URL; empty if it cannot be sorted.
     asked: value of the URL parameter sort, for any table on the page.

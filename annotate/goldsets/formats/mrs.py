@@ -72,7 +72,7 @@ class Responses:
 
     least: minimum number of pairs with a reply.
     most: maximum number of replies per language; the most frequent are taken.
-    of: split whose pairs are counted, or all.
+    of: split whose pairs are counted, or "all".
     struck: replies to remove.
     """
 
