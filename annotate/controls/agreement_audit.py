@@ -1,7 +1,7 @@
-"""Audit of the detectors' agreement: people read a random sample of the items that detectors label.
+"""Audit of the detectors' agreement, in which people read a random sample of the items that detectors label.
 
-If a language fails the audit, people label all items on which the detectors agreed there. audit_report.py counts the
-results and presents them.
+If a language fails the audit, people label every item on which the detectors agreed in that language. audit_report.py
+counts and presents the results.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -48,18 +48,19 @@ AT_ONCE = 500  # largest number of units that an answer sends to people directly
 
 
 def check_limit(unit: Unit) -> None:
-    """Send the rest of a language to people if its audit is finished and has failed.
+    """Send the remaining items of a language to people if its audit has finished and failed.
 
-    Called after each judgment; the caller has locked the unit. An unfinished audit is not judged, because a few answers
-    give no useful bounds.
+    Called after each judgment; the caller has locked the unit. An unfinished audit is not judged, because the bounds
+    from a few answers are too wide.
     """
     task, label = unit.task, unit.agreed_label
-    # Run for every unit, audited or not, so that each answer runs the same statements. They match a row only where the
-    # label may fail.
+    # This runs for every unit, audited or not, so that every answer executes the same statements. They match a row only
+    # if the label may fail its audit.
     judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
     # Two simultaneous last answers would each count the other as outstanding, so the second waits for this lock.
     found = next(iter(_to_judge(judged)), None)
-    # Once a language has failed, none of its units is labelled by detectors alone, so its audit is not counted again.
+    # After a language has failed, no unit in it is labelled by detectors alone. `_to_fail` is then empty, and the audit
+    # is not counted again.
     if _to_fail(judged, label) and found and over_limit(found, audits(found, [label])[label]):
         _contest_after_answer(found, label)
 
@@ -67,7 +68,7 @@ def check_limit(unit: Unit) -> None:
 def _contest_after_answer(task: Task, label: str) -> None:
     """Contest a label now, or in a job if it has more than AT_ONCE units.
 
-    The job keeps the annotator from waiting for thousands of units, and everyone else from waiting for the task's lock.
+    With thousands of units, the annotator would wait for the transaction, and everyone else for the task's lock.
     """
     if task.units.filter(stage=stages.AGREED, agreed_label=label).count() <= AT_ONCE:
         contest(task, label)
@@ -82,10 +83,11 @@ def _to_judge(task) -> QuerySet[Task]:
 
 @prepared
 def _to_fail(task, label) -> QuerySet[Task]:
-    """Return the task if detectors label units with this label and its audit is finished.
+    """Return the task if detectors still label units with this label and the label's audit is finished.
 
-    Each subquery reads the first row of an index in its order. PostgreSQL makes one plan for all labels. Without the
-    order, it would expect to meet a row early in a table scan, and would read the whole table where there is none.
+    Each subquery reads the first row of an index, in index order. PostgreSQL plans this query once for all labels.
+    Without the order, it would expect to find a match early in a table scan, and would read the whole table if there
+    were none.
     """
     agreed = Unit.objects.filter(task=task, agreed_label__range=(label, label)).order_by("agreed_label")
     first = {"agreed": agreed.filter(stage=stages.AGREED), "to_audit": waiting(agreed)}
@@ -112,9 +114,9 @@ def contest_all(task: Task) -> dict[str, int]:
 
 @transaction.atomic
 def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Add units that people have not read to the audit.
+    """Add unread units to the audit.
 
-    A text that was already read as another unit is not read again.
+    If another unit with the same text has been read, the text is not read again.
 
     number: number of units to add; if fewer are left, all of them are added.
     languages: labels of the detectors among which the units are allocated (detector_error.allotted); empty for all.
@@ -145,7 +147,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
 
 
 def choose_audits(task: Task, first: int) -> list[int]:
-    """Draw the units that audit the detectors' agreement, and return their keys.
+    """Draw the units of the audit, and return their keys.
 
     The draw is random within each stratum of units on which the detectors agree. The power allocation sets the number
     per stratum. Copies are included, because the audit counts items, not texts. If a task is extended, only added units
@@ -161,7 +163,7 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
-    """Mark a random share of audited units, which an adjudicator decides even if the reader confirms the detectors."""
+    """Mark a random share of audited units. An adjudicator decides these even if the reader confirms the detectors."""
     chosen = commitments.drawn_each(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
     for unit in units:
         unit.recheck = unit.item.key in chosen
@@ -233,14 +235,14 @@ def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
 
 
 def copies(opened: Opened, *, extended: bool = False) -> str:
-    """Return a phrase on the copies. For an extended task, it leaves out how many of them wait."""
+    """Return the number of copies as text. For an extended task, the number of waiting copies is left out."""
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
     return f"{copies} ({are(waiting, 'waits', 'wait')} too)" if waiting else copies
 
 
 def _agreement(task: Task, counting: int, audited: int) -> str:
-    """Return a sentence that relates the agreement in the task to the agreement that `prelabel` reports.
+    """Return a sentence that relates the agreement in the task to the agreement reported by `prelabel`.
 
     counting: number of items on which the agreement counts.
     audited: number of these in the audit.
@@ -256,7 +258,7 @@ NO_AUDIT = "Nobody checks what the detectors agree on: no post was chosen for an
 
 
 class Audit(QualityControl):
-    """Audit by people of a share of what machines label, drawn at random when units are added."""
+    """Audit in which people read a random share of what machines label, drawn when units are added."""
 
     look_at = "audit"
 
@@ -337,7 +339,7 @@ class AuditOfAgreement(Audit):
         return contest_all(task)
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        # An adjudicator decides if the reader doubts the detectors, and in rechecks.
+        # If the reader disagrees with the detectors, or for a recheck, an adjudicator decides.
         if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
             return "doubted", stages.ADJUDICATION, ""
         return None

@@ -35,14 +35,14 @@ from annotate.reports.tables import (
 from annotate.work.moves import contested_labels
 from corpora.database.bulk_rows import listed
 
-# Error rate of adjudicators that the report assumes where none was measured, to show its effect.
+# Assumed error rate of adjudicators, which shows its effect if no error rate was measured.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
 Stratum = tuple[str, ...]  # values of a unit at the paths of Statistics.audit_strata
 
 
 def audits(task: Task, labels: Iterable[str] | None = None) -> dict[str, Audit]:
-    """Return the audit counts of items on which the detectors agreed, by label and in order of label."""
+    """Return the audit counts by label, in order of label, for items on which the detectors agreed."""
     posts = task.units.exclude(agreed_label="")
     if labels is not None:
         posts = posts.filter(agreed_label__in=labels)
@@ -177,7 +177,7 @@ def report(task: Task) -> dict:
 
 
 def audit_words(audit: dict) -> list[str]:
-    """Return sentences on the whole audit; none if no item was drawn."""
+    """Return sentences about the whole audit; none if no item was drawn."""
     rows = audit["languages"]
     agreed, read = (sum(row[key] for row in rows) for key in ("posts", "audited"))
     chosen = sum(map(_chosen, rows))
@@ -276,7 +276,7 @@ def whole_percent(share: float) -> str:
 
 
 def limit_words(audit: dict, task: str) -> list[str]:
-    """Return sentences on the languages over the limit and what was done about them."""
+    """Return sentences about the languages over the limit and the action taken."""
     limit = whole_percent(audit["limit"])
     over, contested, read = (
         sorted(row["language"] for row in audit["languages"] if row[key])
@@ -299,7 +299,7 @@ def limit_words(audit: dict, task: str) -> list[str]:
 
 
 def contested(sent: dict[str, int]) -> str:
-    """Return a sentence on the units that `contest_all` sent to people.
+    """Return a sentence about the units that `contest_all` sent to people.
 
     sent: number of units by label.
     """
@@ -311,7 +311,7 @@ def contested(sent: dict[str, int]) -> str:
 
 
 def added(posts: dict[str, int], wanted: int, to: str) -> str:
-    """Return a sentence on what `audit --add` added.
+    """Return a sentence about what `audit --add` added.
 
     posts: number of added items by language.
     wanted: number of items requested.

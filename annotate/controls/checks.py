@@ -1,7 +1,7 @@
 """Error rates of readers and adjudicators who decide alone, measured by second decisions.
 
-Units are drawn when they are queued, and adjudicators' decisions when they are made (is_seconded). An adjudicator
-decides again without seeing the first answer.
+Units are drawn when they are queued, and adjudicators' decisions when they are made (is_seconded). An adjudicator then
+decides them again, without seeing the first answer.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ from annotate.work.moves import PLAIN, moved, save_all
 from annotate.work.routing import is_audit
 from corpora.database.bulk_rows import listed
 
-# Minimum number of checked units per language, as far as there are units. Without checks, the error rate is unknown.
+# Minimum number of checked units per language, if it has that many. Without checks, the error rate is unknown.
 CHECK_LEAST = 2
 NO_SECOND = (
     "There is one adjudicator, so no second opinion can be had on what adjudicators decide; make another person an "
@@ -38,7 +38,7 @@ NO_SECOND = (
 
 
 def asked_of_one(task: Task) -> QuerySet[Unit]:
-    """Return the queued units that asked one reader, from which checks are drawn.
+    """Return the units that were queued for a single reader, from which checks are drawn.
 
     Units of the audit are left out, because they have their own checks.
     """
@@ -149,23 +149,23 @@ def slips(task: Task) -> Estimate | None:
 def report(task: Task) -> dict[str, Any]:
     """Return the results of the checks, in total and by language, as JSON data.
 
-    share: share of the units that is checked.
+    share: share of units to check.
     least: minimum number of checked units per language.
-    second_share: share of the adjudicators' decisions that a second one repeats.
-    languages: one row for each queue with units that ask one reader.
-    overall: the sum of all rows, not weighted.
-    adjudicators: results on adjudicators.
+    second_share: share of adjudicators' decisions to repeat.
+    languages: one row for each queue with units for a single reader.
+    overall: sum of all rows, not weighted.
+    adjudicators: results for adjudicators.
 
     Each row has:
 
-    alone: number of units that a reader has decided and nobody checks.
+    alone: number of units that a reader has decided without a check.
     checked: number of units that an adjudicator has decided again.
     otherwise: number of checked units with another label than the reader's first answer.
-    waiting: number of units drawn for a check that is not finished.
+    waiting: number of units with an unfinished check.
     unresolved: number of checked units that were discarded.
     error: share of `otherwise` in `checked`, with its 95% Jeffreys interval.
 
-    The results on adjudicators have:
+    The results for adjudicators have:
 
     decisions: number of units that they have decided.
     seconded: number of these that two or more of them have decided.
@@ -174,12 +174,11 @@ def report(task: Task) -> dict[str, Any]:
     error: share of `differed` in `seconded`, with its 95% Jeffreys interval.
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
-    # Compare with the first answer of the person whose answer counts. People who learn of the check could change
-    # theirs.
+    # Use the first answer of the annotator whose answer counts. Someone who learned of the check could have changed it.
     standing = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
     said = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(standing))
     first = said.order_by("pk").values("label")[:1]
-    # An answer with the language of another queue is confirmed by a second person. Such units are neither alone nor
+    # If an answer names the language of another queue, a second person confirms it. Such units are neither alone nor
     # checked.
     alone = asked_of_one(task).filter(~_moved("named")).order_by()
     units = alone.annotate(said=Subquery(first)).exclude(said=None)
@@ -216,7 +215,8 @@ def _row(counts: Counter[str]) -> dict[str, Any]:
 
 def _adjudicators(task: Task) -> dict[str, Any]:
     made = Judgment.objects.decisions().filter(unit__task=task, voided_by=None).order_by("pk")
-    # The first answer of each person whose decision counts. People who see that a second is asked could change theirs.
+    # Use the first answer of each person with a live decision. Someone who saw the request for a second could have
+    # changed it.
     first: dict[int, dict[int, str]] = {}
     for unit, annotator, label in made.values_list("unit_id", "annotator_id", "label"):
         first.setdefault(unit, {}).setdefault(annotator, label)
@@ -238,7 +238,7 @@ def _adjudicators(task: Task) -> dict[str, Any]:
 
 
 def reader_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences on all readers."""
+    """Yield sentences about all readers."""
     found = checks["overall"]
     chosen = found["checked"] + found["waiting"] + found["unresolved"]
     if not found["alone"] + chosen:
@@ -258,7 +258,7 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
 
 
 def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences on the adjudicators."""
+    """Yield sentences about the adjudicators."""
     found = checks["adjudicators"]
     if not found["decisions"]:
         yield "No adjudicator has decided anything."
@@ -300,13 +300,13 @@ def _check_note(row: dict[str, Any]) -> str:
 
 @transaction.atomic
 def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Have an adjudicator decide more units again that one reader decides or has decided.
+    """Draw more single-reader units for an adjudicator to decide again.
 
     number: number of units; if fewer are left, all of them are added.
     languages: first queues among which the units are allocated, as in audits; empty for all.
 
-    Returns the number of added units by queue. Raises NotFound if no unit of a queue asked one reader, and WrongStage
-    if the task is closed or no unit is left.
+    Returns the number of added units by queue. Raises NotFound if a queue has no unit for a single reader, and
+    WrongStage if the task is closed or no unit is left.
     """
     task = locked_open(task, asked_of_one(task).filter(recheck=False))
     queues = check_counts(task)
@@ -329,7 +329,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
 
 
 class Checks(QualityControl):
-    """Checks: an adjudicator decides a share of the single-reader units again, without seeing the answer."""
+    """Checks, in which an adjudicator decides a share of single-reader units again without seeing the answer."""
 
     name = "checks"
     manifest_key = "checks"
@@ -393,7 +393,7 @@ class Checks(QualityControl):
         return is_seconded(unit.task, unit.item.key)
 
     def draws(self, task: Task) -> Iterator[Line]:
-        """Yield the draw of second decisions among the units that adjudicators have settled."""
+        """Yield the draw of units for a second decision, from those that adjudicators have settled."""
         if not task.check_share:
             return
         keys = task.units.order_by("position").values_list("item__key", flat=True)

@@ -1,7 +1,7 @@
 """Concepts that people choose for a document, and the suggestions that they see.
 
-Suggestions of several systems are merged by the sum of 1/rank. For a random share of annotators and documents
-(BLIND_SHARE), no suggestions are shown, so that choices with and without suggestions can be compared.
+Suggestions of several systems are merged by the sum of 1/rank. For a random share of annotator and document pairs
+(BLIND_SHARE), no suggestions are shown. This makes it possible to compare choices with and without suggestions.
 """
 
 import json
@@ -53,9 +53,9 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
 
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
-    """Return the suggested ids that an annotator of the unit sees; none if the annotator is blind to them.
+    """Return the ids of the suggestions that an annotator of the unit sees; empty if they are hidden (is_blind).
 
-    Adjudicators always see all of them (`suggested`).
+    Adjudicators always see the suggestions (`suggested`).
     """
     return [] if is_blind(annotator.pseudonym, unit.task, unit.item.key) else suggested(unit)
 
@@ -63,8 +63,8 @@ def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
 def is_blind(pseudonym: str, task: Task, key: str) -> bool:
     """Return whether an annotator sees no suggestions for a document.
 
-    The draw depends on annotator and document, so that neither is always blind, and the result stays the same when the
-    document is opened again.
+    The draw is by annotator and document. No annotator and no document is always blind, and the result is the same when
+    the document is opened again.
 
     key: id of the document.
     """
@@ -80,7 +80,7 @@ DESCRIPTORS = "concepts.json"
 
 
 def chosen(rows: Any) -> pa.Array:
-    """Return the concepts of each judgment, each with how it was chosen and its rank."""
+    """Return the concepts of each judgment, with the way in which each was chosen and its rank."""
     judgments, concepts = rows.said.held["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
     found = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by("judgment_id", "concept__key")
     for judgment, key, way, rank in found.values_list("judgment_id", "concept__key", "way", "rank"):
@@ -166,7 +166,7 @@ def report(task: Task) -> dict[str, Any] | None:
     blind: figures of all answers without suggestions.
     people: one row per annotator with both.
 
-    The figures are as follows. Without answers, means and shares are None.
+    The figures are as follows; means and shares are None without answers.
 
     answers: number of answers.
     concepts: mean number of concepts per answer.
@@ -261,8 +261,8 @@ def _number(key: str, heading: str, shown: Callable[[float], str]) -> Column:
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
     """Return the chosen concepts of a judgment, not saved yet.
 
-    Programs may report any way of choosing. If the way is unknown, or is a suggestion that the author was not shown, it
-    is left empty.
+    Programs can send any value for the way in which a concept was chosen. It is stored only if it is one of WAYS and,
+    for a suggestion, if the author was shown the concept.
     """
     unit, task = judgment.unit, judgment.unit.task
     shown = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
@@ -299,7 +299,7 @@ class Concepts(QualityControl):
         return (("concepts", pa.list_(CHOSEN), chosen), shown)
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Return the file of labels, and that of descriptors unless a published format has its own."""
+        """Return the file of labels and, unless a published format provides it, the file of descriptors."""
         labels = {"labels": (f"labels{export.mark}.tsv", partial(write_labels, export=export))}
         if export.kind.publication.formats:
             return labels

@@ -83,7 +83,7 @@ NONE_CHOSEN = "Nobody has read these documents to check their labels, so how oft
 
 
 def declared_words(audit: Mapping[str, Any]) -> list[str]:
-    """Return sentences on the whole audit."""
+    """Return sentences about the whole audit."""
     said = [
         f"{many(audit['documents'], 'document')} came with a label. {count(audit['chosen'])} of them were chosen by "
         f"lot, in each language and class, for people who were not told their labels; {count(audit['audited'])} have "
@@ -135,7 +135,7 @@ def found_table(audit: Mapping[str, Any]) -> Table:
 
 
 class AuditOfDeclaredLabels(SampledAudit):
-    """Audit of declared classes: people read a share of the documents."""
+    """Audit of declared classes, in which people read a share of the documents."""
 
     name = "audit of declared labels"
     manifest_key = "declared_audit"

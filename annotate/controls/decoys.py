@@ -1,4 +1,4 @@
-"""Labels from other tasks of the same corpus, which a new task can reuse, and decoys.
+"""Decoys, and labels from other tasks on the same corpus that a new task can reuse.
 
 A decoy is an item that is known not to be in the language asked about, but to which a hasty reader may answer Yes.
 Either a detector ranked the language, or the item's label is easily confused with it. Readers who only see candidates
@@ -33,7 +33,7 @@ from corpora.models import Corpus, Item
 
 
 def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
-    """Return the units of all tasks in which people labelled an item, or another with the same text, by item."""
+    """Return, by item, the units of all tasks in which people labelled it or an item with the same text."""
     said_und = Judgment.objects.filter(voided_at=None, label=UND)
     units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, known_answer="")
     units = units.exclude(pk__in=Unit.objects.filter(item__corpus=corpus).ended_by("unconfirmed").values("pk"))
@@ -55,7 +55,7 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
 
 
 def reusable(items: Iterable[Item], asked: str, known: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
-    """Return the unit whose label answers the question, and the answer, by item.
+    """Return, by item, the unit whose label answers the question, and that answer.
 
     Items on which people disagree are left out.
 
@@ -81,7 +81,8 @@ def decoys(
     known: units by item, from `known_units`.
     reused: keys of items whose label is reused, so that nobody is asked.
 
-    Returns the decoys and the number wanted. There are fewer if people have labelled too few suitable items.
+    Returns the decoys and the number wanted. There are fewer decoys than wanted if people have labelled too few
+    suitable items.
     """
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
@@ -103,9 +104,9 @@ def decoys(
 
 
 def wanted(task: Task, posts: int) -> int:
-    """Return the number of decoys wanted for a number of items that readers see.
+    """Return how many decoys to hide among a number of items.
 
-    This is the task's share, or without one the number that the interval needs (AskedSet.decoys).
+    This is the task's share of them or, if none is set, the number that the interval needs (AskedSet.decoys).
     """
     if task.decoy_share is not None:
         return hash_order.part_of(task.decoy_share, posts)
@@ -132,7 +133,7 @@ def _answers(units: Iterable[Unit], asked: str) -> list[tuple[Unit, str]]:
 
 
 def _answer(unit: Unit, asked: str) -> str | None:
-    """Return the answer to the question that follows from a unit's label; None if none does.
+    """Return the answer to the question that a unit's label implies; None if it implies none.
 
     Readers who choose from a list also answer und for a language that is not on it. That may be the language asked
     about, unless it was on the list. An adjudicator's und cannot be interpreted, because its reason is free text.
@@ -153,8 +154,8 @@ def _similar(task: Task, asked: str) -> set[str]:
     """Return the codes by which a detector may mean the language.
 
     These are its own code, the codes that it stands for, and those that stand for it. Detectors have no code for a
-    language that the task's file adds. Its codes are the one it belongs under, the others under that code, and the
-    languages after which the routes try it.
+    language that the task's file adds. Its codes are the one that it is grouped under, the others under that code, and
+    the languages after which the routes try it.
     """
     kind = task.kind
     meant = {asked, *kind.finer(asked)}
@@ -215,7 +216,7 @@ def report(task: Task) -> dict:
 
 
 def decoy_words(decoys: dict) -> list[str]:
-    """Return sentences on all decoys; none if there are none."""
+    """Return sentences about all decoys; none if there are none."""
     rows = decoys["languages"]
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
@@ -260,7 +261,7 @@ SHOWN = 5  # number of languages whose expected interval width is shown
 
 
 class Decoys(QualityControl):
-    """Decoys, to which Yes is a wrong answer. Labels of other tasks that answer the question are reused on request."""
+    """Decoys, for which Yes is always wrong. On request, labels of other tasks that answer the question are reused."""
 
     name = "decoys"
     manifest_key = "decoys"
@@ -304,7 +305,7 @@ class Decoys(QualityControl):
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:
-    """Yield a sentence on the expected interval width with these decoys, for the languages with the most items."""
+    """Yield a sentence about the expected interval width with these decoys, for the languages with the most items."""
     seen = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
     if not seen or DESIGNS[opened.task.draw.design].of_uniform:
         return
@@ -325,7 +326,7 @@ def _points(expected: AskedSet, posts: int, hidden: int) -> str:
 
 
 def _short(opened: Opened) -> list[str]:
-    """Return notes on languages with fewer items than requested."""
+    """Return notes about languages with fewer items than requested."""
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
     if some := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
@@ -336,7 +337,7 @@ def _short(opened: Opened) -> list[str]:
 
 
 def _bare(opened: Opened) -> Iterator[str]:
-    """Yield notes on languages with too few decoys.
+    """Yield notes about languages with too few decoys.
 
     If all labels are reused, nobody is asked and no decoys are needed.
     """

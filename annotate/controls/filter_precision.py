@@ -1,7 +1,7 @@
-"""Precision and recall of a filter, counted from what people read of the pairs that it kept and dropped.
+"""Precision and recall of a filter, from random samples of the pairs that it kept and dropped.
 
-Both samples are random and are read in mixed order (corpora/draws/part_draws.py). core/estimation/filter_quality.py
-computes the estimates.
+People read both samples in mixed order (corpora/draws/part_draws.py). core/estimation/filter_quality.py computes the
+estimates.
 """
 
 from collections import Counter
@@ -53,7 +53,7 @@ def report(task: Task) -> dict[str, Any] | None:
             }
             for part in SIDES
         }
-        # A drawn pair whose answer was known is not a unit. It has no label here either.
+        # A drawn pair whose answer was known is not a unit, so it has no label here either.
         parts = {
             part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
             for part, row in rows.items()
@@ -72,7 +72,7 @@ def report(task: Task) -> dict[str, Any] | None:
 
 
 def _counted(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
-    """Count the labelled pairs by language, part and whether they have the filtered label.
+    """Count the labelled pairs by language, part, and whether the filter should drop them.
 
     A copy has the label of its original.
     """
@@ -95,7 +95,7 @@ OLD_FILTER = (
 
 
 def filter_words(audit: Mapping[str, Any]) -> list[str]:
-    """Return sentences on the whole audit."""
+    """Return sentences about the whole audit."""
     kept, dropped, name = audit["kept"], audit["dropped"], audit["meant"]
     words = [] if audit["is_current"] else [OLD_FILTER]
     words += [

@@ -42,7 +42,7 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
     """Read gold answers from files. Rows without a purpose are skipped, so a file of all items can be used.
 
     paths: the files.
-    columns: column names in the files by field (FIELDS); fields that are missing have their own name.
+    columns: column name of each field (FIELDS), if it differs from the name of the field.
 
     Raises GoldAnswerError with file and line.
     """
@@ -144,7 +144,7 @@ def without_twins(task: Task, items: list[Item]) -> list[Item]:
 
 
 def check_pool(task: Task) -> None:
-    """Raise GoldAnswerError if the gold answers of a language do not suffice for the task's test or queue.
+    """Raise GoldAnswerError if the gold answers of a language are insufficient for the task's test or queue.
 
     This is the case if there are too few, or if too many hidden ones have the same label.
     """
@@ -166,7 +166,8 @@ def check_pool(task: Task) -> None:
                 f"In {language} there are {hidden.total()} gold answers with the purpose queue to be hidden among the "
                 f"work; {LEAST_HIDDEN} are the fewest that tell anything. Add some, or set --gold-share 0."
             )
-        # How many gold answers each label would pass as the answer to all. Sets of labels can pass without being equal.
+        # How many gold answers a person would pass by giving the same label to all. Sets of labels can pass without
+        # being equal.
         passed = {
             label: sum(n for known, n in hidden.items() if task.kind.rules.agrees(label, known)) for label in hidden
         }
@@ -180,7 +181,10 @@ def check_pool(task: Task) -> None:
 
 
 def answered(task: Task) -> dict[int, tuple[int, int]]:
-    """Return the number of right answers and of all answers to each gold answer in tests and in the queue, by item."""
+    """Return, by item, how many answers to its gold answer were right, and how many there are.
+
+    Answers in tests and in the queue count.
+    """
     known = dict(task.gold_answers.values_list("item_id", "label"))
     tests = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind=Trial.TEST, answered_at__isnull=False)
     counts, right = Counter[int](), Counter[int]()
@@ -209,7 +213,7 @@ def check_correction(task: Task, purpose: str, label: str, explanation: str) -> 
 def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     """Correct the label and the explanation of a gold answer, in the queue too.
 
-    Answers to it now count by the new label. Finished tests and pauses do not change.
+    Answers to it are now compared with the new label. Finished tests and pauses do not change.
 
     Returns the number of answers that agree with the new label, and with the old one; zeros if the label is unchanged.
     """
@@ -218,7 +222,7 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     before = gold.label
     gold.label, gold.explanation = label, explanation.strip()
     gold.save(update_fields=["label", "explanation"])
-    # Lock the unit, as everything does that changes it.
+    # Lock the unit, like everything that changes it.
     for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
         unit.known_answer = label
         unit.save(update_fields=["known_answer"])

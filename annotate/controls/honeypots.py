@@ -71,8 +71,8 @@ def _by_lot(annotator: Any) -> QuerySet[Lease]:
 def _after(task: Task, last: Sequence | None) -> Turn:
     """Return the state after the last draw.
 
-    last: state at the last draw, whether its unit was a honeypot, and whether that replaced a unit of work. If it did,
-        the draw decided for work.
+    last: state at the last draw, whether its unit was a honeypot, and whether this replaced a unit of work, in which
+        case the draw had selected work.
     """
     (given, known, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
     return Turn(given + 1, known + (was_pot and not in_place), block(task))
@@ -84,7 +84,7 @@ def is_due(permit, language: str, turn: Turn) -> bool:
 
 
 def in_order(permit, pots: Iterable[tuple[int, str]]) -> list[int]:
-    """Return the units of honeypots in the order in which the annotator gets them.
+    """Return the keys of honeypots in the order in which the annotator gets them.
 
     pots: pairs of a unit's key and the id of its item.
     """
@@ -156,7 +156,7 @@ def is_first() -> Q:
 
 
 def score(permit) -> tuple[int, int]:
-    """Return the numbers of right and of all honeypot answers since a person's last pause was lifted.
+    """Return how many honeypot answers were right, and how many there are, since a person's last pause was lifted.
 
     Only first answers count, even if they were withdrawn, so that nobody can undo a mistake.
     """
@@ -202,7 +202,7 @@ def by_annotator(task: Task) -> dict[int, dict]:
 def given(task: Task) -> Counter[tuple[int, str]]:
     """Count the honeypots that each annotator has judged, skipped or returned, by annotator and language.
 
-    They are not given to the annotator again, unless the work that they replaced still waits.
+    They are not given to the annotator again, unless the work that they replaced is still waiting.
     """
     judged = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     returned = Lease.objects.filter(unit__task=task, instead_of__isnull=False, outcome__in=Lease.RETURNED).order_by()
@@ -220,7 +220,7 @@ def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
 
 
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
-    """Return the languages whose honeypots run out for a person who does all the work.
+    """Return the languages whose honeypots run out before a person has done all the work.
 
     The values are the number of honeypots and the number of units after which they run out.
     """

@@ -30,7 +30,7 @@ from corpora.models import as_read, same
 
 
 class GoldAnswers(QualityControl):
-    """Control in which a share of each person's units are gold answers. People who fail too many are paused."""
+    """Gold answers as a share of each person's units. People who fail too many are paused."""
 
     name = "gold answers"
     switches = ("gold_share",)
@@ -63,7 +63,8 @@ class GoldAnswers(QualityControl):
     def known(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
         """Find units that repeat a gold answer of the task or an example in its guidelines.
 
-        Opening a task leaves out items with gold answers, but some may have been added since, and guidelines change.
+        Items with gold answers are left out when a task is opened, but some may have been added since, and guidelines
+        change.
 
         Returns the reason by unit.
         """
@@ -92,7 +93,7 @@ class GoldAnswers(QualityControl):
     def pauses(self, permit: Permit) -> bool:
         """Pause an annotator who fails too many gold answers. Return whether they are paused now.
 
-        Answers count since they began, or since their last pause was lifted.
+        Only answers since they began, or since their last pause was lifted, count.
         """
         right, asked = score(permit)
         if not permit.is_paused and pauses(right, asked, rule(permit.task)):
@@ -187,7 +188,7 @@ def _gold_places(task: Task) -> Iterator[Line]:
 
 
 def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
-    """Return the gold answers that the person did not get in their turn, because other people had been shown them.
+    """Return the gold answers that were skipped in the person's order, because other people had been shown them.
 
     order: gold answers in the order of the person's draw.
     entries: what the person was given, from `_entries`.
@@ -228,14 +229,14 @@ def _entries(given) -> list[Any]:
 
 
 def _goes_on(entry: Any, turn: list[int]) -> bool:
-    """Return whether a unit of work follows directly on those of an entry."""
+    """Return whether a unit of work directly follows those of an entry."""
     if isinstance(entry, str) or isinstance(entry[3], str):
         return False
     given, known, size, number = entry
     return [given + number, known, size] == turn
 
 
-# --- Items that guidelines quote
+# --- Items quoted in guidelines
 
 
 EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"

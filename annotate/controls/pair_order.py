@@ -1,4 +1,4 @@
-"""The order in which a person sees two systems. It is drawn with a secret and stored when the unit is handed out.
+"""Order in which a person sees two systems, drawn with a secret and stored when the unit is handed out.
 
 People send and see sides; the database stores systems. Only this module converts between the two, for annotators and
 adjudicators. People who answer never see which system is on which side.
@@ -28,12 +28,12 @@ from corpora.database.bulk_rows import insert
 
 @dataclass(frozen=True)
 class Sides:
-    """The systems and their sets in the order that a person sees.
+    """Two systems and their replies in the order that a person sees.
 
     form: form of the answers.
     first: system on the first side.
     second: system on the second side.
-    sets: the set of each, in this order.
+    sets: replies of the first and of the second system.
     """
 
     form: Pair
@@ -42,7 +42,7 @@ class Sides:
     sets: tuple[list[str], list[str]]
 
     def stored(self, answer: Answer) -> Answer:
-        """Convert an answer that was sent to what is stored. Raise InvalidAnswer if it is not a side."""
+        """Convert a side that was sent into the stored answer. Raise InvalidAnswer if it is not a side."""
         try:
             return replace(answer, label=self.form.from_side(answer.label, self.first, self.second))
         except ValueError as error:
@@ -69,7 +69,7 @@ def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
 
 
 def sides_of_question(question: TrialAnswer) -> Sides | None:
-    """Return the order of the two sets in a question of practice or test; None if it does not compare two."""
+    """Return the sides of a question in practice or a test; None if it does not compare two systems."""
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
 
 
@@ -112,7 +112,7 @@ class PairOrder(QualityControl):
         Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-        """Return the sides of each unit, read with one statement.
+        """Return the sides of each unit, using one statement.
 
         If the unit was not given to the person, as for an adjudicator before the decision, the result is what would be
         stored.
@@ -127,7 +127,7 @@ class PairOrder(QualityControl):
         return found
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """Convert an answer that was sent to what is stored. Raise InvalidAnswer if it is not a side."""
+        """Convert a side that was sent into the stored answer. Raise InvalidAnswer if it is not a side."""
         found = self.sides_of(annotator, [unit]).get(unit.pk)
         return found.stored(answer) if found else answer
 

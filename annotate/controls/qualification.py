@@ -1,7 +1,7 @@
 """Qualification for work: reading the guidelines, practice with explanations, and a test of gold answers.
 
-A person who passes may work in that language of the task while the major version of its guidelines stays the same.
-Right answers are shown only by `answer` in practice and by `missed` after a test.
+A person who passes may work in that language of the task until the major version of its guidelines changes. Right
+answers are shown only by `answer` in practice and by `missed` after a test.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ from annotate.quality.commitments import keep
 from annotate.quality.guideline_versions import current, in_language, newest_of
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
-# The next step for a person, with its text.
+# Next steps of a person, with their texts.
 STEPS = {
     NONE_NEEDED: "no test is asked for",
     READ: "read the guidelines",
@@ -258,7 +258,7 @@ def answer(permit, question_id: int, label: str, *, is_sure: bool = False) -> Tr
 
 
 def _check_answer(permit, question: TrialAnswer, answer: Answer) -> None:
-    """Raise a refusal if a question cannot be answered, or not with this answer."""
+    """Raise a refusal if the question cannot be answered now, or the answer is not valid."""
     task, trial = permit.task, question.trial
     if question.answered_at:
         raise AlreadyAnswered(
@@ -392,7 +392,7 @@ OF_POOL = {"test_items", "tries"}
 
 
 class QualificationTest(QualityControl):
-    """Qualification by a test of gold answers, which people pass before they begin in a language."""
+    """Test of gold answers that people must pass before they work in a language."""
 
     name = "test"
     switches = ("test_items",)
@@ -402,7 +402,7 @@ class QualificationTest(QualityControl):
         if OF_POOL.isdisjoint(changed):
             return
         try:
-            # Refuse the change here, not the person who takes the test.
+            # Refuse here, so that the error does not reach a person who takes the test.
             check_pool(task)
         except GoldAnswerError as error:
             raise InvalidAnswer(str(error)) from error

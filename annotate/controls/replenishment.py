@@ -1,8 +1,8 @@
 """Top-up sampling for balanced sets that people label.
 
-A predictor assigns classes to documents, and people get as many as the sets need if all predictions are right. If
-people label a document with another class, or with none, its class falls short, and the next document in random order
-is drawn. This continues until each class is complete or no document with that prediction is left.
+A predictor assigns classes to documents, and people get just enough of them for the sets if all predictions are right.
+If people label a document with another class, or with none, its class falls short, and the next document in random
+order is drawn. This continues until each class is complete or no document with that prediction is left.
 """
 
 from collections import Counter
@@ -52,8 +52,9 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     found = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not found:
         return []
-    # Each language has its own queue, so the indexed language of the unit can be used. One statement counts everything.
-    # With two, an answer between them could remove a document from the waiting ones before it counts as labelled.
+    # Each language has its own queue, so the unit's own language column, which has an index, is enough. Everything is
+    # counted in one statement. Between two statements, an answer could remove a document from those waiting before it
+    # counts as labelled.
     units = task.units.exported().filter(language__in=found).order_by()
     counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
     by = ("language", "predicted", "stage", "label")
@@ -92,9 +93,10 @@ def draw_later(task_id: int, language: str) -> None:
 
 @transaction.atomic
 def draw_short(task_id: int, language: str) -> int:
-    """Draw the documents that the classes of a language lack, as far as there are any.
+    """Draw the documents that the classes of a language lack.
 
-    Nothing is drawn before they are a share of DRAWN_AT of those that wait in the language.
+    Nothing is drawn until the missing documents are at least a share DRAWN_AT of those waiting in the language. If too
+    few are left, all of them are drawn.
 
     Returns the number of documents drawn.
     """
