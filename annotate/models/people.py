@@ -17,7 +17,7 @@ def new_pseudonym() -> str:
 
 
 class Annotator(models.Model):
-    """A person who answers and, as an adjudicator, settles. Managers are Django's staff users."""
+    """A person who answers units and, as an adjudicator, settles them. Managers are Django's staff users."""
 
     user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.PROTECT)
     pseudonym = models.CharField(max_length=40, unique=True, default=new_pseudonym, editable=False)
@@ -35,7 +35,7 @@ class Annotator(models.Model):
         return self.user.get_full_name() or self.user.username
 
     def one_at_a_time(self) -> None:
-        """Make other actions of this person, and of managers on them, wait for the end of this transaction.
+        """Make all other actions by or on this person wait for the end of this transaction.
 
         The lock is `no_key`. Otherwise, an answer that refers to the annotator and holds its unit's lock would wait
         too.

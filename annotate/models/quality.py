@@ -11,7 +11,7 @@ from annotate.models.work import Judgment, Unit
 
 
 class GoldAnswer(models.Model):
-    """An item with a known label, for practice, the test or hiding in the queue. It is never work or exported."""
+    """An item with a known label, for practice, for the test, or hidden in the queue. It is never work or exported."""
 
     PRACTICE, TEST, QUEUE = "practice", "test", "queue"
 
@@ -229,7 +229,8 @@ class Comparison(models.Model):
 class Side(models.Model):
     """The system that a person sees first. It is stored when the unit is handed out and never changes.
 
-    So a reload, a return and an undo show the same order. For questions of practice and test, TrialAnswer stores it.
+    A reload, a return and an undo therefore show the same order. For questions of practice and test, TrialAnswer stores
+    it.
     """
 
     unit = models.ForeignKey(Unit, on_delete=models.CASCADE, related_name="sides")
@@ -244,7 +245,10 @@ class Side(models.Model):
 
 
 class ChosenConcept(models.Model):
-    """A concept that a person chose for a document, and how. Together, the concepts of a judgment are its label."""
+    """A concept that a person chose for a document, and the way in which they chose it.
+
+    Together, the concepts of a judgment are its label.
+    """
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="chosen")
     concept = models.ForeignKey("corpora.Concept", on_delete=models.PROTECT, related_name="+")

@@ -63,7 +63,7 @@ def new_secret() -> str:
 
 class Tasks(models.QuerySet):
     def for_work(self, annotator):
-        """Add the seed and whether the annotator is paused, so that these are not queried task by task."""
+        """Annotate tasks with the seed and whether the annotator is paused, to avoid a query per task."""
         paused = apps.get_model("annotate", "Pause").objects.filter(
             task=OuterRef("pk"), annotator=annotator, lifted_at=None
         )
@@ -141,7 +141,7 @@ class Task(_Options, models.Model):
 
     @property
     def never_agree(self) -> list[str]:
-        """Languages on which the detectors' agreement did not count when the task was opened, by their routes."""
+        """Languages whose routes excluded the detectors' agreement when the task was opened."""
         return self.options.get("never_agree", [])
 
     @property
@@ -176,7 +176,7 @@ class Task(_Options, models.Model):
 
     @cached_property
     def seed(self) -> str:
-        """Seed of the task's draws, which all share it and keep it when they are enlarged."""
+        """Seed of the task's draws. They all share it, and keep it when they are enlarged."""
         return self.draw.seed
 
     @property
@@ -230,7 +230,7 @@ class Jobs(models.QuerySet):
         return self.filter(~Exists(since.filter(state=Job.DONE)), state=Job.FAILED)
 
     def contesting(self, task=None):
-        """Return open jobs that send items on which the detectors agreed to people, in the task or in any."""
+        """Return open jobs that send contested items to people, for the task or for any task."""
         found = self.open().filter(action="audit", given__contest=True)
         return found.filter(given__task=task.name) if task else found
 

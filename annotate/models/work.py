@@ -16,7 +16,7 @@ class Units(models.QuerySet):
     """Queries that define which units count."""
 
     def work(self):
-        """Return units that need a label. Hidden gold answers, which everyone is asked, do not."""
+        """Return units that need a label. Hidden gold answers, which everyone is asked, do not need one."""
         return self.filter(honeypot=False)
 
     def hidden(self):
@@ -43,15 +43,15 @@ class Units(models.QuerySet):
         return self.annotate(last=Subquery(last)).filter(last__in=events)
 
     def waiting_copies(self):
-        """Return copies without a label, because their originals wait."""
+        """Return copies that have no label because their originals are still waiting."""
         return self.filter(stage=stages.COPIED, copy_of__stage__in=stages.WAITING)
 
 
 class Unit(models.Model):
     """An item in a task. Only work/moves.py writes its stage."""
 
-    # Foreign keys without an index of their own use the first column of another index, or a partial index below. Every
-    # index is written for each unit that is added or moved.
+    # Foreign keys without an index of their own use the first column of another index, or a partial index below. Each
+    # further index would be written whenever a unit is added or moved.
     task = models.ForeignKey(Task, on_delete=models.PROTECT, related_name="units", db_index=False)
     item = models.ForeignKey("corpora.Item", on_delete=models.PROTECT, related_name="units", db_index=False)
     asked = models.CharField(
@@ -112,7 +112,7 @@ class Unit(models.Model):
         ordering = ["position"]
         indexes = [
             models.Index(fields=["task", "stage", "language", "position"], name="queue"),
-            # Every answer asks whether a language's audit is finished.
+            # Used by every answer, to see whether a language's audit is finished.
             models.Index(fields=["task", "agreed_label", "stage"], name="agreement"),
             models.Index(fields=["task", "language"], condition=Q(honeypot=True), name="honeypots"),
             models.Index(fields=["copy_of"], condition=Q(copy_of__isnull=False), name="copies"),
@@ -232,7 +232,7 @@ class Lease(models.Model):
         indexes = [
             models.Index(fields=["unit", "annotator"], name="leases_of_unit"),
             models.Index(fields=["annotator", "closed_at"], name="open_leases"),
-            # Each handout asks what a person has recently returned.
+            # Used whenever a unit is handed out, to see what the person has recently returned.
             models.Index(fields=["annotator", "opened_at"], name="latest_leases"),
             models.Index(fields=["instead_of"], condition=Q(instead_of__isnull=False), name="stand_ins"),
             models.Index(fields=["annotator"], condition=Q(in_place=True), name="in_place"),
@@ -266,7 +266,7 @@ class Lease(models.Model):
 
     @property
     def is_wanted(self) -> bool:
-        """Whether it may still be answered, as far as its unit is concerned."""
+        """Whether the state of its unit still allows an answer."""
         return self.again or self.work.stage == stages.QUEUED
 
 
@@ -447,7 +447,7 @@ class Transition(models.Model):
         ordering = ["pk"]
         indexes = [
             models.Index(fields=["to_stage", "language"], name="queues_visited"),
-            # Most transitions are made by nobody, when a task is opened.
+            # Most transitions occur when a task is opened, without a judgment or a user.
             models.Index(fields=["judgment"], condition=Q(judgment__isnull=False), name="moved_by_judgment"),
             models.Index(fields=["by"], condition=Q(by__isnull=False), name="moved_by"),
         ]

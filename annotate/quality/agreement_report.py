@@ -1,4 +1,4 @@
-"""Tables, plots and text on inter-annotator agreement (agreement_statistics.py), for pages, commands and cards."""
+"""Tables, plots and text about inter-annotator agreement (agreement_statistics.py), for pages, commands and cards."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
@@ -95,7 +95,7 @@ def _language(row: dict) -> Cell:
 
 
 def _parts(report: Section) -> tuple[list[dict], list[dict]]:
-    """Return the section of each language, and that of all if there are several languages or none is known."""
+    """Return the section of each language, and the total if there are several languages or none is known."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL}]
 
@@ -185,7 +185,7 @@ def difference_table(
 
 
 def words(report: Section) -> list[str]:
-    """Return sentences on overall agreement, Dawid and Skene's model and, if there are any, true labels."""
+    """Return sentences about overall agreement, Dawid and Skene's model and, if there are any, true labels."""
     part = report[ALL]
     repeats = " (repeats counted)" if report["repeats"] else ""
     of_two = f"{count(part['units_of_two'])} of them" if part["units_of_two"] else "none of them"
@@ -265,8 +265,8 @@ def alike(group: list[str]) -> str:
 def doubts(report: Section) -> list[str]:
     """Return warnings about the agreement figures.
 
-    They cover labels that differ only in case, positions that replace systems, a sample of the units, and alpha where
-    nearly all answers are one label, which says little about reliability.
+    They cover labels that differ only in case, comparisons measured by position instead of system, a sample of the
+    units, and alpha where nearly all answers are one label, which says little about reliability.
     """
     told, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
     if report["placed"]:
@@ -297,7 +297,7 @@ def doubts(report: Section) -> list[str]:
 
 
 def sureness(gold: Section) -> list[str]:
-    """Return a sentence on how well the posteriors of Dawid and Skene's model match its accuracy; none without them.
+    """Return a sentence about how well the posteriors of Dawid and Skene's model match its accuracy; none without them.
 
     gold: `gold` of a section (quality/agreement_statistics.py).
     """

@@ -1,7 +1,7 @@
 """Inter-annotator agreement in a task, over the answers that count (answer_models.py).
 
-Of each unit, only the answers requested at first count. If a task stops early, later answers are requested because the
-first ones differ, and people who agree would weigh too little. In other tasks, all answers count. Where people compare
+For each unit, only the answers requested at first count. If a task stops early, later answers are requested because the
+first ones differ, so that agreement would be underestimated. In other tasks, all answers count. Where people compare
 two of several systems, agreement is over the positions of the two by name (`places` of controls/pair_order.py), because
 nobody can prefer a system that they are not shown.
 
@@ -64,17 +64,17 @@ from annotate.quality.answer_models import (
     values_of,
 )
 
-# Maximum number of units that are measured if answers are label sets; of more units, a random sample is measured.
-# Nearly every answer is then a different set, and each pair of sets has a distance. Three answers to each of 500 units
-# give 1,500 sets, whose computation took 0.4 GB and, with 200 replicates, about 10 seconds. With 1,000 units it took
-# 1.3 GB and a minute.
+# Maximum number of units that are measured if answers are label sets. If there are more, a random sample is measured.
+# Nearly every answer is a different set, and each pair of sets has a distance. Three answers to each of 500 units give
+# 1,500 sets, whose computation took 0.4 GB and, with 200 replicates, about 10 seconds. With 1,000 units it took 1.3 GB
+# and a minute.
 MOST_UNITS = 500
 # Number of single labels that are reported out of thousands: those on the most units.
 MOST_LABELS = 20
 
 
 class UnorderedLabels(ValueError):
-    """The labels should be ordered grades, but their order is unknown. The message names them."""
+    """Labels cannot be used as grades, because their order is unknown. The message names them."""
 
 
 @dataclass(frozen=True)
@@ -270,7 +270,7 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
 
 
 def _frequent(counts: Ints, sets: list[set[str]]) -> list[str]:
-    """Return the MOST_LABELS labels on the most units with two or more answers, in that order and then by id."""
+    """Return the MOST_LABELS labels with the most units of two or more answers, ties by id."""
     units: Counter[str] = Counter()
     for row in counts[counts.sum(axis=1) > 1]:
         units.update(set().union(*(sets[place] for place in np.flatnonzero(row))))

@@ -1,8 +1,8 @@
-"""Answers of a task that count, models of them, and the accuracy of both by true labels.
+"""Answers of a task that count, models fitted to them, and the accuracy of both.
 
-Live answers on units that may be exported count. Answers to hidden gold answers do not, nor do the decisions of
-adjudicators, who see other people's answers. Of the items that detectors label, only those that two or more people have
-read count. If answers are label sets (`several` of kinds/forms/), there are no models.
+An answer counts if it is live and its unit may be exported. Answers to hidden gold answers do not count, nor do the
+decisions of adjudicators, who see other people's answers. Items that detectors label count only if two or more people
+have read them. If answers are label sets (`several` of kinds/forms/), there are no models.
 """
 
 from collections.abc import Callable, Container, Hashable, Iterable, Mapping
@@ -74,7 +74,7 @@ def answers(task: Task, *, repeats: bool = False) -> list[Said]:
     for unit, annotator, label, asked, key, *languages in rows.iterator():
         if (asked, label) not in compared:
             compared[asked, label] = task.kind.statistics.compared_as(asked, label)
-        # Of a million answers, each text would otherwise be kept once per answer.
+        # Without interning, each text would be kept once per answer.
         language, text = intern(next(filter(None, languages), "")), compared[asked, label]
         if said and said[-1].unit == unit:
             unit, key = said[-1].unit, said[-1].key

@@ -1,4 +1,4 @@
-"""Tables and text on preferences (preference_statistics.py), for pages, commands and cards."""
+"""Tables and text about preferences (preference_statistics.py), for pages, commands and cards."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -153,7 +153,7 @@ def side_table(
 
 
 def words(report: Section) -> list[str]:
-    """Return sentences with what the tables do not show."""
+    """Return sentences that complete the tables."""
     whole = report["all"]
     said = [
         "A share is of judgments, ties apart; its interval says what other messages like these would give, with the "
@@ -186,7 +186,7 @@ def words(report: Section) -> list[str]:
 
 
 def agreement_words(report: Section) -> list[str]:
-    """Return a sentence on agreement, for commands, which have no section on it, unlike pages and cards."""
+    """Return a sentence about agreement, for commands. Pages and cards have a section on it."""
     if (alpha := report["all"]["agreement"])["value"] is None:
         return []
     return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}; `agreement` tells more of how far people agree."]
@@ -220,7 +220,7 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
 
 
 def side_words(sides: Section, people: int) -> str:
-    """Return a sentence on the choice of sides.
+    """Return a sentence about the choice of sides.
 
     people: number of people who have answered.
     """

@@ -1,6 +1,6 @@
 """Preferences between the systems of a task, over the answers that count (answer_models.py).
 
-If both systems suggest the same, nobody is asked, and the unit counts as that many ties as people would have been
+If both systems suggest the same, nobody is asked, and the unit counts as one tie for each person who would have been
 asked. A unit is finished unless it waits in a queue for further answers. Units that were judged elsewhere never wait.
 
 `report` returns JSON data:
