@@ -39,7 +39,7 @@ class Standing:
     missing: number of missing answers; None if the task is closed.
     stuck: number of stalled queues.
     contested: number of units still to label in languages that failed their audit, by language.
-    contesting: job that sends units to people after a failed audit; None if there is none.
+    contesting: primary key of the job that sends units to people after a failed audit, or None.
     read: whether any unit was labelled in this task.
     unseconded: whether the task needs second opinions, but there is no second adjudicator.
     next: next step as a sentence.

@@ -84,7 +84,7 @@ def as_latex(report: dict) -> str:
 def as_html(report: dict) -> str:
     """Return the report as one HTML file with its styles and plots, without scripts or external resources.
 
-    Figures link to a list of methods at the end of the file, since it cannot link to a documentation server.
+    Figures link to a list of methods at the end of the file, because the URL of the documentation is unknown.
     """
     methods = {"method_page": "", "where_methods": WHERE_METHODS, "methods": evaluation_report.methods(report)}
     return render_to_string("annotate/report.html", as_context(report) | methods)
