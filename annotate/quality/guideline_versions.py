@@ -46,7 +46,7 @@ def majors(task: Task) -> dict[str, int]:
 
 
 def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
-    """Return the same for several tasks, by their keys."""
+    """Return the major version under which the test must be passed, by task key and language."""
     listed = list(tasks)
     # The texts are long, so they are not read.
     rows = Guidelines.objects.filter(task__in=listed).order_by().values_list("task_id", "language", "major")
@@ -54,7 +54,7 @@ def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
 
 
 def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dict[int, dict[str, int]]:
-    """Return the same from rows that have been read.
+    """Return the result of `majors_of` from rows that have been read.
 
     listed: the tasks.
     versions: task, language and major version of each version of the guidelines.
@@ -93,7 +93,7 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
 
     after: key of the version on which the text is based.
 
-    Raises WrongStage if another version has come into force since.
+    Raises WrongStage if another version has come into force in the meantime.
     """
     check_version(task, language, text)
     # Versions are added one at a time; otherwise two could get the same number.

@@ -88,7 +88,7 @@ def order_table(report: Section) -> Table:
 
 
 def difference_table(report: Section, *, shown: int | None = None) -> Table:
-    """Return how much stronger one system is than another.
+    """Return the difference in strength between the systems of each pair.
 
     shown: maximum number of rows, taking the systems with the most judgments; None for all.
     """
