@@ -227,7 +227,6 @@ def everybody() -> list[dict[str, Any]]:
 
     annotator, name, username: primary key and names.
     active: whether they may log in.
-    adjudicates: whether they are an adjudicator.
     languages: level by language code.
     tasks: names of the tasks in which they judged.
     answers, decisions: number of valid ones.

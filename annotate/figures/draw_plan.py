@@ -110,7 +110,6 @@ def cheapest(
 
     stream: defines the sizes to try.
     is_enough: whether a draw is sufficient; monotonic in the size.
-    checks: checks of the draw.
     shares: audit shares to try.
     """
     best: Draw | None = None
@@ -186,7 +185,6 @@ def plan(
     measures, languages: measures to plan for, and languages for all measures except accuracy.
     wished: required width.
     expected: assumptions.
-    pace: pace of annotators.
     done: function called after each row.
 
     Returns {"posts", "agreed", "rows", "draw", "recall"}.
@@ -247,7 +245,6 @@ class _Planner:
         needs: sufficient draw with the least reading (size, audit_share, audit_least, and reading over all languages),
             and for the language posts, disputed, audits, checks, hours and weeks (of one person); None if there is
             none.
-        why: reason if there is none.
         alone: number of posts in a set for this language; None if the corpus has too few, or if there is no such
             design.
         decoys: number of decoys hidden among them.

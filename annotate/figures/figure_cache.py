@@ -46,7 +46,6 @@ def figures(
 ) -> tuple[Any, datetime | None]:
     """Return the statistics for a page, and when they were computed if they are from the cache.
 
-    page: name of the page.
     task: task of the page; None if it is about all tasks.
     count: function that computes the statistics.
     patience: maximum time to wait if nothing is cached (seconds); None for no limit.

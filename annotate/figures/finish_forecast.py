@@ -53,7 +53,6 @@ def expected(task: Task) -> dict[str, Any]:
     queues: see below, largest first.
     units, answers: sums over all queues.
     unread: queues without readers.
-    adjudicators: number of adjudicators.
     audit, checks: expected work of these quality controls; None if the kind does not have them.
 
     A row on a queue has:
@@ -153,9 +152,6 @@ def forecast_before(
     """Forecast the finish of a uniform draw that has not been made.
 
     task: unsaved task.
-    stream: posts of the corpus.
-    size: number of posts to draw.
-    seed: seed of the simulation.
     now: start of the forecast.
 
     Returns the result of forecast_of, with `drawn`: by language the expected numbers of posts, agreed, people (posts to

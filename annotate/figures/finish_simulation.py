@@ -151,12 +151,10 @@ def forecast(
     The same seed gives the same range, and further annotators do not change the futures of others.
 
     queues: queues; the adjudicators' is named ADJUDICATION and gets units from the others.
-    readers: annotators.
     assumed: assumptions for annotators without data.
     skips: share of judgments that are skips.
     conflicts: share of answered units that go to an adjudicator because answers differ; None if they never do.
     weekday: weekday of the first day, 0 for Monday.
-    seed: seed of the simulation.
     """
     drawing = _drawing(seed, "all")
     people = _People(readers, assumed, drawing, seed)
@@ -215,7 +213,6 @@ class _People:
     def _presence(self, place: int, stop: Floats) -> None:
         """Draw when an annotator starts and stops.
 
-        place: index of the annotator.
         stop: probability of stopping on a day, (futures,).
         """
         reader, drawing = self.readers[place], self.drawing[place]

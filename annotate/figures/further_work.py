@@ -68,7 +68,6 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
     amount: number of audits, checks, second opinions, or posts to draw (in all).
     posts: number of posts to read, including by adjudicators.
     hours: time for these.
-    width: width after this work.
     gain: reduction of the width per hour.
     enough: whether this reaches the required width; if not, it is all the possible work of this kind.
     """

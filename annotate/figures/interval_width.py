@@ -277,7 +277,6 @@ def _agreed(
 ) -> Stratum:
     """Return the stratum of an agreed label.
 
-    ways: value of WAYS.
     own: whether it is the label's own stratum.
     drawn, read: number of posts drawn and read.
     mistaken: how often a post outside the stratum's language is in the label's language.
@@ -363,7 +362,6 @@ def _pools(
 class _Labels(NamedTuple):
     """Labels given by one person, in numbers of posts that they represent.
 
-    labels: number of labels.
     missed: number of these that the predictor does not give.
     inside, hits: number of posts in the domain, and of hits.
     """

@@ -230,7 +230,6 @@ NEVER = "not foreseeable"
 def _ends(told: Told, kind: str, headings: Mapping[str, str], shown: Callable[[Told, float], str]) -> list[Column]:
     """Return columns for the days of a range.
 
-    kind: kind of column.
     headings: headings by key of the range.
     shown: function that formats a day.
     """

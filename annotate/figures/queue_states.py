@@ -66,7 +66,6 @@ class _Tables:
     open_now: waiting units with an active lease.
     judged: people who may not be asked about a waiting unit.
     answers: number of answers to a waiting unit.
-    names: names by primary key.
     """
 
     queues: dict[int, dict[str, _Queue]]

@@ -52,9 +52,7 @@ Section = Mapping[str, Any]
 def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: Iterable[str]) -> Context:
     """Return the context for the header of a dataset card.
 
-    title: title of the set.
     codes: language codes.
-    rows: number of rows.
     digests: digests of the files that hold the rows.
 
     The version is derived from the digests. `datasets.load_dataset` caches a set by the name of its folder and this
@@ -72,7 +70,6 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
 def card_of(export: Export, manifest: dict, names: Mapping[str, Any]) -> Context:
     """Return the context for the dataset card of an export.
 
-    manifest: the manifest of the set.
     names: file names by purpose, as built in `exporter.py`.
     """
     kind, task, counts = export.kind, manifest["task"], manifest["counts"]

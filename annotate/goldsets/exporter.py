@@ -274,7 +274,6 @@ def counted(values: pa.Array) -> Counter[Any]:
 class Counts:
     """Counts of the exported rows. A label with several facets counts under each of them.
 
-    kind: kind of question.
     with_text: whether the rows have the text, so that masks in it can be counted.
     """
 
@@ -326,9 +325,6 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
 
     Files without rows are not created. If no file has rows, the first is created with columns only. The files do not
     depend on how the rows are split into batches.
-
-    paths: file of each key.
-    schema: schema of all files.
     """
     waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
     writers: dict[str, pq.ParquetWriter] = {}

@@ -114,7 +114,6 @@ def summary(export: Export) -> dict[str, Any]:
 def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
     """Count the documents and labels.
 
-    documents: number of documents.
     labels: number of different labels.
     mean: mean number of labels per document; None without documents.
     at_most: share of documents with at most MOST_CONCEPTS labels; None without documents.

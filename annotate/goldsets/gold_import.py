@@ -67,7 +67,6 @@ _NEGATIVE = re.compile(r"not[-_](.+)", re.IGNORECASE)
 class Sifted:
     """The rows of a file.
 
-    rows: number of rows.
     labels: label of each id, in the order of the file.
     refused: reason and text of each refused row, by line number.
     rewritten: number of labels that were normalized, by label in the file and label in the set.
@@ -86,7 +85,6 @@ def import_gold(
 
     out: folder of the set.
     design: design of the set, one of IMPORTED.
-    name: name of the set.
     source, licence: stated in the manifest and on the card.
     max_rejects: maximum share of refused rows, not counting repeated rows.
 
@@ -158,11 +156,7 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
 
 
 def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
-    """Return the labels of the valid rows of a file, and the reasons for refusing the others.
-
-    lines: line numbers and lines.
-    design: design of the set.
-    """
+    """Return the labels of the valid rows of a file, and the reasons for refusing the others."""
     sifted = Sifted()
     sound: list[tuple[int, str, str, str]] = []
     labels: dict[str, set[str]] = {}

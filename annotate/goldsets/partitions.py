@@ -45,8 +45,6 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
 
     units: units in the set.
     apart: fields whose equal values must be in the same split.
-    shares: share of each split.
-    seed: seed of the draw.
 
     Raises SplitError if there is no split for some rows.
     """

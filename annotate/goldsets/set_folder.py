@@ -344,11 +344,10 @@ def _numbered(lines: list[int]) -> str:
 def check_others(
     jsonl: Path, changed: list[str], missing: list[str], pairs: Counter[tuple[str, str]], gone: int
 ) -> None:
-    """Check the other files of a set with erased rows.
+    """Check the other files of a set whose files have changed.
 
-    The same rows must be erased from them, or the file must be deleted.
+    Rows erased from gold.jsonl must be erased from the other files too, or the files must be deleted.
 
-    jsonl: file of the rows.
     changed, missing: names of changed and missing files.
     pairs: (label, id) of the rows that are present.
     gone: number of erased rows.

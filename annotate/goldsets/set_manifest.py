@@ -61,7 +61,6 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Publis
     together: field whose equal values were drawn together.
     added_languages: languages of labels and records that are not built in, so that readers of the set know their names.
 
-    counts: counts of the rows.
     published: entry of each published format.
     """
     task, kind = export.task, export.kind

@@ -56,7 +56,6 @@ class Lists(NamedTuple):
     def first(self, column: str, marked: Marks) -> pa.Array:
         """Return a column of the first marked value in each row, or None.
 
-        column: name of the column.
         marked: (held,).
         """
         places = np.append(np.flatnonzero(marked), len(marked))
@@ -91,8 +90,6 @@ def each(make: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.
     """Apply a function to each row. It is called once per combination of values, since most rows are alike.
 
     make: function of the values in a row.
-    type: type of the result.
-    columns: arguments of the function.
     """
     # The index of each row's combination of values. It fits in 64 bits for five columns of some thousand rows.
     alike = np.zeros(len(columns[0]), np.int64)
@@ -119,7 +116,6 @@ def cases(type: pa.DataType, *found: tuple[pa.Array, Any], otherwise: Any) -> pa
 
     type: type of the scalars.
     found: conditions with their values.
-    otherwise: value if no condition holds.
     """
     conditions, values = zip(*found, strict=True)
     columns = (value if isinstance(value, pa.Array) else pa.scalar(value, type) for value in (*values, otherwise))

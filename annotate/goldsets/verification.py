@@ -41,7 +41,6 @@ def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
     secret_fits: whether the secret has the SHA-256 in the manifest; if not, no draw is repeated.
     digests: digest of the secret and the last digest of the outcomes, to compare with published ones.
     unknown: digests in `published` that the set does not have.
-    draws: number of draws.
     checked: number of decisions made by the draws.
     differ: number of these that differ from the repeated draws; in total, plus 1 if the secret does not fit.
     first: first decision that differs, or None.

@@ -146,7 +146,6 @@ def task(name: str) -> "Task":
 class Task:
     """A task of the installation.
 
-    kind: kind of question.
     labels: possible labels, in addition to und if the task asks for languages.
     """
 
@@ -197,7 +196,6 @@ def run(action: str, /, **options: Any) -> Outcome:
 
     Example: run("open_task", name="language-july", corpus="july", size=2000, seed=1).
 
-    action: name of the command.
     options: options of the command, with underscores for hyphens; append an underscore to Python keywords, as in as_.
 
     Returns an outcome with `said` (sentences), `warned` (warnings) and `data` (everything, as JSON). Raises AssayError

@@ -83,7 +83,6 @@ def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None 
 class Texts(NamedTuple):
     """The fixed texts of a kind of report.
 
-    sections: declared sections.
     reading: sentences on how to read the numbers.
     words: sentences by section.
     """

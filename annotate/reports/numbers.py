@@ -17,7 +17,6 @@ def shortened(words: str, most: int, end: int) -> str:
 def end_apart(among: Collection[str], most: int, usual: int) -> int:
     """Return how many characters to keep from the end so that most words differ when shortened.
 
-    among: the words.
     most: maximum length of a shortened word.
     usual: preferred number; the closest is returned.
     """

@@ -52,7 +52,6 @@ class _Square:
         """Return the plot.
 
         axes: number format of each axis by its name, the horizontal axis first.
-        parts: elements inside the frame.
         """
         grid, bottom = [], self.top + SIDE
         (across, wide), (up, high) = axes.items()

@@ -82,7 +82,6 @@ def letters_of(labels: Collection[str], wide: int, narrow: int) -> Letters:
 
     Each result is the maximum number of letters, and how many of these are from the end.
 
-    labels: all labels of the plot.
     wide, narrow: maximum number of letters.
     """
     first, second = ((most, end_apart(labels, most, (most - 1) // 2)) for most in (wide, narrow))

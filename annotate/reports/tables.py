@@ -34,7 +34,6 @@ Row = Any  # mostly a dict in a report
 class Cell:
     """A cell of a table.
 
-    shown: displayed text.
     by: value to sort by; None comes last in both directions.
     url: target of a link.
     note: small text after it.
@@ -55,7 +54,6 @@ class Column:
     """A column of a table.
 
     key: key in a row.
-    kind: kind of column, see above.
     says: function that returns the cell or text for a row; by default, the value at `key`.
     method: anchor in the documentation's table of methods.
     """
