@@ -1,5 +1,5 @@
--- Whether two predictors say the same of each row of the frame in a wanted language, without those left out: id,
--- language, part. In folded stand the labels that count as a coarser one.
+-- Whether two predictors agree on each row of the frame in a wanted language, except left-out rows. Columns: id,
+-- language, part. The table `folded` maps labels to the coarse label that they count as.
 SELECT
     frame.id,
     frame.language,

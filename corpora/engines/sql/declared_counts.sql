@@ -1,4 +1,4 @@
--- How many records of each language came with which labels: language, declared, records.
+-- The number of records by language and declared labels. Columns: language, declared, records.
 SELECT
     posts.language,
     posts.declared,

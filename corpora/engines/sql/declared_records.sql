@@ -1,4 +1,5 @@
--- The records of the wanted languages, in order of their ids: what they say, and the labels that came with them.
+-- The records in the wanted languages with their declared labels, sorted by id. Columns: id, language, fields,
+-- declared.
 SELECT
     posts.id,
     posts.language,

@@ -1,5 +1,5 @@
--- What a design for one language finds in the corpus, one row: posts, those with an author, those with a time, the first
--- and the last time, the posts with an author in the history, the posts in the window, those of them with an author.
+-- What a design for one language needs from the corpus, in one row. Columns: posts, authored (with an author), timed
+-- (with a time), first_time, last_time, in_history (with an author), in_window, authored_in_window.
 SELECT
     count(*) AS posts,
     count(*) FILTER (WHERE posts.author <> '') AS authored,

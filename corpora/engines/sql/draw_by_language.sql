@@ -1,5 +1,5 @@
--- The first design.size posts of each wanted language's frame with their votes, in the order of a hash of seed, language
--- and id: language, the columns of posts and votes.
+-- The first design.size posts of each language's frame with their votes, ordered by a hash of seed, language and id.
+-- Columns: language, and those of posts and votes.
 WITH ticketed AS (
     SELECT
         frame.language,

@@ -1,5 +1,5 @@
--- The first so many rows of each part, of all languages together, in the order of a hash of seed and id; then mixed by
--- another: id, language, part. Parameters: the seed, twice.
+-- The first rows of each part across languages, as many as `sizes` states, selected by a hash of seed and id and
+-- shuffled by another. Columns: id, language, part. Parameters: the seed, twice.
 WITH ticketed AS (
     SELECT
         parts.id,

@@ -1,5 +1,6 @@
--- The records of the first design.size groups of each wanted language, without those left out, in the order of a hash of
--- seed, language and what the group has in common, then of seed, language and id: the columns of posts.
+-- The records of the first design.size groups of each wanted language, except left-out records. Groups are ordered by a
+-- hash of seed, language and the group's value, records within a group by a hash of seed, language and id. Columns:
+-- those of posts.
 WITH ticketed AS (
     SELECT
         grouped.language,

@@ -1,5 +1,5 @@
--- The posts of the frame with their votes, in the order of a hash of seed and id, from one place on: the columns of
--- posts and votes. Parameters: the seed, how many places to take, how many to leave out first.
+-- The posts of the frame with their votes, ordered by a hash of seed and id. Columns: those of posts and votes.
+-- Parameters: the seed, the limit, the offset.
 WITH drawn AS (
     SELECT posts.id, md5(? || ':' || posts.id) AS ticket
     FROM posts

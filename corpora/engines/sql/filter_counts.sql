@@ -1,4 +1,5 @@
--- How many pairs the scorers drop together, and how many lack a score of one: pairs, dropped, lacking.
+-- The number of pairs, of pairs that any scorer drops, and of pairs that lack a score. Columns: pairs, dropped,
+-- lacking.
 SELECT
     count(*) AS pairs,
     count(CASE WHEN dropped > 0 THEN 1 END) AS dropped,

@@ -1,4 +1,4 @@
--- On which side of the filter each pair of the wanted languages is, without those left out: id, language, part.
+-- The side of the filter of each pair in a wanted language, except left-out pairs. Columns: id, language, part.
 SELECT
     filtered.id,
     filtered.language,

@@ -1,5 +1,5 @@
--- Every pair of the corpus: id, language, dropped (by how many scorers), lacking (of how many scorers a score is
--- missing). Pairs without scores are kept.
+-- The filter's result for each pair of the corpus. A pair without scores is kept. Columns: id, language, dropped
+-- (number of scorers that drop it), lacking (number of scorers with a missing score).
 SELECT
     posts.id,
     posts.language,

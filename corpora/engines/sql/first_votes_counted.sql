@@ -1,5 +1,5 @@
--- How often the voters name which languages first: a column for each voter (und if it names none), is_long (whether
--- the text has so many letters), posts. Parameter: the number of letters.
+-- The number of posts by the voters' first languages. Columns: one for each voter (und for none), is_long (whether the
+-- text has the minimum length), posts. Parameter: the minimum length in letters.
 SELECT
     every_voter,
     is_long,

@@ -1,4 +1,4 @@
--- The languages of the frame: language.
+-- The languages of the frame. Columns: language.
 SELECT DISTINCT frame.language
 FROM frame
 ORDER BY frame.language

@@ -1,4 +1,4 @@
--- How many posts the frame of each wanted language has, and how many authors it is made of: language, posts, authors.
+-- The number of posts, and of authors, in the frame of each wanted language. Columns: language, posts, authors.
 WITH sizes AS (
     SELECT
         language,

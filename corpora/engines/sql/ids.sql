@@ -1,3 +1,3 @@
--- The ids of all posts or records.
+-- The ids of all posts or records. Columns: id.
 SELECT posts.id
 FROM posts

@@ -1,4 +1,4 @@
--- How many pairs are kept of each language: language, pairs.
+-- The number of kept pairs by language. Columns: language, pairs.
 SELECT
     language,
     count(*) AS pairs

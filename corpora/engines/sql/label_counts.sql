@@ -1,4 +1,4 @@
--- How many posts the predictor gives each label: label, posts.
+-- The number of posts by predicted label. Columns: label, posts.
 SELECT
     label,
     count(*) AS posts

@@ -1,4 +1,4 @@
--- How many posts the predictor gives each label that the other predictor does not give them: label, posts.
+-- The number of posts by predicted label, where the other predictor gives a different label. Columns: label, posts.
 SELECT
     predicted.label,
     count(*) AS posts

@@ -1,4 +1,4 @@
--- The replies that were left out when the corpus was made, and the kept pairs of languages that are not wanted: id, message_id,
+-- The replies left out when the corpus was made, and the kept pairs of unwanted languages. Columns: id, message_id,
 -- thread, reason, language, certainty.
 SELECT
     id,

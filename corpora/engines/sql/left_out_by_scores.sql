@@ -1,4 +1,5 @@
--- The pairs that scorers drop, once for each that does: id, message_id, thread, language, certainty, scorer, score.
+-- The dropped pairs, once for each scorer that drops them. Columns: id, message_id, thread, language, certainty,
+-- scorer, score.
 SELECT
     posts.id,
     posts.fields.message_id,

@@ -1,4 +1,4 @@
--- The staged messages, each id once.
+-- The staged messages without repeats.
 SELECT staged_messages.*
 FROM staged_messages
 LEFT JOIN repeated

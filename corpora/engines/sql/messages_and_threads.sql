@@ -1,4 +1,4 @@
--- Which messages, by the digests of their texts, stand in which threads, each once: said, thread.
+-- The distinct pairs of message digest and thread. Columns: said, thread.
 SELECT DISTINCT
     said,
     thread

@@ -1,5 +1,5 @@
--- The links, each from a message to the one that lies twice as far above it; without those that pass the beginning of a
--- thread.
+-- The links with doubled reach: each message with the message that its link target links to. Links that would pass the
+-- first message of a thread are dropped. Columns: id, above.
 SELECT
     links.id,
     beyond.above

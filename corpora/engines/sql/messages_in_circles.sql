@@ -1,3 +1,3 @@
--- The ends of the links, each once: id.
+-- The distinct ends of the links. Columns: id.
 SELECT DISTINCT above AS id
 FROM links

@@ -1,4 +1,4 @@
--- The messages that answer one that is there: id, above, the id of that.
+-- The messages whose parent exists. Columns: id, above (the id of the parent).
 SELECT
     replies.id,
     replies.parent AS above

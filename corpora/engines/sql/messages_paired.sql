@@ -1,6 +1,6 @@
--- Every message that has a parent, with it, in the order of the files: file, id, message_id, thread, author, message,
--- reply, declared (the language that the file names), reason (why it is no pair, as corpora/threads/messages.py has it; or
--- empty).
+-- All messages that have a parent, with the parent, in the order of the files. Columns: file, id, message_id, thread,
+-- author, message, reply, declared (the language in the file), reason (why this is not a pair, as in
+-- corpora/threads/messages.py, or empty).
 SELECT
     replies.file,
     replies.id,

@@ -1,4 +1,5 @@
--- The staged messages whose id came before: file, line, turn, id, whether they say what the first of the id says.
+-- The staged messages whose id occurred before. Columns: file, line, turn, id, same (whether the content equals that of
+-- the first message with the id).
 WITH digested AS (
     SELECT
         file,

@@ -1,5 +1,5 @@
--- The exported pairs by language and split, in the order of a hash of seed and id: id, language, split, message, reply, thread,
--- message_id, certainty, scorers and their scores, -1 for none.
+-- The exported pairs by language and split, ordered by a hash of seed and id. Columns: id, language, split, message,
+-- reply, thread, message_id, certainty, scorers, scores (-1 for none).
 WITH scored AS (
     SELECT
         id,

@@ -1,4 +1,4 @@
--- The pairs that no scorer drops: id, language, message, reply, thread, message_id, certainty.
+-- The pairs that no scorer drops. Columns: id, language, message, reply, thread, message_id, certainty.
 SELECT
     posts.id,
     posts.language,

@@ -1,4 +1,4 @@
--- How many rows there are of each part in each language: language, part, number.
+-- The number of rows by language and part. Columns: language, part, number.
 SELECT
     parts.language,
     parts.part,

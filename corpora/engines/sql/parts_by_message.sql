@@ -1,4 +1,4 @@
--- Of each exported pair what must stay in one split: its message. id, language, part.
+-- The part of each exported pair, which stays in one split: its message. Columns: id, language, part.
 SELECT
     id,
     language,

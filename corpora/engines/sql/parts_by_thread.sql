@@ -1,4 +1,5 @@
--- Of each exported pair what must stay in one split: the threads that share messages. id, language, part.
+-- The part of each exported pair, which stays in one split: threads connected by equal messages. Columns: id, language,
+-- part.
 SELECT
     exported.id,
     exported.language,

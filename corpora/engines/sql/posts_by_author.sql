@@ -1,4 +1,4 @@
--- The posts of one author, the latest first: id, text, posted_at, url.
+-- The posts of an author, latest first. Columns: id, text, posted_at, url. Parameters: the author, the limit.
 SELECT id, text, posted_at, url
 FROM posts
 WHERE author = ?

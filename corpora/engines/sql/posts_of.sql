@@ -1,4 +1,4 @@
--- The posts of the wanted ids with their votes, in order of the ids: the columns of posts and votes.
+-- The wanted posts with their votes, sorted by id. Columns: those of posts and votes.
 SELECT
     posts.id,
     posts.text,

@@ -1,4 +1,4 @@
--- All posts, as rows of no declared language: id, language.
+-- All posts, with an empty language. Columns: id, language.
 SELECT
     posts.id,
     '' AS language

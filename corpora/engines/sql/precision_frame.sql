@@ -1,4 +1,4 @@
--- The posts that the predictor labels with each wanted language, in the window if there is one: language, id.
+-- The posts with a wanted predicted label, within the window if there is one. Columns: language, id.
 SELECT
     wanted.language,
     posts.id

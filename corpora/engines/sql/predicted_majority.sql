@@ -1,5 +1,5 @@
--- The label of the majority for each post: id, label (the language that more than half of the voters name first, else
--- und), score (none).
+-- The majority label of each post: the language that more than half of the voters rank first, else und. Columns: id,
+-- label, score (null).
 SELECT
     id,
     majority_of_voters AS label,

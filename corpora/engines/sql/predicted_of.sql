@@ -1,4 +1,4 @@
--- What the predictor says of the posts that are asked for: id, label (none where there is no such post).
+-- The predicted labels of the requested posts. Columns: id, label (null if there is no such post).
 SELECT
     asked.id,
     predicted.label

@@ -1,4 +1,4 @@
--- The earlier predictions that are other now: id, how many there are in all. Parameter: how many of them to name.
+-- The earlier predictions that have changed. Columns: id, total (the number of all such rows). Parameter: the limit.
 SELECT
     earlier.id,
     count(*) OVER () AS total

@@ -1,4 +1,4 @@
--- The staged predictions about posts of the corpus, by id: id, label, score.
+-- The staged predictions for posts of the corpus, sorted by id. Columns: id, label, score.
 SELECT
     staged.id,
     staged.label,

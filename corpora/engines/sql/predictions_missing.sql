@@ -1,5 +1,4 @@
--- The posts that no staged prediction is about: id, how many such posts there are in all. Parameter: how many of them
--- to name.
+-- The posts without a staged prediction. Columns: id, total (the number of all such posts). Parameter: the limit.
 SELECT
     posts.id,
     count(*) OVER () AS total

@@ -1,5 +1,5 @@
--- The staged predictions whose id came before, in the order of the file: id, line, the line where it came first, how
--- many such rows there are in all. Parameter: how many of them to name.
+-- The staged predictions whose id occurred before, in the order of the file. Columns: id, line, first_line (the line of
+-- the first occurrence), total (the number of all such rows). Parameter: the limit.
 WITH numbered AS (
     SELECT
         id,

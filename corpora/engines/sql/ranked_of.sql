@@ -1,4 +1,4 @@
--- The labels that the predictor ranks for the documents that are asked for: id, labels, the best first.
+-- The ranked labels of the requested documents. Columns: id, labels (best first).
 SELECT
     ranked.id,
     ranked.labels

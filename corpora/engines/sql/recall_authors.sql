@@ -1,6 +1,6 @@
--- The authors of each wanted language: language, author. They have at least design.least_posts posts in the history, and
--- the predictor gives at least design.share_over / design.share_under of those the language; compared in whole numbers,
--- since engines round fractions differently.
+-- The authors of each wanted language. They have at least design.least_posts posts in the history, of which the
+-- predictor labels at least the share design.share_over / design.share_under with the language. The comparison uses
+-- integers, because engines round fractions differently. Columns: language, author.
 WITH history AS (
     SELECT
         posts.id,

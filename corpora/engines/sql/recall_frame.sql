@@ -1,4 +1,4 @@
--- All posts in the window by the authors of each wanted language, in whatever language the posts are: language, id.
+-- All posts in the window by the authors of each wanted language, in any language. Columns: language, id.
 SELECT
     authors.language,
     posts.id

@@ -1,4 +1,4 @@
--- Which of the posts asked for the frame of each wanted language holds: language, id.
+-- The requested posts that are in the frame of each wanted language. Columns: language, id.
 SELECT
     frame.language,
     frame.id

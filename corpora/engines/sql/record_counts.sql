@@ -1,4 +1,5 @@
--- What there is of each language: language, records, how many of them are left out of the frame, groups in the frame.
+-- The number of records by language. Columns: language, records, left_out (records outside the frame), groups (in the
+-- frame).
 SELECT
     grouped.language,
     count(*) AS records,

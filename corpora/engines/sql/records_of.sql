@@ -1,4 +1,4 @@
--- The records of the wanted ids, in order of the ids: the columns of posts.
+-- The wanted records, sorted by id. Columns: those of posts.
 SELECT
     posts.id,
     posts.text,

@@ -1,5 +1,6 @@
--- The staged rows whose id came before, in this file or in an earlier part, in the order of the file: line, whether
--- the text is the one that came first. Rows of earlier parts have line 0; texts are compared by their digests.
+-- The staged rows whose id occurred before, in this file or in an earlier part, in the order of the file. Rows of
+-- earlier parts count as line 0; texts are compared by digest. Columns: line, same_text (whether the text equals that
+-- of the first row).
 WITH known AS (
     SELECT posts.id, 0 AS line, md5(posts.text) AS digest
     FROM posts

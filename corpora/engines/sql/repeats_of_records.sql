@@ -1,5 +1,5 @@
--- As repeats.sql, for records: line, whether every field, the language and the labels are those that came first. The text alone
--- would not tell, since a field may hold the newline that parts two of them.
+-- The same as repeats.sql for records, comparing fields, language and labels. The joined text would not suffice,
+-- because a field may contain newlines.
 WITH known AS (
     SELECT posts.id, 0 AS line, md5(posts.language || to_json(posts.fields) || coalesce(CAST(to_json(posts.declared) AS STRING), '')) AS digest
     FROM posts

@@ -1,5 +1,5 @@
--- The replies that are seen often enough, the most frequent first: language, reply, pairs. Parameters: all or train, for the
--- pairs that count; the least number of pairs.
+-- The replies with a minimum frequency, most frequent first. Columns: language, reply, pairs. Parameters: all or train,
+-- the pairs to count; the minimum number of pairs.
 SELECT
     language,
     answer AS reply,

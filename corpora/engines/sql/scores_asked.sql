@@ -1,4 +1,4 @@
--- What the scorers say of the pairs that are asked for: id, scorer, score, lacking, dropped.
+-- The scores of the requested pairs. Columns: id, scorer, score, lacking, dropped.
 SELECT
     scores.id,
     scores.scorer,

@@ -1,5 +1,4 @@
--- Of one scorer's staged table: pairs, those without one of their scores, those that it drops, rows of the file that
--- count.
+-- The counts for a scorer's table. Columns: pairs, lacking (pairs with a missing score), dropped (pairs that it drops).
 SELECT
     count(*) AS pairs,
     count(CASE WHEN lacking THEN 1 END) AS lacking,

@@ -1,5 +1,6 @@
--- Every pair of the corpus by id: id, scorer, the greater score of its sides, if any has one, whether a side lacks
--- one, and whether the score is above the threshold. Parameters: the scorer, the threshold.
+-- The score of each pair, sorted by id. Columns: id, scorer, score (maximum over the sides, null for none), lacking
+-- (whether a score is missing), dropped (whether the score exceeds the threshold). Parameters: the scorer, the
+-- threshold.
 SELECT
     sides.pair AS id,
     ? AS scorer,

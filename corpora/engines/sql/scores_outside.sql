@@ -1,5 +1,5 @@
--- The staged scores that are about nothing of the corpus, in the order of the file: id, how many there are in all.
--- Parameter: how many of them to name.
+-- The staged scores for ids outside the corpus, in the order of the file. Columns: id, total (the number of all such
+-- rows). Parameter: the limit.
 SELECT
     staged.id,
     count(*) OVER () AS total

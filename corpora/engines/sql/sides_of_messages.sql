@@ -1,4 +1,4 @@
--- Each pair of the corpus twice, for the message and the reply, whose id it has: pair, id.
+-- Each pair twice, with the ids of message and reply. Columns: pair, id.
 SELECT
     posts.id AS pair,
     posts.fields.message_id AS id

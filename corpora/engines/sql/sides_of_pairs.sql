@@ -1,4 +1,4 @@
--- Each pair of the corpus, as the one thing that was scored: pair, id.
+-- Each pair once, scored as a whole. Columns: pair, id.
 SELECT
     posts.id AS pair,
     posts.id

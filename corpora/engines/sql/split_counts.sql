@@ -1,4 +1,4 @@
--- How many pairs each split of each language has: language, split, pairs.
+-- The number of pairs by language and split. Columns: language, split, pairs.
 SELECT
     language,
     split,

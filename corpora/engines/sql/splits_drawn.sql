@@ -1,6 +1,6 @@
--- The split of each part: part, split. In each language the parts, in the order of a hash of seed and part, fill test, then
--- valid, then train; one that begins in a split and ends in the next is in that in which its middle lies. A part in
--- several languages is placed with the first of these.
+-- The split of each part. In each language, the parts fill test, then valid, then train, ordered by a hash of seed and
+-- part. A part that crosses a boundary belongs to the split that contains its middle. A part in several languages is
+-- placed with the first. Columns: part, split.
 WITH parts AS (
     SELECT
         parted.part,

@@ -1,5 +1,5 @@
--- The unread posts that the predictor labels with each wanted language although they have been given another label:
--- language, id. In alike stand the labels that are no other one for what is said, itself among them.
+-- The unread posts that the predictor labels with a wanted language although they have another label. The table `alike`
+-- lists the pairs of labels that do not count as different. Columns: language, id.
 SELECT
     wanted.language,
     unread.id
