@@ -179,21 +179,11 @@ def plan(
     pace: Pace,
     done: Callable[[int], None] = lambda rows: None,
 ) -> dict[str, Any]:
-    """Plan a draw for the required widths.
+    """Return {"posts", "agreed" (share), "rows" (see _Planner.row), "draw", "recall"}.
 
-    stream, task: posts and options of the draw.
-    measures, languages: measures to plan for, and languages for all measures except accuracy.
     wished: required width.
-    expected: assumptions.
-    done: function called after each row.
-
-    Returns {"posts", "agreed", "rows", "draw", "recall"}.
-
-    agreed: share of posts on which the detectors agree.
-    rows: by measure and language, see _Planner.row.
-    draw: draw with the least reading that is sufficient for more than half of the rows that any draw is sufficient for,
-        see _Planner.draw, with suits and of (number of rows); None if there is none.
-    recall: for languages whose recall this draw is not sufficient for, see _Planner.reach.
+    draw: draw with the least reading that suits more than half of the rows that any draw suits, see _Planner.draw.
+    recall: languages whose recall that draw does not suit, see _Planner.reach.
     """
     planner = _Planner(stream, task, expected, wished, pace)
     rows = []

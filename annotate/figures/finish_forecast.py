@@ -48,42 +48,33 @@ NOBODYS = 0  # primary key of an unsaved task; real keys start at 1
 
 
 def expected(task: Task) -> dict[str, Any]:
-    """Return the expected work in a task. The result has:
+    """Return the expected work: {"queues", "units", "answers", "unread", "adjudicators", "audit", "checks"}.
 
-    queues: see below, largest first.
-    units, answers: sums over all queues.
+    queues: a row for each queue, see below; largest first.
     unread: queues without readers.
-    audit, checks: expected work of these quality controls; None if the kind does not have them.
+    audit, checks: expected work of these quality controls, see below; None if the kind does not have them.
 
-    A row on a queue has:
+    A row on a queue has queue, name, units and:
 
-    queue, name, units: code, name and number of units.
     answers: minimum number of answers needed.
-    agreed: number of units on which the detectors agree, but which annotators label for the audit or after a failed
-        audit.
+    agreed: number of units on which the detectors agree, to be read for the audit or after a failed audit.
     known: number of units with known answers.
-    needs: maximum number of annotators per unit.
-    several: number of units that need several annotators.
+    needs, several: maximum number of annotators per unit, and number of units that need several.
     readers: number of annotators with sufficient knowledge of the queue's languages.
-    qualified: number of these who may start without a test.
-    able: number of these who are not paused.
+    qualified, able: number of readers who may start without a test, and of these who are not paused.
 
-    audit has:
+    The audit has:
 
-    posts: number of posts on which the detectors agree, also by language.
-    chosen: number of these that annotators check, also by language.
-    recheck: number of these that an adjudicator also decides.
-    limit: maximum error of the detectors.
-    hours: time to read the chosen posts at the task's pace.
+    posts, chosen: number of posts on which the detectors agree, and of those to be checked; also by language.
+    recheck: number of these for an adjudicator.
+    limit, hours: maximum error of the detectors, and time to read the chosen posts.
     contested: expected number of other posts to read because an audit fails by chance, if the error is USUALLY_WRONG;
-        also by language, with its chance and can_tell (whether the audit has enough power to test the limit).
+        also by language, with chance and can_tell (whether the audit has enough power to test the limit).
 
-    checks has:
+    The checks have:
 
-    units: number of units decided by one annotator, also by language.
-    chosen: number of these that an adjudicator decides again, also by language.
-    seconds: number of randomly selected cases that a second adjudicator decides.
-    unseconded: whether there is no second adjudicator.
+    units, chosen: number of units decided by one annotator, and of those to be decided again; also by language.
+    seconds, unseconded: number of random cases for a second adjudicator, and whether there is no such person.
     """
     rows = _waiting(task)
     return {
@@ -186,11 +177,7 @@ def _told(
     seed: str,
     now: datetime,
 ) -> dict[str, Any]:
-    """Return the forecast.
-
-    queues: all queues, the adjudicators' last.
-    missing: missing answers of the queues to report.
-    """
+    """Return the forecast for the queues in `missing`. queues: all queues, the adjudicators' last."""
     readers, usual = _readers(task, able, now), Assumed(task.kind.seconds, HOURS_A_WEEK)
 
     def finishes(of: Sequence[Reader]) -> Forecast:

@@ -315,14 +315,11 @@ class Source:
 
     @cached_property
     def decisions(self) -> Mapping[str, pa.Array]:
-        """The columns about who decided the label.
+        """The columns about who decided the label; for a reused label, who decided it in the other task.
 
-        decided_by: source of the label; if it was reused, the source in the other task.
-        first_label: single annotator's label that an adjudicator checked; None if an adjudicator would have decided in
-            any case, because the annotator doubted an audited post or named another queue's language.
-        checked: whether there is a first_label.
-        check_chance: probability of a check for labels by a single annotator; 0 if the label was reused, 1 for all
-            others.
+        first_label: single annotator's label that an adjudicator checked; None if an adjudicator would have decided
+            anyway, because the annotator doubted an audited post or named another queue's language.
+        check_chance: probability of a check for labels by a single annotator; 0 if reused, 1 for all others.
         """
         export, judged, text = self.export, self.judged, pa.string()
         settled, answers = (

@@ -147,7 +147,6 @@ NEW, OLD = "new", "old"
 def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
     """Yield a new folder that replaces `out` if the block succeeds. It is deleted otherwise.
 
-    out: the target folder.
     kind: one of SECTIONS.
     name: name of the owner in the manifest.
 

@@ -52,16 +52,11 @@ OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
 
 def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Published) -> dict[str, Any]:
-    """Return the manifest of a set, without digests of files.
-
-    The kind's sections come first, in its order, then those of other quality controls. The section on the task has the
-    settings that affect the labels:
+    """Return the manifest of a set. The kind's sections come first, in its order, then those of other quality controls.
 
     kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
     together: field whose equal values were drawn together.
-    added_languages: languages of labels and records that are not built in, so that readers of the set know their names.
-
-    published: entry of each published format.
+    added_languages: languages that are not built in, so that readers of the set know their names.
     """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}

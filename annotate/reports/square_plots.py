@@ -150,7 +150,6 @@ def heat_map(
     otherwise only tooltips do.
 
     labels: labels to show; all others share a row and a column "others".
-    cells: numbers of units.
     predicted: heading of the columns.
     """
     known, sums, totals = set(labels), Counter(), Counter()

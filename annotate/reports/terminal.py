@@ -37,9 +37,9 @@ def underlined(words: str, line: str) -> str:
 
 
 def as_lines(table: Table) -> str:
-    """Return a table with its notes below it.
+    """Return a table with its notes below.
 
-    If it is too wide, names are omitted and text is shortened, but never numbers.
+    If it is too wide, names are omitted and text, but no number, is shortened.
     """
     cells = [[printable(cell.shown) for cell in row] for row in (*table.body, *table.total)]
     notes: dict[str, list[str]] = {}  # each note once, with its languages
