@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
-from annotate.core.estimation.comparisons import Difference, mcnemar, paired
+from annotate.core.estimation.differences import Difference, mcnemar, paired
 from annotate.core.estimation.proportions import LEAST_COUNT, SLACK
 from annotate.core.measures.figure_rows import Row, difference_row
 from annotate.evaluation import metrics

@@ -21,8 +21,8 @@ from annotate.core.agreement.judge_agreement import (
     alternative_annotator_test,
     judge_agreement,
 )
-from annotate.core.estimation.comparisons import Difference
 from annotate.core.estimation.corpus_share import CorpusShare, ReadSample, Reason
+from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.share_estimators import AuditedDraw, LabelShares, corpus_shares, shares_of_draw
 from annotate.core.measures.classification import places_of
 from annotate.core.measures.figure_rows import Row, row

@@ -15,7 +15,7 @@ import numpy as np
 from annotate.core.aggregation.answer_table import Floats, Ints
 from annotate.core.draws import splits
 from annotate.core.draws.splits import TEST, components
-from annotate.core.estimation.comparisons import mcnemar
+from annotate.core.estimation.differences import mcnemar
 from annotate.core.estimation.proportions import proportion
 from annotate.core.measures import accuracy_by_class
 from annotate.core.measures.accuracy_by_class import Drawn

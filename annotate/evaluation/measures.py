@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from annotate.core.estimation.annotator_error import ASSUMED
-from annotate.core.estimation.comparisons import Difference, difference, holm, visible
+from annotate.core.estimation.differences import Difference, difference, holm, visible
 from annotate.core.estimation.proportions import (
     CHECKS,
     DRAW,

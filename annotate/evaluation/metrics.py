@@ -11,7 +11,7 @@ from functools import cache
 from typing import Any, NamedTuple, TypeVar
 
 from annotate.core.estimation.annotator_error import in_precision, in_recall, with_slips
-from annotate.core.estimation.comparisons import Difference, difference
+from annotate.core.estimation.differences import Difference, difference
 from annotate.core.estimation.proportions import (
     UNKNOWN,
     UNRESOLVED,

@@ -27,7 +27,7 @@ from annotate.pages.access import (
     whole_number,
 )
 from annotate.work import adjudication as adjudicating
-from annotate.work import eligible, flags, judgments, notes
+from annotate.work import answer_changes, eligible, flags, judgments, notes
 from annotate.work import queue as handing_out
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of, permits
@@ -172,8 +172,8 @@ def _work(request, permit, leases, *, closed=None, on_sheet=False, status=200, b
 
 def _undoable(permit, closed):
     """Return the annotator's last judgment if it may be undone, otherwise None."""
-    last = closed.judgment if closed and closed.is_new else judgments.last_judgment(permit.annotator, permit.task)
-    if not (last and judgments.may_be_taken_back(last, permit.task)):
+    last = closed.judgment if closed and closed.is_new else answer_changes.last_judgment(permit.annotator, permit.task)
+    if not (last and answer_changes.may_be_taken_back(last, permit.task)):
         return None
     last.unit.task = permit.task
     return last
@@ -306,7 +306,7 @@ def undo(request, task):
     if judgment is None and "judgment" in request.POST:
         raise InvalidAnswer(_("The form did not say which answer to take back. Reload the page."))
     with acting(request.user, task) as permit:
-        lease = judgments.take_back(permit, judgment)
+        lease = answer_changes.take_back(permit, judgment)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
     return _work(request, permit.after_reading(-1), [lease])

@@ -39,7 +39,7 @@ from annotate.pages.serializers import (
     string,
     strings,
 )
-from annotate.work import flags, judgments, queue
+from annotate.work import answer_changes, flags, judgments, queue
 from annotate.work.permit import acting, permit_of, permits
 from corpora.vocabulary.thesaurus import VocabularyError
 
@@ -165,7 +165,7 @@ def release(request, annotator, lease):
 @resource("POST", "annotate", "Undo your last answer or skip", NextSerializer)
 def undo(request, annotator, task):
     """Returns its unit, which is open again."""
-    return {"lease": judgments.undo(annotator, task), "why": ""}
+    return {"lease": answer_changes.undo(annotator, task), "why": ""}
 
 
 # --- Practice and tests

@@ -23,7 +23,7 @@ from annotate.pages import concept_picker, item_view
 from annotate.pages.access import status_of, whole_number
 from annotate.pages.annotators import may_do
 from annotate.pages.middleware import KEPT
-from annotate.work import accounts, answer_changes, judgments
+from annotate.work import accounts, answer_changes
 from annotate.work.judgments import posted_answer
 from annotate.work.moves import seen
 from annotate.work.permit import permits
@@ -110,7 +110,7 @@ def _rows(annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
 def _row(judgment, said: str, sets: list, permit, change, decision) -> dict[str, Any]:
     task, unit = permit.task, judgment.unit
     may_act = task.is_open and not permit.stopped
-    fresh = judgments.may_be_taken_back(judgment, task)
+    fresh = answer_changes.may_be_taken_back(judgment, task)
     may_change = may_act and not fresh and judgment.kind == Judgment.ANSWER
     return {
         "judgment": judgment,

@@ -18,7 +18,7 @@ import numpy as np
 from annotate.core.aggregation import annotator_models, latent_models
 from annotate.core.aggregation.answer_table import Answers, Floats, credit, tabulate
 from annotate.core.agreement import coefficients
-from annotate.core.estimation.comparisons import holm, mcnemar
+from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import LEVEL, SLACK, proportion
 from annotate.core.measures import accuracy_by_class
 from annotate.models import Judgment, Task, Transition

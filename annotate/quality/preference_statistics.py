@@ -39,7 +39,7 @@ from typing import Any
 
 from annotate.core import stages
 from annotate.core.draws.hash_order import lot
-from annotate.core.estimation.comparisons import holm
+from annotate.core.estimation.differences import holm
 from annotate.core.measures import paired_comparisons
 from annotate.core.measures.paired_comparisons import Judgment, Order, Pair, Sides
 from annotate.kinds.preference_kind import between

@@ -1,6 +1,6 @@
-"""Changes of answers after the time for undoing them, until the task is closed.
+"""Undo of the last answers, and later changes of answers until the task is closed.
 
-As long as nobody else has acted on the unit, the new answer replaces the first under the same number. Otherwise an
+As long as nobody else has acted on the unit, a changed answer replaces the first under the same number. Otherwise an
 adjudicator decides and sees both answers; until then, the first counts. An earlier adjudicator's decision, or a
 manager's exclusion of the unit, remains in force.
 
@@ -11,24 +11,147 @@ the gold answer itself, the first answer counts.
 
 from collections.abc import Mapping
 from copy import copy
+from datetime import timedelta
 
+from django.contrib.humanize.templatetags.humanize import intcomma
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
-from annotate.core import stages
-from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFound, WrongStage
+from annotate.core import refusals, stages
 from annotate.kinds import Answer
 from annotate.kinds.interface_language import label_name
-from annotate.models import Annotator, Change, Judgment, Task, Unit
-from annotate.work.judgments import check
+from annotate.models import Annotator, Change, Judgment, Lease, Task, Unit
+from annotate.work.judgments import check, count_answers
 from annotate.work.moves import NO_ROW, move
-from annotate.work.permit import acting, midnight
+from annotate.work.permit import Permit, acting, midnight
+from annotate.work.queue import close_others, open_again
+from annotate.work.routing import ask_again, is_settled
 from corpora.database.statements import insert_one, update_one
 
 # Limits the cases for adjudicators that changes create.
 CHANGES_A_DAY = 50
+# Undo is possible for this long, while people remember their answer. Later they can change it.
+UNDO_MINUTES = 10
+
+
+def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
+    """Return the judgment that Undo takes back: the one with the newest lease.
+
+    Leases decide because a changed answer keeps the first lease, and clocks may be wrong.
+    """
+    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
+    return own.select_related("unit__item").order_by("-lease").first()
+
+
+def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
+    """Return whether a judgment is recent enough. The unit's stage does not matter, so that it is not revealed."""
+    return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
+
+
+def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
+    """Take back an answer, a skip or a flag, and reopen its unit.
+
+    This is possible for UNDO_MINUTES and while the annotator may work in the unit's language. Answers that others gave
+    meanwhile remain, and the unit is decided again with the new answer. Decisions of adjudicators and managers remain
+    in force. The unit that the annotator had open returns to its queue.
+
+    judgment_id: number of the judgment, None for the last one.
+    """
+    with acting(annotator.user, task.name) as permit:
+        return take_back(permit, judgment_id)
+
+
+def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
+    """Take back a judgment within the annotator's transaction, see `undo`."""
+    annotator, task = permit.annotator, permit.task
+    if task.kind.sensitive:
+        # The unit will be read again and must not count twice.
+        permit = permit.after_reading(-1)
+    if permit.stopped:
+        raise permit.stopped
+    if not task.is_open:
+        raise refusals.WrongStage(_("This task is closed, so your answer stands."))
+    if judgment_id is None:
+        judgment = last_judgment(annotator, task)
+    else:
+        own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
+        judgment = own.numbered(annotator, judgment_id).first()
+    if judgment is None:
+        raise refusals.NothingToUndo(_("There is no answer of yours to take back."))
+    unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
+    unit.task = task
+    judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
+    if judgment.voided_at:
+        raise refusals.NothingToUndo(_("That answer has already been taken back."))
+    if judgment.lease.queue not in permit.queues:
+        raise refusals.NotAllowed(
+            _("You may not work in %(language)s any more, so your answer stands.")
+            % {"language": label_name(judgment.lease.queue)}
+        )
+    if not may_be_taken_back(judgment, task):
+        raise refusals.TooLateToUndo(
+            ngettext(
+                "You said that more than %(number)s minute ago, so it stands.",
+                "You said that more than %(number)s minutes ago, so it stands.",
+                UNDO_MINUTES,
+            )
+            % {"number": intcomma(UNDO_MINUTES)}
+        )
+    judgment.voided_at = timezone.now()
+    judgment.save(update_fields=["voided_at"])
+    lease = judgment.lease
+    lease.place, lease.outcome = None, "undone"
+    lease.save(update_fields=["place", "outcome"])
+    # Decisions of adjudicators and managers remain in force. A gold answer runs the same checks and statements without
+    # moving.
+    is_decided = is_settled(unit)
+    if judgment.kind == Judgment.FLAG:
+        _found_so_no_more(unit)
+    _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
+    reopened = open_again(unit, permit, lease)
+    close_others([reopened], annotator, task, "released")
+    count_answers(permit, judgment, -1)
+    return reopened
+
+
+def _found_so_no_more(unit: Unit) -> None:
+    """Update the unit after a flag was taken back. Others may have flagged it too."""
+    unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
+    update_one(unit, "disturbing")
+
+
+def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
+    """Return a unit to where it was before a judgment that was taken back.
+
+    keep: whether to store the change; otherwise the same statements run without effect.
+    """
+    unit = unit if keep else copy(unit)
+    ask_again(unit, keep=keep)
+    moved = unit.transitions.filter(judgment=judgment).first()
+    # Back to where it was judged, which may differ from where it was leased, since others may have moved it.
+    before = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
+    is_moved = moved is not None or unit.stage != stages.QUEUED
+    # The annotator who named that language may have taken it back meanwhile.
+    visited = unit.visited if before.language in unit.visited else [*unit.visited, before.language]
+    move(
+        unit,
+        "undone",
+        stages.QUEUED,
+        by=judgment.annotator.user,
+        judgment=judgment,
+        keep=keep and is_moved,
+        round=before.round,
+        language=before.language,
+        visited=visited[: visited.index(before.language) + 1],
+        # A judgment that is taken back needs no confirmation.
+        redundancy=1 if moved and moved.event == "named" else unit.redundancy,
+    )
+
+
+# --- changes
 
 
 def changeable(annotator: Annotator, task: Task) -> QuerySet[Judgment]:
@@ -52,22 +175,22 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         if permit.stopped:
             raise permit.stopped
         if not permit.task.is_open:
-            raise WrongStage(_("This task is closed, so your answer stands."))
+            raise refusals.WrongStage(_("This task is closed, so your answer stands."))
         if Change.objects.filter(judgment__annotator=annotator, at__gte=midnight()).count() >= CHANGES_A_DAY:
-            raise EnoughToday(
+            raise refusals.EnoughToday(
                 _("You have changed %(number)s answers today, so your answer stands. You can change more tomorrow.")
                 % {"number": CHANGES_A_DAY}
             )
         own = changeable(annotator, permit.task).numbered(annotator, judgment_id)
         of = list(own.values_list(Coalesce("lease__instead_of", "unit"), flat=True))
         if not of:
-            raise NotFound(_("There is no such answer of yours."))
+            raise refusals.NotFound(_("There is no such answer of yours."))
         # no_key: see judgments.py.
         work = Unit.objects.select_for_update(of=("self",), no_key=True).select_related("item").get(pk=of[0])
         first = own.select_related("lease", "unit__item").get()
         work.task = first.unit.task = permit.task
         if first.lease.queue not in permit.queues:
-            raise NotAllowed(
+            raise refusals.NotAllowed(
                 _("You may not work in %(language)s any more, so your answer stands.")
                 % {"language": label_name(first.lease.queue)}
             )
@@ -76,7 +199,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         check(permit.task.kind, answer, first.unit)
         said = latest([first]).get(first.unit_id, first)
         if said.label == answer.label:
-            raise InvalidAnswer(_("That is what you have said. Choose another answer, or go back."))
+            raise refusals.InvalidAnswer(_("That is what you have said. Choose another answer, or go back."))
         return _kept(work, first, answer)
 
 

@@ -1,6 +1,5 @@
 """Annotators' answers: judge, skip, pass on as disturbing, and undo."""
 
-from copy import copy
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import count
@@ -11,17 +10,17 @@ from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.utils import timezone
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_noop, ngettext
+from django.utils.translation import gettext_noop
 
 from annotate.core import refusals, stages
 from annotate.kinds import Answer, Kind
 from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, Judgment, Lease, Task, Transition, Unit
 from annotate.work.eligible import is_over, may_be_given
-from annotate.work.moves import NO_ROW, move, seen
+from annotate.work.moves import seen
 from annotate.work.permit import Permit, acting
-from annotate.work.queue import close_others, free_place, open_again
-from annotate.work.routing import after_judgment, ask_again, is_settled
+from annotate.work.queue import free_place
+from annotate.work.routing import after_judgment
 from annotate.work.sql import sql
 from corpora.database import bulk_rows
 from corpora.database.statements import insert_one, prepared, tell, update_one
@@ -34,8 +33,6 @@ GONE_ON = gettext_noop("This one has gone on without your answer, so it was not 
 
 # An answer that is this late still counts unless somebody else has the unit.
 GRACE_MINUTES = 120
-# Undo is possible for this long, while people remember their answer. Later they can change it.
-UNDO_MINUTES = 10
 
 
 def judge(annotator: Annotator, lease_id: int, answer: Answer | None, active_seconds: float | None = None) -> Judgment:
@@ -233,7 +230,7 @@ def close(
     after_judgment(unit, judgment, standing, keep=lease.instead_of_id is None)
     for control in task.controls:
         control.moved(unit)
-    _count(permit, judgment)
+    count_answers(permit, judgment)
     # This runs after every answer, so that it does not distinguish gold answers from work.
     pauses = [control.pauses(permit) for control in task.controls]
     if (is_paused := any(pauses)) or task.kind.sensitive:
@@ -241,7 +238,7 @@ def close(
     return Closed(permit, judgment, True, lease, held)
 
 
-def _count(permit: Permit, judgment: Judgment, number: int = 1) -> None:
+def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
     """Update the backlog by an answer, a skip or a flag; flags count as neither answered nor skipped.
 
     number: 1, or -1 for a judgment that is taken back.
@@ -344,120 +341,6 @@ def _retried(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> J
     if answer and (first.label, first.reason, first.comment) == (answer.label, answer.reason, answer.comment.strip()):
         return first
     raise refusals.AlreadyAnswered(_(STANDS[first.kind]) % answered)
-
-
-def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
-    """Return the judgment that Undo takes back: the one with the newest lease.
-
-    Leases decide because a changed answer keeps the first lease, and clocks may be wrong.
-    """
-    own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-    return own.select_related("unit__item").order_by("-lease").first()
-
-
-def may_be_taken_back(judgment: Judgment, task: Task) -> bool:
-    """Return whether a judgment is recent enough. The unit's stage does not matter, so that it is not revealed."""
-    return timezone.now() <= judgment.answered_at + timedelta(minutes=UNDO_MINUTES)
-
-
-def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
-    """Take back an answer, a skip or a flag, and reopen its unit.
-
-    This is possible for UNDO_MINUTES and while the annotator may work in the unit's language. Answers that others gave
-    meanwhile remain, and the unit is decided again with the new answer. Decisions of adjudicators and managers remain
-    in force. The unit that the annotator had open returns to its queue.
-
-    judgment_id: number of the judgment, None for the last one.
-    """
-    with acting(annotator.user, task.name) as permit:
-        return take_back(permit, judgment_id)
-
-
-def take_back(permit: Permit, judgment_id: int | None = None) -> Lease:
-    """Take back a judgment within the annotator's transaction, see `undo`."""
-    annotator, task = permit.annotator, permit.task
-    if task.kind.sensitive:
-        # The unit will be read again and must not count twice.
-        permit = permit.after_reading(-1)
-    if permit.stopped:
-        raise permit.stopped
-    if not task.is_open:
-        raise refusals.WrongStage(_("This task is closed, so your answer stands."))
-    if judgment_id is None:
-        judgment = last_judgment(annotator, task)
-    else:
-        own = Judgment.objects.live().filter(annotator=annotator, unit__task=task, lease__isnull=False)
-        judgment = own.numbered(annotator, judgment_id).first()
-    if judgment is None:
-        raise refusals.NothingToUndo(_("There is no answer of yours to take back."))
-    unit = Unit.objects.select_for_update(of=("self",)).select_related("item").get(pk=judgment.unit_id)
-    unit.task = task
-    judgment = Judgment.objects.select_related("lease").get(pk=judgment.pk)
-    if judgment.voided_at:
-        raise refusals.NothingToUndo(_("That answer has already been taken back."))
-    if judgment.lease.queue not in permit.queues:
-        raise refusals.NotAllowed(
-            _("You may not work in %(language)s any more, so your answer stands.")
-            % {"language": label_name(judgment.lease.queue)}
-        )
-    if not may_be_taken_back(judgment, task):
-        raise refusals.TooLateToUndo(
-            ngettext(
-                "You said that more than %(number)s minute ago, so it stands.",
-                "You said that more than %(number)s minutes ago, so it stands.",
-                UNDO_MINUTES,
-            )
-            % {"number": intcomma(UNDO_MINUTES)}
-        )
-    judgment.voided_at = timezone.now()
-    judgment.save(update_fields=["voided_at"])
-    lease = judgment.lease
-    lease.place, lease.outcome = None, "undone"
-    lease.save(update_fields=["place", "outcome"])
-    # Decisions of adjudicators and managers remain in force. A gold answer runs the same checks and statements without
-    # moving.
-    is_decided = is_settled(unit)
-    if judgment.kind == Judgment.FLAG:
-        _found_so_no_more(unit)
-    _ask_back(unit, judgment, keep=not unit.honeypot and not is_decided)
-    reopened = open_again(unit, permit, lease)
-    close_others([reopened], annotator, task, "released")
-    _count(permit, judgment, -1)
-    return reopened
-
-
-def _found_so_no_more(unit: Unit) -> None:
-    """Update the unit after a flag was taken back. Others may have flagged it too."""
-    unit.disturbing = unit.judgments.live().filter(kind=Judgment.FLAG).exists()
-    update_one(unit, "disturbing")
-
-
-def _ask_back(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
-    """Return a unit to where it was before a judgment that was taken back.
-
-    keep: whether to store the change; otherwise the same statements run without effect.
-    """
-    unit = unit if keep else copy(unit)
-    ask_again(unit, keep=keep)
-    moved = unit.transitions.filter(judgment=judgment).first()
-    # Back to where it was judged, which may differ from where it was leased, since others may have moved it.
-    before = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
-    is_moved = moved is not None or unit.stage != stages.QUEUED
-    # The annotator who named that language may have taken it back meanwhile.
-    visited = unit.visited if before.language in unit.visited else [*unit.visited, before.language]
-    move(
-        unit,
-        "undone",
-        stages.QUEUED,
-        by=judgment.annotator.user,
-        judgment=judgment,
-        keep=keep and is_moved,
-        round=before.round,
-        language=before.language,
-        visited=visited[: visited.index(before.language) + 1],
-        # A judgment that is taken back needs no confirmation.
-        redundancy=1 if moved and moved.event == "named" else unit.redundancy,
-    )
 
 
 def read_answer(

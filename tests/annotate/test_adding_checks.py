@@ -13,8 +13,9 @@ from annotate.core.draws import hash_order
 from annotate.core.refusals import NotFound, WrongStage
 from annotate.kinds import Answer
 from annotate.work import adjudication
+from annotate.work.answer_changes import undo
 from annotate.work.closure import close
-from annotate.work.judgments import judge, undo
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.acts import said_by, say, settle
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -9,8 +9,9 @@ from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Task
 from annotate.work.adjudication import discard, settle, to_adjudicate, unsettle
+from annotate.work.answer_changes import undo
 from annotate.work.interventions import lift, void
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import running
 from annotate.work.queue import release, take
 from tests.annotate.conftest import AGREED, DISPUTED

@@ -15,7 +15,8 @@ from annotate.core.estimation.proportions import jeffreys
 from annotate.figures.task_overview import standing
 from annotate.kinds import Answer
 from annotate.work import adjudication
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import permit_of
 from annotate.work.queue import lease_locked, take
 from annotate.work.task_creation import extend_task

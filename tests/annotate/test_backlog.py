@@ -13,8 +13,9 @@ from annotate.core import stages
 from annotate.figures.personal_progress import progress_in
 from annotate.kinds import Answer
 from annotate.models import Backlog, Lease
+from annotate.work.answer_changes import undo
 from annotate.work.eligible import beyond, unjudged
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.moves import move
 from annotate.work.permit import permit_of
 from annotate.work.queue import release, take

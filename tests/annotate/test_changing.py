@@ -12,9 +12,9 @@ from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAllowed, NotFo
 from annotate.kinds import Answer
 from annotate.models import Change, Judgment, Lease, Task
 from annotate.work import answer_changes, flags
-from annotate.work.answer_changes import change
+from annotate.work.answer_changes import change, last_judgment, undo
 from annotate.work.interventions import pause
-from annotate.work.judgments import judge, last_judgment, undo
+from annotate.work.judgments import judge
 from annotate.work.permit import acting, midnight
 from annotate.work.queue import take
 from tests.annotate import attacks

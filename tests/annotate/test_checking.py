@@ -11,8 +11,9 @@ from annotate.core.draws import hash_order
 from annotate.core.estimation.proportions import jeffreys
 from annotate.kinds import Answer
 from annotate.work import adjudication
+from annotate.work.answer_changes import undo
 from annotate.work.interventions import void
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from annotate.work.task_creation import extend_task
 from annotate.work.unit_entry import add_units

@@ -7,8 +7,9 @@ from django.utils import timezone
 
 from annotate.kinds import Answer
 from annotate.models import Consent, Judgment
+from annotate.work.answer_changes import last_judgment, undo
 from annotate.work.interventions import agree, withdraw
-from annotate.work.judgments import judge, last_judgment, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 

@@ -7,7 +7,7 @@ import scipy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.estimation.comparisons import benjamini_yekutieli, difference, holm, mcnemar
+from annotate.core.estimation.differences import benjamini_yekutieli, difference, holm, mcnemar
 from annotate.core.estimation.proportions import Estimate, proportion
 
 P_VALUES = st.lists(st.floats(0, 1), max_size=12)

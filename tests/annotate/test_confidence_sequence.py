@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy
 
-from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import Z, jeffreys, proportion
 from annotate.core.measures.figure_rows import at_every_look, difference_row, factor, row, share_at_every_look
 

@@ -25,7 +25,8 @@ from annotate.goldsets.columns import LEFT_OUT
 from annotate.goldsets.exporter import ExportError, export
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.judgments import judge, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.core.masking import mask_mentions
 from corpora.models import Corpus

@@ -16,9 +16,10 @@ from annotate.quality import commitments
 from annotate.quality.guideline_versions import current
 from annotate.work import flags
 from annotate.work.adjudication import settle, to_adjudicate, unsettle
+from annotate.work.answer_changes import undo
 from annotate.work.backlog import backlogs
 from annotate.work.closure import delete_task
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting, permit_of
 from annotate.work.queue import take, take_sheet
 from annotate.work.routing import reroute

@@ -16,7 +16,7 @@ from annotate.figures import personal_progress
 from annotate.kinds import Answer
 from annotate.models import Backlog, Judgment, Task
 from annotate.work import judgments
-from annotate.work.judgments import undo
+from annotate.work.answer_changes import undo
 from annotate.work.permit import permit_of
 from annotate.work.queue import take
 from tests.annotate.acts import own_progress, why_empty

@@ -7,7 +7,8 @@ from annotate.core.refusals import AlreadyAnswered, InvalidAnswer, NotFound, Wro
 from annotate.kinds import KINDS, Answer
 from annotate.kinds.language import UNDEFINED_REASONS
 from annotate.models import Judgment, Lease
-from annotate.work.judgments import judge, read_answer, skip, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, read_answer, skip
 from annotate.work.queue import open_lease, take
 from tests.annotate.conftest import DISPUTED
 from tests.annotate.one_unit import ENGLISH, FRENCH, GERMAN, answer, history, pass_on, where

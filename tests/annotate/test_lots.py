@@ -13,7 +13,8 @@ from annotate.core import stages
 from annotate.core.draws.committed_draws import fixed_digest, outcome, outcome_digest
 from annotate.kinds import Answer
 from annotate.models import Annotator, Lease, Lot, Task
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
 from tests.annotate import acts
 from tests.annotate.conftest import AGREED, DISPUTED, make_person, records_task_maker, task_maker

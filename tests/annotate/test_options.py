@@ -126,7 +126,7 @@ def test_the_command_tells_the_kinds_whose_default_differs():
     told = {option.name: option.help for option in open_task.OPTIONS}
     own = "verify, ad_relevance, better_replies, concepts, qa_match, topic, toxic_pairs, web_ranking"
     assert told["rounds"].endswith(f"(default 2; {own}, a kind of your own: 1)")
-    assert told["history"].startswith("recall: ")
+    assert told["history"].startswith("for the design recall: ")
     assert told["window"].startswith("recall, precision: ")
     for kind in KINDS.values():
         for name in kind.defaults:

@@ -10,8 +10,9 @@ from django.utils import timezone
 from annotate.core import pause_rule
 from annotate.kinds import KINDS, Answer
 from annotate.models import Annotator, Backlog, Task
+from annotate.work.answer_changes import undo
 from annotate.work.flags import take_disturbing
-from annotate.work.judgments import judge, undo
+from annotate.work.judgments import judge
 from annotate.work.queue import open_lease, release, take
 from tests.annotate import attacks, roc
 from tests.annotate.acts import own_progress

@@ -6,7 +6,8 @@ from annotate.figures.queue_states import queue_table
 from annotate.figures.task_overview import undecidable
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
 from annotate.work.routing import reroute
 from tests.annotate.acts import own_progress

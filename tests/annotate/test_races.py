@@ -19,8 +19,9 @@ from annotate.core.aggregation.answer_table import majority
 from annotate.core.refusals import AlreadyAnswered, LeaseExpired, NothingToUndo, Refusal, TooLateToUndo, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Unit
-from annotate.work import eligible, judgments, queue
-from annotate.work.judgments import judge, skip, undo
+from annotate.work import answer_changes, eligible, judgments, queue
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import permit_of
 from annotate.work.queue import free_place, lease_locked, release, take
 from tests.annotate.conftest import DISPUTED
@@ -107,7 +108,7 @@ class Reader:
         self.counts["twice"] += 1
 
     def undo(self):
-        judgment = judgments.last_judgment(self.annotator, self.task)
+        judgment = answer_changes.last_judgment(self.annotator, self.task)
         if judgment is None:
             return
         try:

@@ -15,7 +15,7 @@ from annotate.figures.queue_states import queue_states, queue_table
 from annotate.kinds import Answer
 from annotate.models import Qualification
 from annotate.work import judgments
-from annotate.work.judgments import undo
+from annotate.work.answer_changes import undo
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from tests.annotate.acts import behind_tests, own_progress, queues_of, states, why_empty

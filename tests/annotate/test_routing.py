@@ -5,10 +5,10 @@ from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import LanguageRoute, Transition
 from annotate.quality import answer_models
-from annotate.work.answer_changes import change
+from annotate.work.answer_changes import change, undo
 from annotate.work.closure import close
 from annotate.work.interventions import void
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from annotate.work.routes import Routes
 from annotate.work.routing import reroute

@@ -12,7 +12,8 @@ from annotate.kinds import Answer
 from annotate.models import Consent, GoldAnswer, Judgment, Lease, Trial
 from annotate.work import interventions
 from annotate.work.adjudication import discard, settle
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import acting, permit_of
 from annotate.work.queue import take
 from tests.annotate.programs import Program

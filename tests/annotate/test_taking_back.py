@@ -9,8 +9,9 @@ from annotate.core import stages
 from annotate.core.refusals import NothingToUndo, TooLateToUndo, WrongStage
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease
-from annotate.work import judgments
-from annotate.work.judgments import judge, skip, undo
+from annotate.work import answer_changes
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import open_lease, take
 from annotate.work.routing import reroute
 from tests.annotate.acts import settle
@@ -265,7 +266,7 @@ def test_what_was_said_in_another_task_is_not_taken_back(make_task, person):
 
 
 def test_an_answer_can_be_taken_back_for_some_minutes(make_task, person, monkeypatch):
-    monkeypatch.setattr(judgments, "UNDO_MINUTES", 3)
+    monkeypatch.setattr(answer_changes, "UNDO_MINUTES", 3)
     task, ann = make_task([DISPUTED]), person("ann", "de")
     judgment = answer(ann, task)
     long_ago(judgment, minutes=4)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from annotate.core.draws.hash_order import lot
-from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Estimate, Z, jeffreys
 
 REPLICATES = 2000

@@ -13,7 +13,7 @@ import numpy.typing as npt
 import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Ints
-from annotate.core.estimation.comparisons import Difference, paired
+from annotate.core.estimation.differences import Difference, paired
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys
 
 Values = npt.NDArray[np.float64]

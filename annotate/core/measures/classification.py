@@ -13,7 +13,7 @@ import numpy as np
 import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
-from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import SLACK, UNKNOWN, Estimate, Z, jeffreys, moved, proportion, with_interval
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS
 

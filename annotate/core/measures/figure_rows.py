@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
-from annotate.core.estimation.comparisons import Difference, holm, mcnemar
+from annotate.core.estimation.differences import Difference, holm, mcnemar
 from annotate.core.estimation.proportions import LEVEL, SLACK, Estimate, Z, jeffreys
 from annotate.core.estimation.resampling import LEAST_UNITS
 from annotate.core.measures import classification as classes

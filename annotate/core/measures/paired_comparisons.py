@@ -24,7 +24,7 @@ import scipy  # loads its subpackages on first use
 
 from annotate.core.aggregation.answer_table import Floats
 from annotate.core.draws.hash_order import lot
-from annotate.core.estimation.comparisons import holm, mcnemar
+from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, Z, proportion
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, jackknife, percentiles
 from annotate.core.measures.ranked_labels import Share

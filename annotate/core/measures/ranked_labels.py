@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from annotate.core.aggregation.answer_table import Floats
-from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEAST_COUNT, Estimate
 from annotate.core.estimation.resampling import bayesian_bootstrap, bootstrap, randomization
 from annotate.core.measures import accuracy_by_class

@@ -18,7 +18,7 @@ import numpy as np
 from sacrebleu.metrics.bleu import BLEU
 
 from annotate.core.aggregation.answer_table import Floats
-from annotate.core.estimation.comparisons import Difference, paired
+from annotate.core.estimation.differences import Difference, paired
 from annotate.core.estimation.proportions import UNKNOWN, Estimate
 from annotate.core.estimation.resampling import LEAST_UNITS, bootstrap, jackknife, jackknife_difference, randomization
 

@@ -15,7 +15,7 @@ import scipy
 
 from annotate.core.aggregation.answer_table import Bools, Floats, Ints
 from annotate.core.draws.hash_order import lot
-from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.proportions import LEVEL, SLACK, Z
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT, LEAST_UNITS, REPLICATES
 from annotate.core.measures.classification import Apart

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from annotate.core.aggregation.answer_table import Floats, needed
 from annotate.core.agreement import coefficients, pair_intervals
-from annotate.core.estimation.comparisons import Difference
+from annotate.core.estimation.differences import Difference
 from annotate.core.estimation.resampling import LEAST_UNITS
 from annotate.core.measures import ranked_labels
 from annotate.core.measures.figure_rows import NO_UNITS, Row, difference_row, holm_corrected, row

@@ -12,7 +12,8 @@ from annotate.controls.replenishment import draw_short, standing
 from annotate.evaluation.measurement import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task
-from annotate.work.judgments import judge, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.storage.layout import corpus_dir
 from tests.annotate.balancing.acts import (

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from annotate.core.estimation.comparisons import paired
 from annotate.core.estimation.detector_error import slips_of
+from annotate.core.estimation.differences import paired
 from annotate.core.estimation.proportions import UNKNOWN, Estimate, jeffreys, proportion
 from annotate.evaluation.comparison import differences
 from annotate.evaluation.metrics import accuracy, precision

@@ -9,7 +9,7 @@ import pytest
 
 import assay
 from annotate.actions.commands import call_command
-from annotate.core.estimation.comparisons import holm, mcnemar
+from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.core.measures.ranked_labels import ndcg
 from annotate.core.measures.replies import corpus_bleu

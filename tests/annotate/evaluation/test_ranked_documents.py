@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import assay
 from annotate.actions.commands import call_command
-from annotate.core.estimation.comparisons import holm
+from annotate.core.estimation.differences import holm
 from annotate.evaluation.measurement import evaluate
 from tests.annotate.evaluation.figures import figures, refusal
 from tests.annotate.labelled_sets import labelled_set, run_of

@@ -7,7 +7,7 @@ import pytest
 
 import assay
 from annotate.actions.commands import call_command
-from annotate.core.estimation.comparisons import holm
+from annotate.core.estimation.differences import holm
 from tests.annotate.evaluation.figures import figures, refusal
 from tests.annotate.reply_sets import reply_set, responses_file
 

@@ -11,7 +11,7 @@ from django.test import override_settings
 
 import assay
 from annotate.actions.commands import call_command
-from annotate.core.estimation.comparisons import holm, mcnemar
+from annotate.core.estimation.differences import holm, mcnemar
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.formats import benchmarks
 from annotate.goldsets.set_folder import write_manifest

@@ -9,7 +9,8 @@ from annotate.controls.concept_suggestions import is_blind, shown_to
 from annotate.core.estimation.proportions import proportion
 from annotate.kinds import Answer
 from annotate.models import Annotator, Suggestion
-from annotate.work.judgments import judge, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from tests.annotate.exporting.told import json_lines
 from tests.annotate.labelling.acts import begun

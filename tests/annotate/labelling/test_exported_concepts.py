@@ -14,7 +14,8 @@ from annotate.core.draws.splits import SPLITS
 from annotate.kinds import Answer
 from annotate.models import Suggestion
 from annotate.work import adjudication
-from annotate.work.judgments import judge, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.models import Concept, Item
 from tests.annotate.exporting.told import json_lines, jsonlike

@@ -7,7 +7,7 @@ import pytest
 
 from annotate.controls import concept_suggestions
 from annotate.models import ChosenConcept, Judgment, Suggestion, Unit
-from annotate.work.judgments import undo
+from annotate.work.answer_changes import undo
 from annotate.work.queue import take
 from corpora.models import Concept, Label
 from tests.annotate.labelling.acts import begun, choose

@@ -16,7 +16,8 @@ from annotate.figures.finish_forecast import forecast_of
 from annotate.figures.task_statistics import overview
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED
 

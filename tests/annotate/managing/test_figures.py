@@ -13,9 +13,10 @@ from annotate.figures import annotator_statistics, task_statistics
 from annotate.figures.queue_states import queue_states
 from annotate.kinds import Answer
 from annotate.models import Guidelines, Qualification, Task
+from annotate.work.answer_changes import undo
 from annotate.work.closure import close, reopen
 from annotate.work.interventions import lift, pause, void
-from annotate.work.judgments import judge, undo
+from annotate.work.judgments import judge
 from annotate.work.permit import running
 from annotate.work.queue import release, take
 from tests.annotate.attacks import run_out

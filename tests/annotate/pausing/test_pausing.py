@@ -4,8 +4,9 @@ import pytest
 
 from annotate.core.refusals import InvalidAnswer, Paused
 from annotate.models import Judgment, Pause
+from annotate.work.answer_changes import undo
 from annotate.work.interventions import lift, pause, void
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import running
 from annotate.work.queue import open_lease, take
 from tests.annotate.pausing.answering import KNOWN, WATCHED, YES, asked, live, work, wrong

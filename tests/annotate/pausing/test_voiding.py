@@ -10,8 +10,9 @@ from annotate.core.refusals import AlreadyAnswered
 from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
 from annotate.work.adjudication import settle
+from annotate.work.answer_changes import undo
 from annotate.work.interventions import Voided, lift, void, would_void
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.judgments import judge, skip
 from annotate.work.permit import permit_of, running
 from annotate.work.queue import take
 from tests.annotate.conftest import DISPUTED

@@ -15,7 +15,8 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Comparison, Judgment, Lease, Side, Task
 from annotate.pages.item_view import sides_of
 from annotate.work import adjudication
-from annotate.work.judgments import judge, skip, undo
+from annotate.work.answer_changes import undo
+from annotate.work.judgments import judge, skip
 from annotate.work.queue import release, take
 from tests.annotate.preferring.comparing import MARKS, open_comparison
 

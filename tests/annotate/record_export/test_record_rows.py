@@ -16,8 +16,9 @@ from annotate.quality import agreement_statistics as agreeing
 from annotate.quality import answer_models
 from annotate.quality.guideline_versions import current
 from annotate.work.adjudication import discard
+from annotate.work.answer_changes import undo
 from annotate.work.interventions import void
-from annotate.work.judgments import judge, undo
+from annotate.work.judgments import judge
 from annotate.work.queue import take
 from annotate.work.routing import decide
 from tests.annotate.exporting.told import card_of, everything_in, files, json_lines, jsonlike
