@@ -37,10 +37,7 @@ def underlined(words: str, line: str) -> str:
 
 
 def as_lines(table: Table) -> str:
-    """Return a table with its notes below.
-
-    If it is too wide, names are omitted and text, but no number, is shortened.
-    """
+    """Return a table with its notes below. To make it fit, names are omitted and text, not numbers, is shortened."""
     cells = [[printable(cell.shown) for cell in row] for row in (*table.body, *table.total)]
     notes: dict[str, list[str]] = {}  # each note once, with its languages
     for n, column in enumerate(table.columns):
