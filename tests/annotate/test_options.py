@@ -127,7 +127,7 @@ def test_the_command_tells_the_kinds_whose_default_differs():
     own = "verify, ad_relevance, better_replies, concepts, qa_match, topic, toxic_pairs, web_ranking"
     assert told["rounds"].endswith(f"(default 2; {own}, a kind of your own: 1)")
     assert told["history"].startswith("for the design recall: ")
-    assert told["window"].startswith("recall, precision: ")
+    assert told["window"].startswith("for the designs recall and precision: ")
     for kind in KINDS.values():
         for name in kind.defaults:
             assert OPTIONS[name].check(kind.defaults[name]) == kind.defaults[name]
