@@ -53,7 +53,7 @@ COMMANDS = {
         "delete": ("task_lifecycle", "Delete an unused task, corpus or predictor."),
         "check_kind": (
             "annotate.management.kind_check",
-            "Show what people will see of a kind of question of your own.",
+            "Show what people will see of your own kind of question.",
         ),
         "import_judgments": ("judgment_files", "Import judgments that people made elsewhere."),
     },
@@ -76,7 +76,7 @@ COMMANDS = {
         "evaluate": ("evaluate", "Measure a classifier on gold sets."),
         "verify_lots": (
             "gold_sets",
-            "Draw the lots of a gold set again, and say whether they are as they should be.",
+            "Repeat the random draws of a gold set, and report differences.",
         ),
     },
 }

@@ -37,7 +37,7 @@ UNITS = ("B", "kB", "MB", "GB", "TB")
 
 @action(
     "status",
-    "Show what stands: the installation, its data folder and database, people, corpora and tasks, what waits for whom, "
+    "Show the status: the installation, its data folder and database, people, corpora and tasks, what waits for whom, "
     "pauses that nobody has looked at, and what to do next.",
 )
 def status_action(values, progress) -> Outcome:

@@ -33,24 +33,29 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
     (NEW, "reused", LABELLED, "people have labelled the post in another task, and this one takes their label"),
     (NEW, "disputed", QUEUED, "the detectors do not agree: to the readers of the most likely language"),
     (NEW, "asked", QUEUED, "a record: to the people who label its language"),
-    (AGREED, "audited", QUEUED, "chosen by chance: people check what the detectors agreed on, and are not told"),
+    (AGREED, "audited", QUEUED, "chosen at random: people check the detectors' label without knowing it"),
     (AGREED, "contested", QUEUED, "the audit found that too much of the language may be wrong: people label it"),
-    (QUEUED, "skipped", QUEUED, "the readers of one language passed: to those of the next"),
+    (QUEUED, "skipped", QUEUED, "the readers of one language skipped it: to readers of the next language"),
     (
         QUEUED,
         "named",
         QUEUED,
-        "one reader alone names the language of another queue: to a reader of it, who is not told",
+        "only one reader gave another queue's language: to a reader of it, who does not know the answer",
     ),
-    (QUEUED, "named", ADJUDICATION, "one reader alone names the language of another queue, which nobody else reads"),
+    (QUEUED, "named", ADJUDICATION, "only one reader gave another queue's language, which nobody else reads"),
     (QUEUED, "rerouted", QUEUED, "a queue has no readers left: to the next language"),
     (QUEUED, "exhausted", ADJUDICATION, "no further language has a reader, or the rounds are used up"),
-    (QUEUED, "exhausted", DISCARDED, "no further reader either, and it needs no label, or the task drops such units"),
+    (
+        QUEUED,
+        "exhausted",
+        DISCARDED,
+        "no further language has a reader, and it needs no label, or the task drops such units",
+    ),
     (
         QUEUED,
         "doubted",
         ADJUDICATION,
-        "audited, and the reader does not confirm or is checked by lot: adjudicated blind",
+        "audited, and the reader does not confirm it or is checked at random: an adjudicator decides it blind",
     ),
     (QUEUED, "checked", ADJUDICATION, "chosen by chance: an adjudicator decides it again, blind"),
     (
@@ -59,38 +64,43 @@ MOVES: tuple[tuple[str, str, str, str], ...] = (
         ADJUDICATION,
         "a manager added checks, and it was chosen by chance: an adjudicator decides it again, blind",
     ),
-    (QUEUED, "answered", LABELLED, "as many answers as asked, and they give a label"),
+    (QUEUED, "answered", LABELLED, "it has all its answers, and they give a label"),
     (QUEUED, "conflicted", ADJUDICATION, "the answers give no label, and the task sends such units on"),
     (QUEUED, "conflicted", DISCARDED, "the answers give no label, and the task drops such units"),
     (QUEUED, "undone", QUEUED, "a skip was taken back, or an answer that named another language: to the round before"),
-    (ADJUDICATION, "undone", QUEUED, "likewise"),
+    (ADJUDICATION, "undone", QUEUED, "as above"),
     (LABELLED, "undone", QUEUED, "an answer was taken back"),
-    (DISCARDED, "undone", QUEUED, "likewise"),
-    (QUEUED, "changed", ADJUDICATION, "a reader would answer otherwise now, and others have read it meanwhile"),
-    (LABELLED, "changed", ADJUDICATION, "its reader would answer otherwise now"),
-    (DISCARDED, "changed", ADJUDICATION, "likewise"),
+    (DISCARDED, "undone", QUEUED, "as above"),
+    (QUEUED, "changed", ADJUDICATION, "a reader changed the answer after others had read it"),
+    (LABELLED, "changed", ADJUDICATION, "its reader changed the answer"),
+    (DISCARDED, "changed", ADJUDICATION, "as above"),
     (ADJUDICATION, "seconded", ADJUDICATION, "chosen by chance: another adjudicator decides it too, blind"),
     (ADJUDICATION, "differed", ADJUDICATION, "two adjudicators differ: a third decides, blind"),
     (ADJUDICATION, "settled", LABELLED, "an adjudicator gave the label"),
     (ADJUDICATION, "discarded", DISCARDED, "an adjudicator could not tell either"),
     (QUEUED, "withdrawn", DISCARDED, "a manager left it out: its text is broken, or names a person"),
-    (ADJUDICATION, "withdrawn", DISCARDED, "likewise"),
-    (LABELLED, "withdrawn", DISCARDED, "likewise"),
-    (DISCARDED, "withdrawn", DISCARDED, "likewise, so that no answer that is taken back brings it back"),
-    (QUEUED, "unconfirmed", LABELLED, "the task was closed before a second person read what one reader alone named"),
-    (ADJUDICATION, "unconfirmed", LABELLED, "likewise"),
+    (ADJUDICATION, "withdrawn", DISCARDED, "as above"),
+    (LABELLED, "withdrawn", DISCARDED, "as above"),
+    (DISCARDED, "withdrawn", DISCARDED, "as above, so that an answer that is taken back does not bring it back"),
+    (
+        QUEUED,
+        "unconfirmed",
+        LABELLED,
+        "the task was closed before a second person confirmed the answer in another language",
+    ),
+    (ADJUDICATION, "unconfirmed", LABELLED, "as above"),
     (QUEUED, "left_out", DISCARDED, "a manager closed the task and left out what had no label yet"),
-    (ADJUDICATION, "left_out", DISCARDED, "likewise"),
+    (ADJUDICATION, "left_out", DISCARDED, "as above"),
     (LABELLED, "resumed", QUEUED, "the task was opened again: to where it was before the task was closed"),
-    (LABELLED, "resumed", ADJUDICATION, "likewise"),
-    (DISCARDED, "resumed", QUEUED, "likewise"),
-    (DISCARDED, "resumed", ADJUDICATION, "likewise"),
+    (LABELLED, "resumed", ADJUDICATION, "as above"),
+    (DISCARDED, "resumed", QUEUED, "as above"),
+    (DISCARDED, "resumed", ADJUDICATION, "as above"),
     (LABELLED, "reopened", QUEUED, "a manager voided answers on which it rests: others are asked"),
-    (DISCARDED, "reopened", QUEUED, "likewise"),
-    (ADJUDICATION, "reopened", QUEUED, "likewise"),
+    (DISCARDED, "reopened", QUEUED, "as above"),
+    (ADJUDICATION, "reopened", QUEUED, "as above"),
     (LABELLED, "unsettled", ADJUDICATION, "the adjudicator took the decision back"),
-    (DISCARDED, "unsettled", ADJUDICATION, "likewise"),
-    (ADJUDICATION, "unsettled", ADJUDICATION, "likewise"),
+    (DISCARDED, "unsettled", ADJUDICATION, "as above"),
+    (ADJUDICATION, "unsettled", ADJUDICATION, "as above"),
 )
 # After these events, adjudicators do not see what detectors and annotators answered.
 BLIND = ("audited", "checked", "seconded")
@@ -106,10 +116,10 @@ def check_move(start: str, event: str, end: str) -> None:
 
 
 def happened(start: str, event: str, end: str) -> str:
-    """Return the description of a move, with "likewise" replaced by the description that it repeats."""
+    """Return the description of a move, with "as above" replaced by the description that it repeats."""
     words = ""
     for *move, said in MOVES:
-        words = words if said == "likewise" else said
+        words = words if said == "as above" else said
         if tuple(move) == (start, event, end):
             return words
     raise ValueError(f"no unit goes from {start} to {end} by {event!r}")

@@ -137,7 +137,7 @@ WAIT = 5  # seconds after which a client retries a request refused as busy
 NOTHING_SEEN = "There is no such task or unit, or it is not open to you. The address tasks/ lists your tasks."
 # Further error codes of the API, for requests that reach no operation: code -> status, when it occurs, what to do.
 OTHER_CODES: dict[str, tuple[int, str, str]] = {
-    "parse_error": (400, "The body of the request is no JSON, or is nested too deeply.", "Send valid JSON."),
+    "parse_error": (400, "The body of the request is not JSON, or is nested too deeply.", "Send valid JSON."),
     "authentication_failed": (
         401,
         "The token is not valid: it expired or was revoked, the password was changed since, or its owner is locked "
@@ -151,39 +151,40 @@ OTHER_CODES: dict[str, tuple[int, str, str]] = {
     ),
     "permission_denied": (
         403,
-        "The request comes with a session and without the token that forms have.",
-        "Send an API token instead of the cookie of a browser.",
+        "The request uses a browser session and has no CSRF token.",
+        "Send an API token instead of a browser's cookie.",
     ),
     "method_not_allowed": (
         405,
-        "The address does not take this method.",
-        "Use the method that the reference of the API names.",
+        "The address does not support this method.",
+        "Use a method that the API reference lists for the address.",
     ),
     "not_acceptable": (
         406,
-        "The request asks for a reply of another type than JSON.",
-        "Leave the header `Accept` out, or send `Accept: application/json`.",
+        "The request asks for a reply that is not JSON.",
+        "Omit the header `Accept`, or send `Accept: application/json`.",
     ),
     "unsupported_media_type": (
         415,
-        "The body of the request is of another type than JSON.",
+        "The body of the request is not declared as JSON.",
         "Send the header `Content-Type: application/json`.",
     ),
     "throttled": (
         429,
-        "More requests came within a minute than the API takes from one account, or without a token from one address.",
+        "More requests came within a minute than the API accepts from one account, or from one address without a "
+        "token.",
         "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
     ),
     "server_error": (500, "Something went wrong on the server.", "Send the request again, or tell the manager."),
     "storage": (
         507,
-        "The server cannot save anything just now: its disk is full or read-only, or its database is away. Nothing was "
-        "saved.",
+        "The server cannot save anything just now: its disk is full or read-only, or its database is unavailable. "
+        "Nothing was saved.",
         "Tell the manager, and send the request again later.",
     ),
     "busy": (
         503,
-        "Too many requests wait for the database, which a long command is writing to. Nothing was saved.",
+        "Too many requests wait for the database, because a long command is writing to it. Nothing was saved.",
         "Wait for as many seconds as the header `Retry-After` says, and send the request again.",
     ),
 }

@@ -20,7 +20,7 @@ def test_a_move_that_is_not_in_the_table_is_refused():
 
 def test_every_move_is_told_in_words_and_likewise_means_the_words_above():
     told = {(start, event, end): stages.happened(start, event, end) for start, event, end, _ in stages.MOVES}
-    assert all(words and words != "likewise" for words in told.values())
+    assert all(words and words != "as above" for words in told.values())
     assert told[stages.DISCARDED, "undone", stages.QUEUED] == "an answer was taken back"
     with pytest.raises(ValueError, match="no unit goes from AGREED to QUEUED by 'skipped'"):
         stages.happened(stages.AGREED, "skipped", stages.QUEUED)
