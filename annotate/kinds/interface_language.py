@@ -69,7 +69,7 @@ def answer_about(asked: str, label: str) -> str | None:
 
 
 def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
-    """Return the question whether a post is in one of these languages.
+    """Return the question of whether a post is in one of these languages.
 
     is_translated: whether to use the interface language; task titles use English
     """
