@@ -18,7 +18,7 @@ def test_a_move_that_is_not_in_the_table_is_refused():
         stages.check_move(stages.AGREED, "skipped", stages.QUEUED)
 
 
-def test_every_move_is_told_in_words_and_likewise_means_the_words_above():
+def test_every_move_is_told_in_words_and_as_above_means_the_words_above():
     told = {(start, event, end): stages.happened(start, event, end) for start, event, end, _ in stages.MOVES}
     assert all(words and words != "as above" for words in told.values())
     assert told[stages.DISCARDED, "undone", stages.QUEUED] == "an answer was taken back"

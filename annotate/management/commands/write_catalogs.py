@@ -62,7 +62,7 @@ def _of_tables() -> Iterator[tuple[str, Message]]:
     """Yield strings from modules that do not import Django, or that serve as keys too. Pages translate them."""
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
-        "core/stages.py": [*stages.STAGES.values(), *(said for *_, said in stages.MOVES if said != "likewise")],
+        "core/stages.py": [*stages.STAGES.values(), *(said for *_, said in stages.MOVES if said != "as above")],
         "kinds/language_questions.py": [
             words for kind in kinds for words in (*kind.undefined.reasons.values(), kind.title)
         ],
