@@ -282,7 +282,7 @@ def test_a_request_of_the_wrong_form_is_told_what_to_send(make_task, program, cl
     assert refusal(bearer) == (401, "not_authenticated")
     assert "Authorization: Token" in bearer.json()["detail"]
     assert "Bearer" in bearer.json()["detail"]
-    assert "Use the method" in program.get("tasks/task/next/").json()["detail"]
+    assert "Use a method" in program.get("tasks/task/next/").json()["detail"]
 
 
 def test_what_is_no_json(make_task, program):
