@@ -1,8 +1,8 @@
 """Comparison of two predictors on the same posts: differences in accuracy, recall and precision, with intervals.
 
-Each predictor's share is estimated as for a single predictor, with strata, chances and the audit (metrics.py). A plain
-count over the posts that were read would consist mostly of disputed ones, on which a detector that voted does worst by
-selection.
+metrics.py estimates each predictor's shares as if it were evaluated alone, from strata, sampling probabilities and the
+audit. A plain count over the posts that people read would mislead: the detectors disagreed on most of these posts, so a
+detector that voted looks worse there than on the whole stream.
 """
 
 from collections import Counter
@@ -31,16 +31,17 @@ from corpora.core.languages import UND
 def comparison(
     first: Subject, second: Subject, left: list[tuple[GoldSet, list[GoldRow]]], rates: tuple[float, float]
 ) -> dict[str, Any]:
-    """Return the report's section on two predictors: the rows, and the labels that each shared class comprises.
+    """Return the report's section that compares two predictors.
 
-    Sets drawn by one of the two predictors from its own triggers are left out.
+    The section contains the rows with the differences, and the labels that were merged into each class. Sets that were
+    drawn from a predictor's triggers are left out, because they contain only posts that this predictor chose.
 
     first, second: the two predictors.
-    left: gold sets with the rows that remain after filtering.
-    rates: error rates of unresolved audits, see `join`.
+    left: each gold set with its rows, without the rows of vanished posts.
+    rates: assumed error rates in unresolved audits, see `join`.
     """
     read = [(gold, rows) for gold, rows in left if gold.population != TRIGGERS]
-    # Merge the classes of both predictors, so that neither is blamed for distinctions that the other does not make.
+    # Apply the coarse classes of both predictors to each of them, so that only distinctions that both make count.
     sides = [join(subject, read, [first.mapping, second.mapping], rates) for subject in (first, second)]
     both, other = (side.uniform for side in sides)
     if both and other:  # add the second predictor's label to each post
@@ -64,17 +65,21 @@ def comparison(
 # --- the differences
 
 
-# (difference, None if unknown for one predictor; number of posts it rests on; its extremes, see `metrics.Measured`)
+# A tuple of the difference (None if the share of one predictor is unknown), the number of posts that it is based on,
+# and its extremes (see `metrics.Measured`).
 Found = tuple[Difference | None, int, tuple[Difference, ...]]
 
 
 def differences(
     both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets] = ({}, {})
 ) -> dict[tuple[str, str], Row]:
-    """Return the differences between first and second predictor as (measure, posts or label) -> row.
+    """Return a mapping that contains the row of each difference between the first and the second predictor.
 
-    both: the uniform set with the labels of both predictors, None if there is none.
-    sets: for each predictor, language -> post id -> label on the recall-oriented set.
+    A key is a measure with a label, such as ("recall", "de"). For accuracy, the key contains "with und" or "without
+    und" instead of a label.
+
+    both: the uniform set with the labels of both predictors, None if there is no uniform set.
+    sets: the recall-oriented sets of each predictor. Each is a mapping from language to {post id: predicted label}.
     """
     cells = [cell for cell in both.cells if cell.read] if both else []
     labels = metrics.und_last({*sets[0], *(label for cell in cells for label in (cell.truth, cell.said, cell.other))})
@@ -91,7 +96,11 @@ def differences(
 def _row(
     measure: str, of: dict[str, str], apart: Difference | None, posts: int, extremes: tuple[Difference, ...]
 ) -> Row:
-    """Return the row of one difference. By label, fewer than LEAST_COUNT posts give no interval, as for a recall."""
+    """Return the row of one difference.
+
+    The difference for a label has no interval if it is based on fewer than LEAST_COUNT posts. The same holds for the
+    recall of a single predictor.
+    """
     if apart is None:
         return difference_row(measure, of, None, 0, "one of the two is not known", None)
     if posts < LEAST_COUNT and "label" in of:
@@ -117,11 +126,11 @@ def _accuracy(both: Uniform, *, with_und: bool) -> Found:
 
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Found:
-    """Measure recall on the language's recall-oriented set if it has one, otherwise on the uniform set."""
+    """Return the difference in recall, from the language's recall-oriented set or otherwise from the uniform set."""
     first, second = (own.get(label, {}) for own in sets)
     if first:
         # The difference is the share that only the first predictor has right minus the share that only the second has
-        # right. The two shares come from one simple sample and exclude each other.
+        # right. Both shares come from the same simple random sample, and no post counts in both.
         pairs = Counter((said == label, second[key] == label) for key, said in first.items())
         shares = [counted(pairs[alone], pairs.total()).estimate for alone in ((True, False), (False, True))]
         one, other = (each.value or 0.0 for each in shares)
@@ -149,20 +158,20 @@ def _precision(label: str, both: Uniform) -> Found:
 
 
 def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collection[str]) -> Found:
-    """Return the difference of two shares, estimated from the uniform set.
+    """Return the difference between the two predictors' shares, estimated from the uniform set.
 
-    domain: whether a post counts.
-    right: whether a post of the domain is right.
-    apart: selects the posts of the domain on which the shares can differ. The difference is at most the greater share
-        of such posts.
+    domain: returns whether a post counts.
+    right: returns whether the predictor's label of a post in the domain is right.
+    apart: returns whether the two shares can differ because of a post in the domain. The proportion of such posts is an
+        upper bound on the difference.
     truths: possible true labels of missing posts, see `share`.
     """
 
     def of(uniform: Uniform) -> Found:
         sides = uniform, uniform.of_other
         first, second = (share(side, domain, right, truths=truths) for side in sides)
-        # If no post that was read counts differently for the two predictors, the estimates differ only by guesses at
-        # unread posts, which cannot show that one predictor is better.
+        # If no post that was read counts differently for the two predictors, their estimates differ only because of
+        # guesses about unread posts. Such guesses cannot show that one predictor is better.
         is_seen = any(
             domain(one) != domain(other) or (domain(one) and right(one) != right(other))
             for one, other in ((cell, cell.of_other) for cell in uniform.cells if cell.read)
@@ -184,12 +193,15 @@ def _of_uniform(both: Uniform, domain: Of, right: Of, apart: Of, truths: Collect
 
 
 def correlation(both: Uniform, domain: Of, right: Of) -> float:
-    """Estimate the correlation, from -1 to 1, of two predictors' shares of right posts in a domain.
+    """Estimate the correlation between two predictors' shares of right labels in a domain, from -1 to 1.
 
-    Both shares come from the same uniform set. The covariance is that of the residuals, hit - R domain, over drawing
-    posts from the stream and over reading some of them (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2),
-    as in estimation.stratified. R is the weighted share among the posts that were read, so that the residuals have mean
-    zero. With the estimated share, which includes guesses at unread posts, two constants would appear correlated.
+    Both shares are estimated from the same uniform set. Their covariance is the covariance of the residuals
+    hit - R * domain, where hit and domain are 1 or 0 for each post. It has two components, as in
+    `proportions.stratified`: one from drawing posts from the stream, and one from reading only some of the drawn posts
+    (Cochran 1977, Sampling Techniques, 3rd edition, section 12.2).
+
+    R is the weighted share among the posts that were read, so the residuals have mean zero. The estimated share cannot
+    serve as R: it includes guesses about unread posts, which would make two constants appear correlated.
 
     Returns 0 if either predictor's residuals do not vary among the posts that were read.
     """
@@ -203,7 +215,7 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
         sides = cell, cell.of_other
         return [domain(side) * (right(side) - value) for side, value in zip(sides, observed, strict=True)]
 
-    of_draw: list[tuple[float, ...]] = []  # (posts, residual of the first predictor, of the second)
+    of_draw: list[tuple[float, ...]] = []  # (number of posts, first residual, second residual)
     of_reading: dict[str, list[tuple[float, ...]]] = {}
     for cell, posts in both.cells.items():
         if not (weight := both.weights[cell]):
@@ -223,11 +235,11 @@ def correlation(both: Uniform, domain: Of, right: Of) -> float:
 
 
 def _moments(rows: Sequence[tuple[float, ...]]) -> Floats:
-    """Return the sums of squares and of products of two centred values, (3,).
+    """Centre two values, and return the sum of squares of each and the sum of their products, (3,).
 
-    All sums with a value that is constant up to rounding are 0.
+    If a value is constant up to rounding, its sum of squares and the sum of products are set to 0.
 
-    rows: (number of posts, first value, second value).
+    rows: tuples of the number of posts, the first value and the second value.
     """
     if not rows:
         return np.zeros(3)

@@ -48,13 +48,14 @@ def evaluate_units(
 ) -> dict[str, Any]:
     """Return the evaluation report.
 
-    predictions: path of a file, or name of a predictor of the corpus.
-    against: predictions of a second system, in the same form; "" for none.
+    predictions: path of a prediction file, or name of a predictor in the corpus.
+    against: path or name of a second system's predictions; "" for no comparison.
     unfinished: whether to accept an unfinished set.
-    split: split whose units are measured; "" for all.
-    judge: options of the certificate if the predictions come from a machine judge for the whole corpus, otherwise None.
+    split: name of the split to measure; "" for all units.
+    judge: options of the judge's certificate if the predictions are a machine judge's labels of the whole corpus,
+        otherwise None.
     sequential: see `read_units`.
-    reading: how the predictions are read, see `_read`.
+    reading: options for reading the predictions, see `_read`.
 
     Raises GoldSetError, EvaluationError or CorpusError if the predictions do not fit the set.
     """
@@ -77,9 +78,9 @@ def evaluate_units(
 
 
 def _in_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units, list[Predictions]]:
-    """Replace labels by the classes that the systems distinguish, keeping only classes that occur.
+    """Replace each label with the class that all systems distinguish, and keep only the classes that occur.
 
-    A post may be in any language, so the set's own list of labels is not exhaustive.
+    The task's list of labels is not used, because a post may be in a language that is not on this list.
     """
     fold = folding([each.mapping for each in systems])
 
@@ -107,7 +108,7 @@ def _read(
 ) -> Predictions:
     """Read predictions for the units from a file or from a predictor of the corpus.
 
-    others: ids of further items whose labels are counted, see `read_table`.
+    others: ids of items outside the set whose labels are counted as well, see `read_table`.
     """
     labels = list(units.labels)
     if units.noun == POST:  # a system may return languages that no post of the set is in
@@ -182,7 +183,7 @@ def _warnings(units: Units) -> list[str]:
 
 
 def _slices(units: Units) -> list[tuple[dict[str, str], Bools]]:
-    """Return the name of each slice and a mask of the units in it."""
+    """Return the slices, each as a {name: value} dict and a mask of the units in the slice."""
     found = []
     for name, values in units.slices.items():
         listed = np.array(values)
@@ -218,7 +219,10 @@ def _comparison(units: Units, measured: Sequence[Any], systems: Sequence[Predict
 
 
 def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
-    """Return the units on which gold and prediction differ, with language, vote shares and publishable text."""
+    """Return the units whose predicted label differs from the gold label.
+
+    Each has its language, the shares of people's answers, and its text if that may be published.
+    """
     wrong = [place for place, gold in enumerate(units.gold) if gold != said.labels[place]]
     found = []
     for place, read in zip(wrong, units.rows(wrong), strict=True):
@@ -237,7 +241,7 @@ def _errors(units: Units, said: Predictions) -> list[dict[str, Any]]:
 
 WISHES = (0.9, 0.95, 0.99)  # precisions for which a threshold is reported
 COVERAGES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5)  # shares of answered units for which accuracy is reported
-MOST_LABELS = 10  # with more labels, no thresholds per label
+MOST_LABELS = 10  # if a task has more labels, no thresholds per label are reported
 OF_SCORES = texts("scores")
 
 
@@ -246,7 +250,7 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
 
     pairs: gold and predicted labels.
     table: probability of each label for each unit, (n, K).
-    votes: share of people's answers per label, for each unit.
+    votes: for each unit, a mapping from label to its share of people's answers.
     labels: the K labels, in the order of the table.
     seed: seed for the calibration error's bootstrap.
     """
@@ -263,7 +267,7 @@ def scored(pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], l
         rows += [of_figure(name, {"label": of}, each, number) for of, each in zip(labels, found.labels, strict=True)]
     rows += _with_people(pairs, table, votes, labels)
     rows += _thresholds(units, labels)
-    # Threshold and accuracy at the first point that reaches each coverage.
+    # For each coverage, report the threshold and the accuracy at the first point that reaches it.
     for wanted in COVERAGES:
         if point := next((each for each in selective.points if each.coverage >= wanted - 1e-9), None):
             of, answered = {"coverage": f"{wanted:.0%}"}, round(point.coverage * number)
@@ -289,9 +293,10 @@ def of_figure(measure: str, of: Mapping[str, str], found: Figure, units: int, no
 def _with_people(
     pairs: Paired, table: Floats, votes: Sequence[Mapping[str, float]], labels: Sequence[str]
 ) -> Iterator[Row]:
-    """Yield the distances between scores and people's answers, on units that several people answered."""
+    """Yield the distances between the scores and people's answers, for units that several people answered."""
     shares = np.array([[each.get(label, 0.0) for label in labels] for each in votes])
-    # A single answer is not a distribution. Several identical answers are.
+    # A unit whose answers are all the same counts too. But if no unit has two different answers, each may have only
+    # one, and a single answer is not a distribution.
     several = np.flatnonzero(np.abs(shares.sum(axis=1) - 1) <= 1e-3) if len(shares) else np.array([], dtype=int)
     if not len(several) or max(len(each) for each in votes) < 2:
         return

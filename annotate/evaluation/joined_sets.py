@@ -23,11 +23,11 @@ from corpora.core.languages import UND
 from corpora.draws.language_draws import within_reach
 from corpora.predictions.prediction_rows import folding
 
-# For a predictor that voted, only audited posts represent the agreed ones. At least this many must have been read, or
-# all if there are fewer: for each label that the detectors agreed on, and in total.
+# Where the detectors agreed, people must have read at least this many posts for each label and in total, or all posts
+# if there are fewer. For a predictor that voted, only these audited posts show how often an agreed label is right.
 LEAST_READ, LEAST_READ_IN_ALL = 5, 30
-EQUAL_RATES = (1.0, 1.0)  # missing at random
-# Pool of single-annotator labels -> the option that has a share of them adjudicated.
+EQUAL_RATES = (1.0, 1.0)  # the detectors err as often in unresolved audits as in resolved ones (missing at random)
+# For each pool of single-annotator labels, the option that has a share of the pool adjudicated.
 CHECKED_BY = {AUDITED: "--audit-recheck", READ: "--check-share"}
 WORDS = texts("posts").words
 
@@ -36,15 +36,18 @@ WORDS = texts("posts").words
 class Joined:
     """Gold sets of all designs joined with one predictor's labels, and the warnings that result.
 
-    fold: label -> class of the labels that all compared predictors distinguish.
-    said: post id -> predicted class.
-    asked: coarse code that people used -> classes that are right on those posts.
-    labelled: the uniform set as labelled; None if there is none.
-    uniform: the uniform set as it may be counted.
-    is_naive: whether the detectors' agreement counts as the truth in `uniform`, because people read too little.
-    recall, precision, reach, verified: see metrics.py.
-    confirmed: labels that people confirmed on verified posts.
-    undecided: class -> codes asked about whose negative answers do not settle the class; its precision is unknown.
+    fold: mapping from label to class. All compared predictors distinguish the classes.
+    said: mapping from post id to predicted class.
+    asked: mapping from a coarse code that people used to the classes that are right on posts with this code.
+    labelled: the uniform set with its labels as exported; None if there is no uniform set.
+    uniform: the uniform set from which measures are computed; the same as `labelled` unless `is_naive` is true.
+    is_naive: whether `uniform` takes the detectors' agreement as the truth, because people read too few posts.
+    recall, precision, reach: see RecallSets, PrecisionSets and Reach in metrics.py.
+    verified: mapping from label to {post id: label given by people}. The posts are those to which the predictor gives
+        the label while the detectors agree on a different one.
+    confirmed: labels that people confirmed for at least one verified post.
+    undecided: mapping from a class to the codes that people were asked about. A negative answer, such as not-zh-CN,
+        does not show whether a post belongs to the class, so the precision of the class is unknown.
     """
 
     fold: dict[str, str]
@@ -56,24 +59,26 @@ class Joined:
     recall: dict[str, dict[str, str]] = field(default_factory=dict)
     precision: dict[str, dict[str, str]] = field(default_factory=dict)
     reach: dict[str, set[str]] = field(default_factory=dict)
-    # Language -> upper bound on the share of false Yes among the posts of its recall- or precision-oriented set.
+    # For each language with a recall- or precision-oriented set, the greatest share of mistaken Yes answers among them.
     false_yes: dict[str, float] = field(default_factory=dict)
-    # Languages of such sets without an answered decoy, so that the rate of mistaken Yes is unknown.
+    # Languages whose recall- or precision-oriented set has no answered decoy, so the rate of mistaken Yes is unknown.
     unbounded: set[str] = field(default_factory=set)
     verified: dict[str, dict[str, str]] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
-    own: set[str] = field(default_factory=set)  # languages with a precision set drawn by this predictor
-    # Language -> other predictors that drew its precision sets, "" if the set does not name one.
+    own: set[str] = field(default_factory=set)  # languages with a precision-oriented set that this predictor drew
+    # Mapping from language to the other predictors that drew its precision sets, "" for a set that names no predictor.
     strangers: dict[str, set[str]] = field(default_factory=dict)
     undecided: dict[str, set[str]] = field(default_factory=dict)
     tells_read: bool = False  # whether the uniform set marks the posts that people read
     warnings: list[str] = field(default_factory=list)
 
     def about(self, label: str = "") -> Uniform | None:
-        """Return the uniform set for a measure of one label, or of all labels, with verified posts counted as read.
+        """Return the uniform set with verified posts counted as read.
 
-        Posts that the predictor labels X while the detectors agree on another label form a stratum of their own, of
-        which the verified posts are a random sample. If the audit read such a post, it represents only itself.
+        Posts that the predictor labels X while the detectors agree on a different label form a separate stratum, and
+        the verified posts are a random sample of it. Such a post that people read for the audit represents only itself.
+
+        label: label that is measured, "" for a measure of all labels.
         """
         uniform, verified = self.uniform, self.verified
         if label:
@@ -96,7 +101,7 @@ class Joined:
         return replace(uniform, posts={key: of(key, cell) for key, cell in uniform.posts.items()}, missing=missing)
 
     def within(self, said: str, code: str) -> str:
-        """Return the predicted label, or the code that people used if it is a coarse one that includes the label."""
+        """Return the coarse code that people used if it includes the predicted label, otherwise the predicted label."""
         return code if said in self.asked.get(code, ()) else said
 
 
@@ -109,15 +114,16 @@ def join(
     """Join gold sets with a predictor's labels.
 
     subject: the predictor.
-    left: gold sets with the rows that remain after filtering.
-    mappings: coarse classes of every predictor that is compared.
-    rates: least and greatest ratio of the detectors' error rate in unresolved audits to that in resolved ones.
+    left: each gold set with its rows, without the rows of vanished posts.
+    mappings: the coarse classes of each compared predictor.
+    rates: least and greatest ratio between the detectors' error rate in unresolved audits and in resolved audits.
 
-    Raises EvaluationError or CorpusError, see `Subject.labels`.
+    Raises EvaluationError if the sets cannot measure the predictor, and EvaluationError or CorpusError if the predictor
+    has no label for one of the posts.
     """
     every = [row for _, rows in left for row in rows]
     fold = folding(mappings)
-    # The label not-sh, like a row of a published set, shows which language was asked about.
+    # Published sets do not state the language that people were asked about, but a label such as sh or not-sh shows it.
     asked = asked_together({code for row in every for code in (row.label, row.asked)}, fold)
     ids = list(dict.fromkeys(row.id for row in every))
     unresolved = [key for gold, _ in left for key in gold.unresolved_ids]
@@ -148,7 +154,7 @@ def join(
 
 
 def _bound(joined: Joined, gold: GoldSet, rows: list[GoldRow]) -> None:
-    """Bound the share of false Yes in a set that asks about one language at a time."""
+    """Set upper bounds on the share of mistaken Yes answers in a set that asks about one language at a time."""
     by_author = gold.population == AUTHORS
     labels = {row.label if by_author else _asked(row) for row in rows if row.label != UND}
     for language in sorted(label for label in labels if label and not is_negative(label)):
@@ -160,9 +166,12 @@ def _bound(joined: Joined, gold: GoldSet, rows: list[GoldRow]) -> None:
 
 
 def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
-    """Return language of a recall-oriented set -> posts of the uniform set that its draw could have included.
+    """Return, for each language of a recall-oriented set, the posts that the language's draw could have included.
 
-    Draws that can no longer be reproduced are left out.
+    Languages whose draw can no longer be reproduced are left out.
+
+    gold: the recall-oriented set.
+    ids: ids of the posts of the uniform set.
     """
     by_draw: dict[tuple[str, str], list[str]] = {}
     for language, frame in gold.frames.items():
@@ -215,12 +224,12 @@ def _join_uniform(
 
 
 def _cell(joined: Joined, row: GoldRow) -> Cell:
-    """Return the cell of a post of a uniform set. An unconfirmed label is treated as the detectors' guess."""
+    """Return the cell of a post in a uniform set. An unconfirmed label is treated as the detectors' guess."""
     label, agreed, first = (joined.fold.get(each, each) for each in (row.label, row.agreed, row.first_label))
     said = joined.within(joined.said[row.id], row.label)
     if row.stratum == UNCONFIRMED:
         return Cell(row.agreed, label, False, label, said)
-    # Where the detectors agree, nobody gave the label, even if a post with the same text was audited.
+    # The label comes from the detectors alone, even if people audited a different post with the same text.
     if row.stratum == "agreed":
         return Cell(row.agreed, agreed, False, label, said, chance=row.check_chance)
     word = ADJUDICATED if row.decided_by == "adjudicator" else ""
@@ -230,7 +239,10 @@ def _cell(joined: Joined, row: GoldRow) -> Cell:
 
 
 def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tuple[float, float]) -> dict[str, Cell]:
-    """Return the audited posts that nobody could label, by id. Ids are made up where the set has only their number."""
+    """Return the posts that were chosen for the audit but that nobody could label, as a mapping from id to cell.
+
+    If the set only states how many such posts there are, ids are made up for them.
+    """
     found: dict[str, Cell] = {}
     unread = {cell.stratum for cell in cells.values() if not cell.read}
     for label, posts in gold.unresolved.items():
@@ -249,7 +261,7 @@ def _missing(joined: Joined, gold: GoldSet, cells: Mapping[str, Cell], rates: tu
 def _without_label(gold: GoldSet, counted: Collection[str], rates: tuple[float, float]) -> str:
     """Return the warning about unresolved audits.
 
-    counted: labels of the unresolved posts that widen the intervals.
+    counted: agreed labels whose unresolved posts widen the intervals.
     """
     posts = {label: number for label, number in sorted(gold.unresolved.items()) if number}
     words = [
@@ -279,7 +291,7 @@ def _named(labels: Collection[str]) -> str:
 
 
 def unchecked(name: str, uniform: Uniform) -> list[str]:
-    """Return warnings about single-annotator labels and adjudicators whose error rate no check measures.
+    """Return a warning for single-annotator labels and one for adjudicators, if no check measures their error rate.
 
     name: name of the gold set.
     uniform: the set, joined with a predictor.
@@ -307,9 +319,10 @@ def unchecked(name: str, uniform: Uniform) -> list[str]:
 
 
 def too_little_read(uniform: Uniform) -> str:
-    """Return the labels with too few posts read, with their counts, as text; "" if there are none.
+    """Return a text that lists the labels of which people read too few posts, with counts; "" if there are none.
 
-    LEAST_READ and LEAST_READ_IN_ALL state how many posts are enough.
+    People must have read LEAST_READ posts of each label and LEAST_READ_IN_ALL in total, or all posts if there are
+    fewer.
     """
     agreed = {label: posts for label, posts in sorted(uniform.drawn.items()) if label}
     short = [
@@ -357,7 +370,8 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             continue
         by = gold.predictors.get(asked, "")
         if language in joined.own and not subject.drew(by):
-            # Posts that both predictors label so would count twice as often as in the predictor's own sample.
+            # The predictor has its own sample of this language. If the posts drawn by a different predictor counted as
+            # well, posts to which both give the label would be overrepresented.
             others.add(language)
             continue
         if not subject.drew(by):
@@ -387,9 +401,9 @@ def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: 
 
 
 def _asked(row: GoldRow) -> str:
-    """Return the language that a question asked about.
+    """Return the language that people were asked about.
 
-    A published set does not show it for und posts. For these the result is "", since the predictor is wrong there in
-    any case.
+    For a post labelled und, a published set does not show this language, and the result is "". The language does not
+    matter there, because the predictor is wrong in any case.
     """
     return row.asked or (UND if row.label == negative(UND) else "" if row.label == UND else row.label)

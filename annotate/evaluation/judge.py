@@ -1,8 +1,8 @@
-"""Certificate of a machine judge that labelled a whole corpus, of which people read a sample.
+"""Certificate for a machine judge that labelled a whole corpus while people read a sample of it.
 
-It reports the judge's agreement with people and people's agreement with each other, whether the judge may replace a
-person (the alternative annotator test), and each label's share of the corpus, estimated in three ways: from people
-alone, with the Rogan-Gladen correction, and by prediction-powered inference.
+The certificate reports the judge's agreement with people and people's agreement with each other, whether the judge may
+replace a person (the alternative annotator test), and each label's share of the corpus. The shares are estimated in
+three ways: from people's labels alone, with the Rogan-Gladen correction, and by prediction-powered inference.
 """
 
 from collections import Counter
@@ -37,18 +37,19 @@ from annotate.reports.evaluation_report import texts
 from corpora.predictions.prediction_rows import EVERY_LABEL
 from corpora.storage.layout import corpus_dir, read_manifest
 
-HALF_WIDTH = 2.5  # target half-width of the interval of a label's share, in points
+HALF_WIDTH = 2.5  # target half-width of the interval for a label's share, in percentage points
 SHARED = "judge with people, where two answered"
 WAYS = ("people alone", "Rogan-Gladen", "prediction-powered")
 TEXTS = texts("judge")
 
 
 def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None = None) -> frozenset[str] | None:
-    """Return the ids of a corpus's items, None if the corpus is not in this installation.
+    """Return the ids of a corpus's items, or None if the corpus is not in this installation.
 
     name: name of the corpus.
     languages: languages to include; all if empty.
-    most: number of items that the corpus had at the time of the draw. Later parts are skipped.
+    most: number of items that the corpus had when the set was drawn; parts that were added later are skipped. None for
+        all parts.
     """
     manifest = read_manifest(name) if name else None
     if manifest is None:
@@ -65,9 +66,9 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), most: int | None =
 
 
 def frame_of(units: Units, corpus: str) -> frozenset[str] | None:
-    """Return the ids of the items from which the set was drawn, None if the corpus is not in this installation.
+    """Return the ids of the items from which the set was drawn, or None if the corpus is not in this installation.
 
-    Raises EvaluationError if `corpus` names another corpus.
+    Raises EvaluationError if `corpus` is not the corpus from which the set was drawn.
     """
     drawn_from = corpus_drawn_from(units.name, units.corpus, corpus)
     return ids_of_corpus(drawn_from, {draw["language"] for draw in units.manifest["draws"]} - {""})
@@ -77,10 +78,10 @@ def corpus_drawn_from(name: str, known: str, corpus: str) -> str:
     """Return the corpus that a gold set was drawn from.
 
     name: name of the gold set.
-    known: corpus in its manifest, "" if there is none.
-    corpus: corpus that the user named, "" if none.
+    known: corpus that the set's manifest names, "" if it names none.
+    corpus: corpus that the user named, "" if the user named none.
 
-    Raises EvaluationError if the two differ.
+    Raises EvaluationError if the user named a different corpus than the manifest.
     """
     if corpus and known and corpus != known:
         raise EvaluationError(
@@ -91,15 +92,15 @@ def corpus_drawn_from(name: str, known: str, corpus: str) -> str:
 
 @dataclass(frozen=True)
 class Judged:
-    """The items of a corpus that people read, with the judge's labels.
+    """The items of a corpus that people read, and the judge's labels of these items.
 
     labels: labels that people may give, (K,).
     ids: id of each item, (n,).
-    judge: the judge's label of each item, REFUSED where it gave none, (n,).
+    judge: the judge's label of each item, REFUSED if the judge gave none, (n,).
     answers: individual answers as (id, person, label); empty if the set does not include them.
     sample: sample from which shares are estimated.
-    refused: number of items of the corpus that the judge refused.
-    size: number of items of the corpus.
+    refused: number of items in the corpus to which the judge gave no label.
+    size: number of items in the corpus.
     seed: seed for resampling.
     """
 
@@ -114,12 +115,12 @@ class Judged:
 
 
 def judged_units(units: Units, said: Predictions, frame: Collection[str] | None) -> Judged:
-    """Return the units that people read with the judge's labels.
+    """Return the units of a set, which people read, together with the judge's labels of them.
 
-    said: the judge's labels of the units, and the number of other items to which it gives each label.
+    said: the judge's labels of the units, and the number of items outside the set to which it gives each label.
     frame: ids of the corpus's items, as returned by `frame_of`.
 
-    Raises EvaluationError if the judge did not label every item of the corpus.
+    Raises EvaluationError if the judge did not label every item of the corpus, or if the units are not a sample of it.
     """
     size = sum(draw["frame_size"] for draw in units.manifest["draws"]) if frame is None else len(frame)
     counted, labels = Counter(said.labels) + said.others, [*units.labels, REFUSED]
@@ -139,7 +140,7 @@ def judged_units(units: Units, said: Predictions, frame: Collection[str] | None)
 
 
 def check_complete(name: str, machine: str, labelled: int, units: int, size: int, *, is_sample: bool) -> None:
-    """Check that a judge labelled every item of the corpus, of which people read a sample.
+    """Check that a judge labelled every item of the corpus and that people read only a sample of it.
 
     name: name of the gold set.
     machine: name of the judge.
@@ -148,7 +149,7 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
     size: number of items from which the units were drawn.
     is_sample: whether people read only some of these items.
 
-    Raises EvaluationError otherwise.
+    Raises EvaluationError if one of the two conditions fails.
     """
     if labelled == units < size:
         raise EvaluationError(
@@ -170,12 +171,12 @@ def check_complete(name: str, machine: str, labelled: int, units: int, size: int
 def with_certificate(
     report: dict[str, Any], read: Judged, half_width: float = HALF_WIDTH, epsilon: float = EPSILON
 ) -> dict[str, Any]:
-    """Return the report with the judge's certificate before its figures.
+    """Return the report with the judge's certificate added before the other figures.
 
     report: the evaluation report on the judge's labels.
     read: the items that people read.
-    half_width: target half-width of a share's interval, in points.
-    epsilon: how much worse than an annotator the judge may be in the alternative annotator test, as a share of units.
+    half_width: target half-width of a share's interval, in percentage points.
+    epsilon: how much worse than a person the judge may be in the alternative annotator test, as a share of the units.
     """
     known = set(read.labels)
     listed = [answer for answer in read.answers if answer[2] in known]
@@ -214,7 +215,7 @@ def _agreement(answers: people.Answers, judged: people.Ints, seed: int) -> Itera
         (SHARED, found.judge_shared, found.units_shared),
         ("people with each other", found.people, found.units_shared),
     ):
-        # Its effective size would count pairs of answers, not units.
+        # The row has no effective size, because that would count pairs of answers instead of units.
         yield row("pairwise_agreement", {"answers": who}, estimate, number) | {"count": None}
     yield row("agreement_difference", {"answers": SHARED}, found.difference, None)
     for who, measure in (("judge and people", found.judge_alpha), ("people with each other", found.people_alpha)):
@@ -269,7 +270,7 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
         found += zip([each] * 3, WAYS, (each.people, each.rogan_gladen, each.prediction_powered), strict=True)
     for each, way, share in found:
         value = None if share.value is None else Difference(share.value, share.low, share.high)
-        # Explain why an estimate falls back on people alone, or qualify its interval.
+        # The reasons explain why an estimate uses people's labels alone, or what its interval does not cover.
         weak = f" ({each.correlation or 0.0:.2f}, and it takes {each.least_correlation:.2f} to help)"
         why = "; ".join(reason.value + weak * (reason is Reason.WEAK) for reason in share.reasons)
         yield row("corpus_share", {"label": each.label, "way": way}, value, number, why)
@@ -281,14 +282,17 @@ def _shares(read: Judged, half_width: float) -> Iterator[Row]:
 
 # --- posts: certifying a judge on a uniform set
 #
-# People read the posts that detectors dispute and audit those that detectors agree on. Agreed labels that nobody read
-# do not count as answers; the posts that were read represent the rest of their stratum.
+# People read the posts on which the detectors disagree, and audit a sample of the posts on which the detectors agree. A
+# label that only the detectors gave does not count as an answer. Instead, the posts that people read represent the
+# other posts of their stratum.
 
 
 def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
-    """Return the ids of the posts from which the set was drawn, EVERY_LABEL if the corpus is not in this installation.
+    """Return the ids of the posts from which the set was drawn.
 
-    Raises EvaluationError if the sets cannot certify a judge.
+    Returns EVERY_LABEL if the corpus is not in this installation.
+
+    Raises EvaluationError unless `sets` consists of one uniform set that was exported from a task.
     """
     gold = sets[0]
     if len(sets) > 1 or gold.population != STREAM:
@@ -306,12 +310,12 @@ def frame_of_posts(sets: Sequence[GoldSet], corpus: str) -> Collection[str]:
 
 
 def judged_posts(gold: GoldSet, subject: Subject) -> Judged:
-    """Return the posts that people read with the judge's labels.
+    """Return the posts that people read, together with the judge's labels of them.
 
     gold: a uniform set.
     subject: the judge, with its labels of the whole corpus.
 
-    Raises EvaluationError if the judge did not label every post, or if people read too little of the set.
+    Raises EvaluationError if the judge did not label every post, or if people read too few posts of the set.
     """
     joined = join(subject, [(gold, gold.rows)], [subject.mapping])
     labelled = joined.labelled

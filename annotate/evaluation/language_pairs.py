@@ -1,8 +1,8 @@
 """Evaluation of files named TRAIN-TEST.prediction on balanced sets of documents, by training and test language.
 
-de-en.prediction contains the predictions of a classifier trained on German and tested on English; joint-en.prediction
-those of a classifier trained on all languages (Schwenk and Li 2018, table 3). Line n is the prediction for line n of
-the language's test list.
+For example, de-en.prediction contains the predictions of a classifier that was trained on German and is tested on
+English, and joint-en.prediction contains those of a classifier that was trained on all languages (Schwenk and Li 2018,
+table 3). Line n of a file is the prediction for the document in line n of the test language's list.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
 
 Pair = tuple[str, str]  # training language or JOINT; test language
-Right = Mapping[Pair, Floats]  # pair -> 1 for each test document with the right class, 0 for others
+Right = Mapping[Pair, Floats]  # for each pair, 1 for each test document whose class is predicted, 0 for other documents
 TEXTS = texts("pairs")
 
 
@@ -51,7 +51,8 @@ class Tested:
 
     file: path of the list of documents, within the set's folder.
     truth: class of each document, in the order of the file.
-    units: unit number of each document, shared by translations of one document; None if the set does not identify them.
+    units: unit number of each document. Translations of the same document share a number. None if the set does not show
+        which documents are translations of each other.
     """
 
     file: str
@@ -59,14 +60,14 @@ class Tested:
     units: Ints | None = None
 
 
-Tests = Mapping[str, Tested]  # language -> its test set
+Tests = Mapping[str, Tested]  # the test set of each language
 
 
 def grade(predictions: Path, sets: Sequence[PublishedSet], against: Path | None = None) -> dict[str, Any]:
     """Return the evaluation report.
 
     predictions: folder of prediction files.
-    sets: the gold set, as a sequence of one.
+    sets: a sequence with the gold set as its only element.
     against: folder of a second system's files, None for no comparison.
 
     Raises EvaluationError if the predictions do not fit the set.
@@ -127,9 +128,9 @@ def _of_means(gold: PublishedSet, tests: Tests) -> list[str]:
 
 
 def _drawn(right: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
-    """Return the test documents of these pairs by language and class.
+    """Return the test documents of these pairs, grouped by language and class.
 
-    The value of a document is the share of the systems that are right on it, so that all pairs have equal weight.
+    A document's value is the share of the pairs in its language that predict its class, so all pairs have equal weight.
     """
     found = []
     for language, tested in tests.items():
@@ -146,9 +147,10 @@ def _drawn(right: Right, pairs: Collection[Pair], tests: Tests) -> list[Drawn]:
 
 
 def _groups(pairs: Collection[Pair]) -> Iterator[tuple[str, list[Pair], str]]:
-    """Yield the means to report as (measure, pairs, note): one over all pairs, one over pairs of different languages.
+    """Yield the means to report, as (measure, pairs, note) tuples.
 
-    Systems trained on all languages together count in neither.
+    One mean is over all pairs, the other over the pairs of different languages. Neither includes classifiers that were
+    trained on all languages together.
     """
     of_one = [pair for pair in pairs if pair[0] != JOINT]
     of_two = [pair for pair in of_one if pair[0] != pair[1]]
@@ -163,7 +165,7 @@ def _in_order(pairs: Collection[Pair]) -> list[Pair]:
 
 
 def _rows(right: Right, tests: Tests, classes: Collection[str]) -> Iterator[Row]:
-    """Yield accuracy by pair, means, and recall by pair and class."""
+    """Yield the accuracy of each pair, the means, and the recall of each class for each pair."""
     for train, test in _in_order(right):
         found = accuracy_by_class.mean(_drawn(right, [(train, test)], tests))
         yield row("accuracy", {"train": train, "test": test}, found, len(right[train, test]))
@@ -217,9 +219,10 @@ def _comparison(systems: Sequence[Right], tests: Tests, names: Sequence[str]) ->
 
 
 def read_tests(gold: PublishedSet) -> dict[str, Tested]:
-    """Return language -> its test set.
+    """Return the test set of each language.
 
-    Raises EvaluationError if the set has no test documents, GoldSetError if its rows lack one.
+    Raises EvaluationError if the set has no test documents, and GoldSetError if a test list names a document that is
+    not among the set's rows.
     """
     languages = _languages(gold)
     names = {code: benchmarks.named(code, languages)[0] for code in languages}
@@ -246,10 +249,10 @@ def read_tests(gold: PublishedSet) -> dict[str, Tested]:
 
 
 def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict[str, int]:
-    """Return document id -> unit number. Documents with equal values in the --apart fields form one unit.
+    """Return the unit number of each document id. Documents with equal values in the --apart fields form one unit.
 
-    Returns an empty dict if rows lack these values, or if two documents of one language share them, since they then do
-    not mark translations.
+    Returns an empty dict if these values do not identify translations: if rows lack them, or if two documents in the
+    same language share them.
     """
     tested = [(key, language) for language, ids in ids_of.items() for key in ids]
     if not all(rows[key].get("apart") for key, _ in tested):
@@ -261,7 +264,7 @@ def _units(ids_of: Mapping[str, Sequence[str]], rows: Mapping[str, Any]) -> dict
 
 
 def _languages(gold: PublishedSet) -> list[str]:
-    """Return the languages for which the set was drawn; none if one draw covers all languages."""
+    """Return the languages for which the set was drawn, or an empty list if one draw covers all languages."""
     return sorted({draw["language"] for draw in gold.manifest["draws"]} - {""})
 
 
@@ -272,15 +275,15 @@ def classes_of(gold: PublishedSet) -> list[str]:
 
 
 def read_predictions(folder: Path, gold: PublishedSet, tests: dict[str, Tested]) -> Right:
-    """Return pair -> whether the class of each test document is predicted.
+    """Return, for each pair, which test documents are predicted with the right class.
 
     Raises EvaluationError if a file does not fit the set.
     """
     if not folder.is_dir():
         raise EvaluationError(f"There is no folder {folder}; name one with files such as {_example(tests)}.")
     trained = _languages(gold)
-    # Only the first part of a code has two or three lower-case letters, so no name can be read as two pairs. Codes of
-    # the published files, such as zh for zh-CN, are accepted as well.
+    # A file name cannot stand for two pairs, because only the first part of a language code has two or three lower-case
+    # letters. Codes of the published files, such as zh for zh-CN, are accepted as well.
     pairs = {
         f"{first}-{second}": (train, test)
         for train in (*trained, JOINT)

@@ -39,12 +39,12 @@ POSTS, UNITS, RANKED, PUBLISHED = (
     "files of a published format",
 )
 LOOKS = texts("looks").words
-# Ranges of measures that are not plain shares. Other shares range from 0 to 1, and other measures from 0 up.
+# Measures that do not have the default range, which is 0 to 1 for shares and 0 to infinity for all other measures.
 BOUNDS = {
     **dict.fromkeys(("kappa", "weighted_kappa", "mcc"), (-1.0, 1.0)),
     **dict.fromkeys(("roc_auc", "average_precision", "macro_roc_auc", "macro_average_precision"), (0.0, 1.0)),
 }
-# Option -> kinds of set that it applies to; other options apply to all kinds.
+# The kinds of set that each option applies to. Options that are not listed here apply to all kinds.
 MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("map", "vanished", "allow_erased", "measure", "balanced_precision", "missing_rate"), (POSTS,)),
     **dict.fromkeys(("corpus", "column", "file_format"), (POSTS, UNITS, RANKED)),
@@ -53,7 +53,7 @@ MEANT_FOR: Mapping[str, Collection[str]] = {
     **dict.fromkeys(("half_width", "epsilon"), (POSTS, UNITS)),
 }
 OF_JUDGE = ("half_width", "epsilon")  # options of a judge's certificate
-# Options that a judge's certificate does not accept -> reason.
+# Options that a judge's certificate does not accept, each with the reason that the message gives.
 NOT_FOR_JUDGE = {"split": ", which needs all units of the draw", "missing_rate": ""}
 
 
@@ -70,8 +70,8 @@ def evaluate(
 
     predictions: path of a file, folder of published files, or name of a predictor of the corpus such as mine@2.
     gold: folders of the gold sets.
-    against: predictions of a second system, in the same form; "" for none.
-    judge: used in place of `predictions`: labels of the whole corpus by a machine judge that is to be certified.
+    against: path or name of a second system's predictions; "" for no comparison.
+    judge: labels of the whole corpus by a machine judge that is to be certified; given instead of `predictions`.
     sequential: whether the intervals must hold at every look at the data.
     options: the options in MEANT_FOR, and `unfinished`.
 
@@ -104,9 +104,10 @@ def evaluate(
 
 
 def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a row with the interval that holds at every look, clipped to the range of the measure or difference.
+    """Return a row whose interval holds at every look at the data, clipped to the range of the measure or difference.
 
-    If posts are missing, the bounds for them also hold at every look, and the interval is within these bounds.
+    If posts are missing, the row also has bounds that allow any labels for these posts. The bounds are widened in the
+    same way, and the interval is clipped to them.
     """
     found, is_apart = at_every_look(row), "better" in row
     least, most = BOUNDS.get(row["measure"], (0.0, 1.0 if MEASURES[row["measure"]].is_share else inf))
@@ -130,7 +131,7 @@ def _widened(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **options: Any) -> dict[str, Any]:
-    """Return the report for sets other than sets of posts."""
+    """Return the report for any kind of set except sets of posts."""
     sets = [] if what == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
     format = measured(sets[0].format) if sets else None
     if len(gold) > 1 and not (format and format.of_several):
@@ -147,7 +148,7 @@ def _report(what: str, predictions: str, gold: Sequence[Path], against: str, **o
 
 
 def _digests(name: str, spelled: str) -> Iterator[tuple[str, str]]:
-    """Yield the name and SHA-256 of each prediction file; nothing for an imported predictor.
+    """Yield the name and SHA-256 of each prediction file. An imported predictor has no files, so it yields nothing.
 
     name: the system's name in the report.
     spelled: path or predictor's name.
@@ -203,7 +204,7 @@ def _check(
 
 
 def kind_of(folder: Path, predictions: str) -> str:
-    """Return the kind of a set and predictions for it: POSTS, UNITS, RANKED or PUBLISHED."""
+    """Return how predictions are measured on a set: as POSTS, UNITS, RANKED or PUBLISHED."""
     manifest = manifest_of(folder)
     if manifest.get("made_by") == MADE_BY:
         return PUBLISHED
@@ -218,7 +219,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     if form and form.several:
         return RANKED
     published = (manifest.get("published") or {}).get("format", "")
-    # Labels for the units of such a set may also be in a single file, as for any other set.
+    # A set in a published format is measured unit by unit if the predictions are in a single file.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
     return PUBLISHED if as_published and measured(published) else UNITS
 
@@ -227,14 +228,15 @@ def kind_of(folder: Path, predictions: str) -> str:
 
 
 def write_report(report: dict[str, Any], out: Path) -> None:
-    """Write report.json, report.md, report.html and report.tex, and errors.jsonl if the report lists units.
+    """Write report.json, report.md, report.html and report.tex, and errors.jsonl if the report lists errors.
 
     An earlier evaluation of the same predictor is replaced.
 
     report: the evaluation report.
     out: folder to write.
 
-    Raises EvaluationError, leaving the folder unchanged, if it contains something else or cannot be written.
+    Raises EvaluationError and leaves the folder unchanged if it contains anything but an earlier evaluation of the same
+    predictor, or if it cannot be written.
     """
     figures = {key: value for key, value in report.items() if key != "errors"}
     written = {
