@@ -1,9 +1,12 @@
-"""Languages, records and values, free of Django; and the error class for problems that users can fix."""
+"""The rules for languages, source records and values, none of which depend on Django.
+
+This module holds the exception for problems that users can fix.
+"""
 
 
-# --- The error class and the wording of its counts.
+# --- The error class, and the wording for lists of faults.
 
-NAMED = 5  # how many faults are named; the rest are only counted
+NAMED = 5  # A list names this many faults and only counts the rest.
 
 
 class CorpusError(Exception):
@@ -16,6 +19,11 @@ class CorpusError(Exception):
 
 
 def listed(names: list[str], total: int, noun: str) -> str:
-    """Return the faults in words, such as `3 ids: a, b, c` or `9 ids, the first: a, b, c, d, e`."""
+    """Return a list of faults for a message, such as `3 ids: a, b, c` or `9 ids, the first: a, b, c, d, e`.
+
+    names: the names of the faults; only the first NAMED are shown
+    total: the number of faults
+    noun: what the names are, in the singular
+    """
     named = f"{total:,} {noun}" + ("" if total == 1 else "s")
     return f"{named}{', the first' if total > NAMED else ''}: {', '.join(names[:NAMED])}"

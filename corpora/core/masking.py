@@ -1,8 +1,8 @@
-"""The forms of a post that annotators and detectors read. Neither depends on the language.
+"""The two forms of a post's text: the one that annotators read and the one that detectors read.
 
-Annotators read the post with every mention masked: usernames cannot be translated and have no language, as the 2015
-article argues. Detectors read it on one line, without mentions, addresses or invisible characters, and with styled
-letters replaced by plain ones (Unicode NFKC).
+Annotators read the post with every mention masked, because usernames cannot be translated and have no language, as the
+2015 article argues. Detectors read the post on one line, without mentions, addresses or invisible characters, and with
+plain letters instead of styled ones (Unicode NFKC). Neither form depends on the language.
 """
 
 import re
@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 MASK = "@xzy"
 
 _HOST = r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
-# Usernames are ASCII, so in "@userさん" the name ends before the first kana. "＠" is the fullwidth form of the sign.
-# After a letter or digit, the sign belongs to an e-mail address, unless that letter ends a retweet's "RT".
+# Usernames are ASCII, so in "@userさん" the name ends before the first kana. "＠" is the fullwidth form of "@". An "@"
+# after a letter or digit belongs to an e-mail address, unless it follows the "RT" of a retweet.
 _MENTION = re.compile(
     rf"(?:(?<![A-Za-z0-9_])|(?i:(?<=\brt)))[@＠]"
     rf"(?:[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_])?[@＠]{_HOST}(?![A-Za-z0-9_])"  # @user@host.tld
@@ -36,30 +36,30 @@ _URL = re.compile(
 )
 _EMAIL = re.compile(rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_HOST}")
 
-# Control characters (fastText stops at a newline) and non-characters: CLD2 treats both as broken UTF-8.
+# Control characters, non-characters and surrogates. CLD2 treats them as broken UTF-8, and fastText stops at a newline.
 _UNREADABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef"
     + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
     + "\ud800-\udfff]"
 )
 
-# Invisible characters (Unicode's Default_Ignorable_Code_Point and category Cf): soft hyphens, bidirectional and
-# zero-width controls, variation selectors, fillers, tags. The last line has combining marks that strike through,
-# underline or enclose letters.
+# Invisible characters (Unicode's Default_Ignorable_Code_Point and category Cf), such as soft hyphens, bidirectional and
+# zero-width controls, variation selectors, fillers and tags. The last line lists the combining marks that strike
+# through, underline or enclose letters.
 _INVISIBLE = (
     "\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b\u200e\u200f"
     "\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f"
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "\u0305\u0332-\u0338\u20d0-\u20f0"
 )
-# In these scripts, such as those of Persian and Malayalam, joiners are part of the spelling, and the detectors were
-# trained on them. Between other letters and in emoji they are removed.
+# Scripts in which zero-width joiners and non-joiners are part of the spelling, such as those of Persian and Malayalam.
+# They are kept there, because the detectors were trained on them, and removed everywhere else, for example in emoji.
 _JOINED = "\u0600-\u109f\u1780-\u18af\ua840-\ua9ff\uaa60-\uaa7f\U00011000-\U00011fff"
 _UNSEEN = re.compile(f"[{_INVISIBLE}]|(?<![{_JOINED}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_JOINED}\u200c\u200d])")
 
 # Characters that are not normalised, because the detectors were trained on them. NFKC would split signs such as ´ and
 # the Thai and Lao vowel am, replace the jamo of ㅋㅋ, and narrow the wide punctuation of Chinese and Japanese. On
-# 75,000 texts that would lose fastText 46 correct answers and gain 8.
+# 75,000 texts, normalising them would cost fastText 46 correct answers and gain it 8.
 _AS_WRITTEN = re.compile(
     "([\xa8\xaf\xb4\xb8\u02d8-\u02dd\u037a\u0384\u0385\u1fbd\u1fbf-\u1fc1\u1fcd-\u1fcf\u1fdd-\u1fdf\u1fed-\u1fef\u1ffd\u1ffe"
     "\u2017\u203e\u309b\u309c\ufe49-\ufe4c\uffe3\u0e33\u0eb3\u2026\u3131-\u3163\u3165-\u318e]"
@@ -67,24 +67,26 @@ _AS_WRITTEN = re.compile(
 )
 
 _HASHTAG = re.compile(r"[#＃]\S+")
-# One to four characters, repeated at least three times with or without spaces, as in laughter and drawn-out vowels.
+# A sequence of one to four characters that occurs at least three times in a row, with or without spaces, as in laughter
+# and drawn-out vowels.
 _REPEATED = re.compile(r"(\S{1,4}?)(?:\s*\1){2,}", re.IGNORECASE)
 _REPEATED_UNSPACED = re.compile(r"(\S{1,4}?)\1\1")
 
 
 def mask_mentions(text: str) -> str:
-    """Replace mentions with `@xzy`. Hashtags and e-mail addresses stay. The function is idempotent."""
+    """Replace each mention with `@xzy`. Hashtags and e-mail addresses stay. A second call changes nothing more."""
     return _MENTION.sub(MASK, text) if "@" in text or "＠" in text else text
 
 
 def clean_for_detectors(text: str) -> str:
-    """Return the text that detectors read: `readable`, without mentions and addresses. It may be empty."""
-    # The second pass removes addresses that were written with styled letters or invisible characters.
+    """Return the text in the form that detectors read. It may be empty."""
+    # Addresses may contain styled letters or invisible characters. The second pass removes these addresses, which can
+    # be recognised only after `readable` has replaced or removed such characters.
     return " ".join(_without_addresses(readable(_without_addresses(text))).split())
 
 
 def readable(text: str) -> str:
-    """Return the text on one line in plain letters (NFKC), without control and invisible characters."""
+    """Return the text on one line, in plain letters (NFKC), and without control characters and invisible characters."""
     if not text.isascii():
         text = _UNSEEN.sub("", text)
         if not unicodedata.is_normalized("NFKC", text):
@@ -98,7 +100,10 @@ def readable(text: str) -> str:
 
 
 def _without_addresses(text: str) -> str:
-    """Remove addresses and mentions. For speed, each pattern runs only if the text contains a character it requires."""
+    """Replace addresses and mentions with spaces.
+
+    For speed, each pattern is applied only if the text contains a substring that the pattern requires.
+    """
     if "/" in text or "www." in text.lower():
         text = _URL.sub(" ", text)
     if "@" in text or "＠" in text:
@@ -107,7 +112,7 @@ def _without_addresses(text: str) -> str:
 
 
 def letters_alone(cleaned: Sequence[str]) -> list[str]:
-    """Return the texts with each character replaced by a space unless it is a letter, mark or joiner."""
+    """Return the texts with only letters, marks and joiners. Any run of other characters becomes one space."""
     ends, read = _code_points(cleaned)
     spaced = np.where(_letters().take(read) | (read == 0x200C) | (read == 0x200D), read, np.uint32(0x20))
     whole = spaced.tobytes().decode("utf-32-le", "surrogatepass")
@@ -115,10 +120,11 @@ def letters_alone(cleaned: Sequence[str]) -> list[str]:
 
 
 def count_letters(cleaned: Sequence[str]) -> NDArray[np.int64]:
-    """Count the letters and marks (categories L and M) of each cleaned text that are evidence of a language (texts,).
+    """Count the letters and marks in each cleaned text that are evidence of its language (texts,).
 
-    Hashtags are excluded, because speakers of all languages share them. A sequence repeated three times or more counts
-    once. Otherwise detectors would agree on laughter and bare hashtags, which have no language.
+    Letters and marks are Unicode categories L and M. Hashtags are not counted, because speakers of all languages share
+    them. A sequence that occurs three times or more in a row is counted once. Otherwise detectors could agree on
+    laughter and bare hashtags, which have no language.
     """
     ends, read = _code_points([_once(_HASHTAG.sub(" ", text)) for text in cleaned])
     found = np.append(0, np.cumsum(_letters().take(read)))
@@ -126,17 +132,17 @@ def count_letters(cleaned: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _once(text: str) -> str:
-    # The first pattern is faster and matches more.
+    # _REPEATED_UNSPACED is faster than _REPEATED and matches in more texts, so it is used as a filter.
     return _REPEATED.sub(r"\1", text) if _REPEATED_UNSPACED.search(text.lower().replace(" ", "")) else text
 
 
 def _code_points(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the end index of each text, and the code points of all texts, concatenated."""
+    """Return the index at which each text ends, and the code points of all texts in one array."""
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
     return ends, np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 @cache
 def _letters() -> NDArray[np.bool_]:
-    """Return whether each code point is a letter or a mark."""
+    """Return an array that shows for each Unicode code point whether it is a letter or a mark."""
     return np.fromiter((unicodedata.category(chr(point))[0] in "LM" for point in range(sys.maxunicode + 1)), np.bool_)

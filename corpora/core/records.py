@@ -1,7 +1,7 @@
-"""Rules for one source record: the values it must have and how a corpus stores them. This module reads no files.
+"""Rules for a source record: which values it must have, and how a corpus stores them. This module reads no files.
 
-A record is either a post, with one text, or has several named fields and a declared language. A record that breaks a
-rule is rejected with a sentence for the person who maintains the source.
+A record is either a post with one text, or it has several named fields and a declared language. If a record breaks a
+rule, it is rejected with a message for the person who maintains the source.
 """
 
 import hmac
@@ -19,17 +19,18 @@ from corpora.core.values import ValueFault, is_missing, is_removed, is_respelled
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
-# Columns that every corpus has; fields may not use these names.
+# Names of columns that every corpus has. A field must not have one of these names.
 RESERVED = (*FIELDS, "language", "declared", "fields", "line")
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
-DECLARED = "declared"  # column of the labels that came with records
+DECLARED = "declared"  # the column for labels that records already have in the source
 
 MAX_ID = 200
 MAX_LABEL = 100
 MAX_URL = 2000
 
-# First characters that make a spreadsheet run a cell as a formula. An id cannot be protected with a leading tab.
+# A spreadsheet runs a cell as a formula if it starts with one of these characters. Other cells can be protected with a
+# leading tab, but an id cannot.
 FORMULA = ("=", "+", "-", "@")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
@@ -39,15 +40,16 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM
 
 
 class RecordError(ValueError):
-    """The reason why a record is rejected, as one sentence."""
+    """The reason why a record was rejected, as a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A post as a corpus stores it: mentions masked, author hashed, time in UTC. Missing values are "" or None.
+    """A record as a corpus stores it: the author is hashed and the time is in UTC. Missing values are "" or None.
 
-    fields: the values of the record's fields, in order and unchanged; `text` joins them with newlines
-    declared: the labels that came with the record
+    text: the post with mentions masked, or the values of all fields joined with newlines
+    fields: the unchanged values of the record's fields, in the order of the fields; empty for a post
+    declared: the labels that the record has in the source
     """
 
     id: str
@@ -63,8 +65,8 @@ class Record:
 def columns_of(fields: tuple[str, ...], declared: bool = False) -> tuple[str, ...]:
     """Return the columns to read from a source.
 
-    fields: the names of the records' fields, empty for posts
-    declared: whether the records come with labels
+    fields: the names of the records' fields; empty for posts
+    declared: whether the source has labels for its records
     """
     labels = (DECLARED,) if declared else ()
     return ("id", "language", *fields, *labels, "author", "posted_at", "url") if fields else FIELDS
@@ -73,9 +75,9 @@ def columns_of(fields: tuple[str, ...], declared: bool = False) -> tuple[str, ..
 def needed_of(fields: tuple[str, ...], language: str, declared: bool = False) -> tuple[str, ...]:
     """Return the columns that a source must have.
 
-    fields: the names of the records' fields, empty for posts
-    language: the language declared for the whole source; if it is "", a language column is required
-    declared: whether the records come with labels
+    fields: the names of the records' fields; empty for posts
+    language: the language declared for the whole source; if it is "", the source must have a language column
+    declared: whether the source has labels for its records
     """
     if not fields:
         return OBLIGATORY
@@ -90,19 +92,22 @@ def read_record(
     declared: bool = False,
     may_be_empty: Collection[str] = (),
 ) -> Record:
-    """Return the record of one source row, keyed by columns_of(fields, declared).
+    """Return the record in a source row.
 
-    fields: the names of its fields, empty for a post
+    raw: the row, as a mapping from the names in columns_of(fields, declared) to values
+    author_key: the installation's key for hashing authors
+    fields: the names of the record's fields; empty for a post
     language: the language declared for the whole source, or ""
-    declared: whether labels come with it
-    may_be_empty: the fields that need no text
-    RecordError: the first rule that the row breaks
+    declared: whether the source has labels for its records
+    may_be_empty: the fields that may be empty
+
+    Raise RecordError for the first rule that the row breaks.
     """
     key = read_id(raw.get("id"))
     values = tuple(_text(field, raw.get(field), field in may_be_empty) for field in fields or ("text",))
     return Record(
         id=key,
-        # In an ad or a passage, mentions belong to the published text and to the question.
+        # Mentions are masked only in posts. In a record with fields, such as an ad, they belong to the published text.
         text="\n".join(values) if fields else mask_mentions(values[0]),
         author=read_author(raw.get("author"), author_key),
         posted_at=read_time(raw.get("posted_at")),
@@ -114,10 +119,11 @@ def read_record(
 
 
 def read_labels(value: object) -> tuple[str, ...]:
-    """Return the labels that came with a record, in order and without duplicates.
+    """Return the labels that a record has in the source, in order and without duplicates.
 
-    value: a list, or a string of labels separated by semicolons; an empty one means no labels
-    RecordError: anything else
+    value: a list, or a string of labels separated by semicolons; an empty list or string means that there are no labels
+
+    Raise RecordError if the value is missing or of a different type, or if a label is invalid.
     """
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The label is missing; where a record has none, write an empty string or list.")
@@ -141,9 +147,12 @@ def _label(value: object) -> str:
 
 
 def read_text(what: str, value: object, known: Collection[str] = ()) -> str:
-    """Return a label, worker or author, or "" if it is missing (corpora/core/values.py).
+    """Return a label, worker or author as text, or "" if it is missing. See read_value in values.py.
 
-    RecordError: the value cannot be accepted
+    what: the kind of value, for the error message
+    known: values to accept as they are written
+
+    Raise RecordError if the value cannot be accepted.
     """
     try:
         return read_value(value, known)
@@ -154,7 +163,7 @@ def read_text(what: str, value: object, known: Collection[str] = ()) -> str:
 def checked(field: str, value: str) -> str:
     """Return the value unchanged.
 
-    RecordError: it contains a NUL character or half of a surrogate pair
+    Raise RecordError if it contains a NUL character or half of a surrogate pair.
     """
     if "\0" in value:
         raise RecordError(f"The {field} holds a NUL character, which databases refuse.")
@@ -164,9 +173,12 @@ def checked(field: str, value: str) -> str:
 
 
 def read_id(value: object, what: str = "id") -> str:
-    """Return an id in NFC from a string or an integer.
+    """Return an id in NFC.
 
-    RecordError: anything else
+    value: a string or an integer
+    what: the kind of id, for the error message
+
+    Raise RecordError if the value is missing, of a different type or not usable as an id.
     """
     if value is None:
         raise RecordError(f"The {what} is missing.")
@@ -204,9 +216,9 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
 
 
 def read_language(value: object) -> str:
-    """Return the language code for a value (corpora/core/languages.py, corpora/core/language_codes.py).
+    """Return the label code for a language code from a source.
 
-    RecordError: the value is missing or is not a language code
+    Raise RecordError if the value is missing or is not the code of a known language.
     """
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The language is missing.")
@@ -229,7 +241,7 @@ def read_language(value: object) -> str:
 
 
 def unknown_code(code: str) -> str:
-    """Return the end of a sentence about an unknown language code, with advice on what to write."""
+    """Return the end of a sentence about an unknown language code, with advice on what to write instead."""
     near = (hint(code) or "write a code such as de, zh-CN or hi-Latn").replace("did you mean", "write").rstrip("?")
     return f"is not a code known here; {near}"
 
@@ -246,8 +258,8 @@ def _language(value: object, declared: str) -> str:
 def read_author(value: object, key: bytes) -> str:
     """Return a keyed hash of the author, or "" if there is none or only a notice such as [deleted].
 
-    The hash is HMAC-SHA256 under the installation's key, shortened to 32 hex digits, so an account cannot be identified
-    by hashing guesses.
+    The hash is HMAC-SHA256 with the installation's key, shortened to 32 hex digits. Because it is keyed, nobody without
+    the key can identify an account by hashing guesses.
     """
     if is_missing(value):
         return ""
@@ -268,9 +280,12 @@ def _url(value: object) -> str:
 
 
 def read_time(value: object) -> datetime | None:
-    """Return a time in UTC from ISO 8601, epoch seconds (a number, or nine or more digits) or Twitter's format.
+    """Return a time in UTC, or None if the value is None or "".
 
-    A time without an offset is UTC; a date without a time is midnight. None and "" return None.
+    The value may be in ISO 8601, in Twitter's format, or in epoch seconds (a number, or a string that begins with at
+    least nine digits). A time without an offset is taken as UTC, and a date without a time as midnight.
+
+    Raise RecordError if the value cannot be read.
     """
     if value is None or value == "":
         return None
@@ -304,7 +319,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a str
 
 
 def read_number(value: object) -> float | None:
-    """Return a number, None for an empty value, and NaN for a value that is not a number."""
+    """Return the value as a number. Return None if it is empty, and NaN if it is not a number."""
     if value is None or value == "":
         return None
     try:
@@ -314,5 +329,5 @@ def read_number(value: object) -> float | None:
 
 
 def kind_of(value: object) -> str:
-    """Return the JSON type of a value in words."""
+    """Return the JSON type of a value for an error message, such as `a string`."""
     return "null" if value is None else _KINDS.get(type(value), "an object")

@@ -1,7 +1,8 @@
-"""Ids, labels, workers and authors from files that other programs have written, normalised for every importer.
+"""Normalisation of ids, labels, workers and authors in files that other programs have written. All importers use it.
 
-pandas and R write a word for a missing value, and turn 1 into 1.0 in a column with gaps. Spreadsheets round long
-numbers. The same é can be encoded in two ways (NFC and NFD). A missing value never counts as a value.
+pandas and R write a word such as NaN for a missing value, which must not be taken for a value. They also turn 1 into
+1.0 in a column with gaps. Spreadsheets round long numbers. Finally, a letter such as é can be encoded in two ways (NFC
+and NFD).
 """
 
 import math
@@ -12,15 +13,15 @@ from collections.abc import Collection
 
 from corpora.core import NAMED
 
-# What pandas, R, databases and spreadsheets write for a missing value. `none` is deliberately not here, because people
-# use it as a label.
+# What pandas, R, databases and spreadsheets write for a missing value. The list deliberately excludes `none`, because
+# people use it as a label.
 _WORDS = (
     "nan NaN NAN -nan -NaN <NA> NA NaT None NULL null Null (null) <null> \\N N/A n/a #N/A #NA #REF! #NAME? #VALUE! "
     "1.#IND -1.#IND 1.#QNAN -1.#QNAN"
 )
 MISSING = frozenset(_WORDS.split()) | {"", "#N/A N/A"}
 
-# Notices that sites show in place of a removed user or text, such as `[ Removed by Reddit ]`.
+# A notice that a site shows in place of a removed user or text, such as `[ Removed by Reddit ]`.
 _REMOVED = re.compile(
     r"[\[(<]\s*(?:this )?(?:(?:comment|post|message|user|account|content) )?(?:was |has been )?(?:deleted|removed)"
     r"(?:\s+(?:reddit|by|in|on|due|because|for|per|at|from|as)\b[^\n]{0,300})?[\s.!]*[\])>]",
@@ -28,17 +29,17 @@ _REMOVED = re.compile(
 )
 _EXPONENT = re.compile(r"[+-]?\d(?:[.,]\d*)?e[+-]?\d{1,3}", re.IGNORECASE)
 _FRACTION = re.compile(r"([+-]?\d+)[.,]0+")
-_EXACT = 1 << 53  # largest range in which a float represents every integer
-# Characters that look like a plain space.
+_EXACT = 1 << 53  # Up to this number, a float can represent every integer.
+# Runs of plain spaces and of characters that look like one.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 
 
 class ValueFault(ValueError):
-    """The reason why a value is rejected, as the end of a sentence that starts with the kind of value."""
+    """The reason why a value was rejected, as the end of a sentence that starts with the kind of value."""
 
 
 def tidy(text: str) -> str:
-    """Return the text in NFC, stripped, with plain single spaces."""
+    """Return the text in NFC, with single plain spaces and none at the start or end."""
     if text.isascii():
         return text.strip() if "  " not in text else _SPACES.sub(" ", text).strip()
     return _SPACES.sub(" ", unicodedata.normalize("NFC", text)).strip()
@@ -51,17 +52,17 @@ def is_missing(value: object) -> bool:
 
 
 def is_removed(text: str) -> bool:
-    """Return whether a text is only a notice that a user or a text was removed."""
+    """Return whether a text consists only of a notice that a user or a text was removed."""
     return _REMOVED.fullmatch(text.strip()) is not None
 
 
 def is_respelled(text: str) -> bool:
-    """Return whether another program may have rewritten a number, as 9.06E+17 or as 1.0 for 1."""
+    """Return whether a text looks like a number that another program has rewritten, such as 9.06E+17, or 1.0 for 1."""
     return bool(_EXPONENT.fullmatch(text) or _FRACTION.fullmatch(text))
 
 
 def rewritten(text: str) -> bool:
-    """Return whether another program has rewritten a number so that its value is lost, such as 9.06E+17."""
+    """Return whether another program has rewritten a number so that its exact value is lost, as in 9.06E+17."""
     if _EXPONENT.fullmatch(text):
         return True
     found = _FRACTION.fullmatch(text)
@@ -69,7 +70,10 @@ def rewritten(text: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """Return 1 for 1.0, which pandas writes if a column has gaps; return any other text unchanged."""
+    """Return 1 for 1.0, because pandas writes integers in this way if a column has gaps.
+
+    Return other texts unchanged.
+    """
     found = _FRACTION.fullmatch(text)
     return found[1] if found else text
 
@@ -77,8 +81,9 @@ def whole(text: str) -> str:
 def read_value(value: object, known: Collection[str] = ()) -> str:
     """Return a label, worker or author as text, or "" if it is missing.
 
-    known: values to accept as written, even `None` or `1.0`
-    ValueFault: the value is neither a string nor an integer, or another program has corrupted it
+    known: values to accept as they are written, even if they look like `None` or `1.0`
+
+    Raise ValueFault if the value is neither a string nor an integer, or if another program has corrupted it.
     """
     if isinstance(value, float) and value.is_integer():
         value = f"{value:.1f}"
@@ -98,7 +103,7 @@ def read_value(value: object, known: Collection[str] = ()) -> str:
 
 
 def matching(text: str, known: Collection[str]) -> str:
-    """Return the known value that a text means, such as 1.0 for 1, or the text itself if there is none."""
+    """Return the known value that a text stands for, such as 1.0 for 1. If there is none, return the text itself."""
     if not known or text in known:
         return text
     same = {whole(tidy(each)): each for each in known}
@@ -106,9 +111,9 @@ def matching(text: str, known: Collection[str]) -> str:
 
 
 class Respelled:
-    """The values that were corrected during an import, for the report.
+    """A record of the values that were corrected during an import. The import's report includes them.
 
-    rows: number of rows by (value as written, value as stored)
+    rows: the number of rows for each (value as written, value as stored) pair
     """
 
     def __init__(self) -> None:
@@ -119,7 +124,7 @@ class Respelled:
             self.rows[str(written), taken] += 1
 
     def sentences(self, what: str) -> list[str]:
-        """Return the report.
+        """Return the sentences for the report. The list is empty if no value was corrected.
 
         what: the kind of values, in the plural
         """
@@ -133,24 +138,27 @@ class Respelled:
 
 
 def _shown(written: str) -> str:
-    """Return a value with its spaces visible, and marked if its accents are decomposed (NFD)."""
+    """Return a value in a form that makes unusual spaces visible and marks decomposed accents (NFD)."""
     shown = written if unicodedata.is_normalized("NFC", written) else f"{written} (NFD)"
     return repr(shown) if written != written.strip() or _SPACES.sub(" ", written) != written else shown
 
 
-# --- Licences: their normal spelling, and whether they permit publication of the text.
+# --- Licences: how they are spelled, and whether they permit publication of the text.
 
 
-# Licences that allow redistribution, as SPDX names without versions. Licences with NC or ND are left out, because a
-# person must decide about them.
+# Licences that permit redistribution, as SPDX names without versions. Licences with NC or ND are not listed, because a
+# person must decide about each of them.
 FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-DOMAIN")
 
 
 def licence_key(licence: str) -> str:
-    """Return a normal spelling: `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` all become `CC-BY-4.0`."""
+    """Return a normalised spelling of a licence.
+
+    For example, `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` become `CC-BY-4.0`.
+    """
     return re.sub(r"[\s_-]+", "-", licence.strip().upper())
 
 
 def is_free(licence: str) -> bool:
-    """Return whether a licence, in any version, is known to permit publication of the text."""
+    """Return whether a licence is known to permit publication of the text. Its version does not matter."""
     return re.sub(r"-\d+(\.\d+)*$", "", licence_key(licence)) in FREE_LICENCES

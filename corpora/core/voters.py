@@ -1,7 +1,8 @@
-"""The registry of voters, which are the language detectors that vote on every post, and the combination of votes.
+"""The registry of voters, and the functions that combine their votes. A voter is a detector that votes on every post.
 
 To add a voter, subclass Voter and register it with the entry point `assay.voters` or with `register`. No other code
-refers to a voter by name. The models of the built-in voters are in detectors.py, which is imported at the first vote.
+refers to a voter by its name. The models of the built-in voters are in detectors.py, which is imported only when the
+first vote is cast.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,10 +18,10 @@ from corpora.core.languages import COVERAGE
 class Voter:
     """A language detector.
 
-    name: name of its column of votes, in lower case
-    title: name shown on cards
-    languages: codes of languages.py that it can return
-    place: priority when languages tie otherwise; the voter with the lowest place decides
+    name: name of the column that holds its votes, in lower case
+    title: name shown on dataset cards
+    languages: the label codes that it can return
+    place: its priority when languages are otherwise tied; the voter with the lowest place decides
     """
 
     name: str = ""
@@ -29,22 +30,25 @@ class Voter:
     place: int = 9
 
     def version(self) -> str:
-        """Return the version of the voter and its model. Votes by another version are recomputed."""
+        """Return the version of the voter and its model. Votes that were cast by another version are recomputed."""
         raise NotImplementedError
 
     def vote(self, texts: Sequence[str], k: int) -> Iterable[Sequence[tuple[str, float]]]:
-        """Return up to k languages for each cleaned text, without duplicates, with scores from 0 to 1, best first."""
+        """Return up to k languages for each cleaned text, as (code, score) pairs.
+
+        The pairs are sorted from best to worst and have no duplicate codes. Scores range from 0 to 1.
+        """
         raise NotImplementedError
 
 
-# In the order in which votes are shown and stored.
+# The registered voters, in the order in which their votes are shown and stored.
 VOTERS: dict[str, Voter] = {}
 
 
 def register(voter: Voter) -> Voter:
-    """Register a voter under its name.
+    """Register a voter under its name and return it.
 
-    ValueError: the name is taken by another voter, or is not an identifier
+    Raise ValueError if another voter has this name, or if the name is not a valid identifier.
     """
     if not voter.name.isidentifier() or VOTERS.get(voter.name, voter) is not voter:
         raise ValueError(f"{voter.name!r} is taken, or cannot be the name of a column; give the voter another name.")
@@ -53,7 +57,10 @@ def register(voter: Voter) -> Voter:
 
 
 def load() -> None:
-    """Register the voters of installed packages: each entry point in the group `assay.voters` names a class."""
+    """Register the voters of installed packages.
+
+    Each entry point in the group `assay.voters` must name a subclass of Voter.
+    """
     for found in entry_points(group="assay.voters"):
         register(found.load()())
 
@@ -64,7 +71,7 @@ def voter_versions() -> dict[str, str]:
 
 
 def in_words(number: int) -> str:
-    """Return a number of voters as a word, such as `three`."""
+    """Return a number of voters as an English word, such as `three`. Numbers above six are returned as digits."""
     return dict(enumerate(("no", "one", "two", "three", "four", "five", "six"))).get(number, str(number))
 
 
@@ -72,7 +79,7 @@ def in_words(number: int) -> str:
 
 
 class BuiltIn(Voter):
-    """A detector of detectors.py. Its codes are in the table of languages.py."""
+    """A voter whose model is in detectors.py. Its language codes are in the table of languages.py."""
 
     def __init__(self, name: str, title: str, place: int) -> None:
         self.name, self.title, self.place = name, title, place
@@ -89,8 +96,8 @@ class BuiltIn(Voter):
         return DETECTORS[self.name](texts, k)
 
 
-# CLD2 decides where no two detectors agree. On disputed sentences in 75 languages its first language was right in 77%
-# of cases, the first language of each other detector in 46%.
+# CLD2 decides if no two detectors agree. On disputed sentences in 75 languages, its first language was right in 77% of
+# cases, whereas the first languages of langid.py and fastText were each right in 46%.
 register(BuiltIn("langid", "langid.py", 2))
 register(BuiltIn("cld2", "CLD2", 0))
 register(BuiltIn("fasttext", "fastText", 1))
@@ -98,25 +105,28 @@ register(BuiltIn("fasttext", "fastText", 1))
 
 # --- Functions that combine the detectors' votes.
 #
-# Votes have the shape in which they are stored: {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]},
-# each list best first, with normalised codes.
+# Votes have the form in which they are stored: {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}. Each
+# list holds label codes with scores, best first.
 
 Votes = Mapping[str, Sequence[Sequence[str | float]]]
 
 
 def rank_candidates(votes: Votes) -> list[str]:
-    """Return every language that a detector names, most likely first.
+    """Return every language that a detector returned, most likely first.
 
-    A language's weight is the sum of 1/rank over the detectors' lists (reciprocal rank). Ties are broken by the number
-    of first ranks, so a language that two detectors rank first always wins; then by the number of detectors that name
-    it; then by its rank with each detector in the order of Voter.place, unnamed last; then by its code.
+    Languages are sorted by these criteria in turn:
+    - their weight, which is the sum of 1/rank over the detectors' lists (reciprocal rank)
+    - the number of detectors that rank them first, so a language that two detectors rank first always wins
+    - the number of detectors that returned them
+    - their rank with each detector, in the order of Voter.place; a detector that did not return them counts as last
+    - their code
     """
     places: dict[str, dict[str, int]] = {}
     for detector, named in votes.items():
         for place, (code, *_) in enumerate(named, start=1):
             places.setdefault(str(code), {}).setdefault(detector, place)
 
-    # Integer weights are exact and faster than fractions.
+    # Multiplied by a common multiple of all ranks, the weights are integers. They are exact, and faster than fractions.
     in_order = sorted(VOTERS.values(), key=lambda voter: voter.place)
     whole = lcm(*range(1, 1 + max(map(len, votes.values()), default=0)))
 
@@ -130,7 +140,10 @@ def rank_candidates(votes: Votes) -> list[str]:
 
 
 def unanimous(votes: Votes) -> str | None:
-    """Return the language that all voting detectors rank first, or None if they differ or one names none."""
+    """Return the language that all detectors rank first.
+
+    Return None if they disagree or if one of them casts no vote.
+    """
     first = {str(named[0][0]) if named else None for named in votes.values()}
     return first.pop() if len(first) == 1 else None
 
@@ -138,7 +151,7 @@ def unanimous(votes: Votes) -> str | None:
 def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
     """Return whether all detectors rank the same language first (texts,).
 
-    firsts: for each detector, the index of the language it ranks first, -1 for none (texts,)
+    firsts: an array for each detector with the index of the language that it ranks first, or -1 for no vote (texts,)
     """
     same: NDArray[np.bool_] = np.logical_and.reduce([one == firsts[0] for one in firsts])
     return same & (firsts[0] >= 0)
@@ -149,14 +162,15 @@ def agreed_label(
 ) -> str | None:
     """Return the label on which the detectors agree, or None if annotators must be asked.
 
-    Agreement requires that every detector supports the language: a detector that does not support a text's language
-    names the closest one that it does, and the others may make the same mistake.
+    Unanimous detectors count as agreeing only if all of them support the language. A detector that does not support a
+    text's language returns the closest language that it does support, and the other detectors may make the same
+    mistake.
 
-    code: the language in which the detectors are unanimous, or None
-    letters: letters in the text as the detectors read it
-    labels: the task's labels; a coarse code is never among them
-    never_agree: labels that are never settled by agreement
-    least_letters: minimum number of letters for agreement
+    code: the language on which the detectors are unanimous, or None
+    letters: the number of letters in the text as the detectors read it
+    labels: the task's labels, which never include a coarse code
+    never_agree: labels that must not be assigned by agreement
+    least_letters: the minimum number of letters for agreement
     """
     if code is None or letters < least_letters or code not in labels or code in never_agree:
         return None
