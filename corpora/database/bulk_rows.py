@@ -1,6 +1,7 @@
-"""Fast bulk inserts and reads: COPY on PostgreSQL, multi-row statements on SQLite, Arrow batches out of both.
+"""Fast bulk inserts and reads.
 
-Django's bulk_create spends most of its time preparing each value of each row.
+Django's bulk_create spends most of its time preparing each value of each row. Instead, rows are inserted with COPY on
+PostgreSQL and with multi-row statements on SQLite, and they are read from both databases as Arrow batches.
 """
 
 import json
@@ -19,18 +20,20 @@ from django.db.models.functions import Cast
 
 from corpora.database.statements import how_to_send
 
-Row = TypeVar("Row")  # a model instance, or an instance of a `plain` class
-MANY = 1_000  # rows after which outdated statistics may mislead PostgreSQL
-# Rows per statement on SQLite; inserting them singly takes 1.5 times as long.
+Row = TypeVar("Row")  # a model instance, or an instance of a class that `plain` returned
+MANY = 1_000  # After inserting this many rows, PostgreSQL may choose slow plans unless its statistics are updated.
+# The number of rows per statement on SQLite. Inserting rows one by one takes 1.5 times as long.
 _TOGETHER = 500
-# SQLite's default cache of 2 MB is too small for the indexes of many new rows: it rewrites the same pages repeatedly.
+# SQLite's default cache of 2 MB is too small for the indexes of many new rows, so it would write the same pages again
+# and again.
 _CACHE_KIB = 32 << 10
 
 
 def plain(model: type[Model]) -> type[Any]:
-    """Return a lightweight row class that `insert` accepts in place of a model; it is ten times as fast to instantiate.
+    """Return a lightweight class whose instances `insert` accepts in place of instances of a model.
 
-    It has the model's fields with their defaults and nothing else. Defaults are shared, so do not modify them in place.
+    The class has only the model's fields with their defaults. Creating an instance takes a tenth of the time that a
+    model instance takes. The instances share the default values, so callers must not modify a default in place.
     """
     fields = model._meta.concrete_fields
     values = {field.attname: field.get_default() for field in fields}
@@ -45,9 +48,10 @@ def plain(model: type[Model]) -> type[Any]:
 
 
 def insert(rows: Iterable[Row]) -> list[Row]:
-    """Save new rows of one model, set their keys in order, and return them.
+    """Save new rows of one model, set their primary keys, and return them in the same order.
 
-    Related rows must be saved already or be among the rows. As with bulk_create, no signals are sent.
+    Rows may refer to rows that are already saved or to other rows in the same call. As with bulk_create, no signals are
+    sent.
     """
     rows = list(rows)
     if not rows:
@@ -58,7 +62,7 @@ def insert(rows: Iterable[Row]) -> list[Row]:
         for row, key in zip(rows, _new_keys(options.db_table, options.pk.column, len(rows)), strict=True):
             row.pk = row.id = key
         of_model = isinstance(rows[0], Model)
-        # Set the keys of related rows, which may have been assigned only above.
+        # Copy the keys of related rows into the foreign keys, because related rows may have received their keys above.
         for field, row in product([field for field in fields if field.is_relation], rows):
             if (other := (row._state.fields_cache if of_model else row.__dict__).get(field.name)) is not None:
                 row.__dict__[field.attname] = other.pk
@@ -78,20 +82,23 @@ def insert(rows: Iterable[Row]) -> list[Row]:
 
 
 def _new_keys(table: str, column: str, number: int) -> Sequence[int]:
-    """Return keys that no concurrent transaction will use."""
+    """Return the given number of new primary keys, which no concurrent transaction will use."""
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
             sequence = "SELECT nextval(pg_get_serial_sequence(%s, %s)) FROM generate_series(1, %s)"
             cursor.execute(sequence, [f'"{table}"', column, number])
             return [key for (key,) in cursor.fetchall()]
-        # SQLite has one writer, so no other row is inserted before this transaction ends.
+        # SQLite permits one writer at a time, so no other process can insert a row before this transaction ends.
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
         last = (cursor.fetchone() or (0,))[0]
         return range(last + 1, last + 1 + number)
 
 
 def _prepared(values: Iterable[Any], prepare: Callable[[Any], Any]) -> Iterator[Any]:
-    """Prepare values for the driver, reusing the result for runs of the same object, such as a default."""
+    """Prepare values for the driver.
+
+    If the same object occurs several times in a row, as a default does, it is prepared only once.
+    """
     last, made = None, None
     for value in values:
         if value is not last:
@@ -110,23 +117,25 @@ def _write(table: str, columns: Sequence[str], values: Iterable[Sequence[Any]]) 
             return
         start, places = f"INSERT INTO {into} VALUES ", f"({', '.join('?' * len(columns))})"  # noqa: S608
         many, rest = start + ", ".join([places] * _TOGETHER), iter(values)
-        # Django's cursor would scan each statement for placeholders.
+        # The driver's cursor is used because Django's would search each statement for placeholders.
         with closing(connection.connection.cursor()) as cursor:
             while len(some := list(islice(rest, _TOGETHER))) == _TOGETHER:
                 cursor.execute(f"PRAGMA cache_size = -{_CACHE_KIB}")
                 cursor.execute(many, list(chain.from_iterable(some)))
-            # Each table has only two statements, and the driver caches both.
+            # Each table needs only two different statements, so the driver can cache both.
             cursor.executemany(start + places, some)
 
 
-# --- PostgreSQL statistics of tables that have grown.
+# --- PostgreSQL's statistics for tables that have grown.
 #
-# Autovacuum also gathers them, but at most once a minute. The server keeps the plans of the queries behind an answer,
-# and plans made for a hundred rows would scan thousands, at three to five times the cost.
+# Autovacuum also updates the statistics, but at most once a minute. Meanwhile, the server reuses its plans for the
+# queries that save an answer. A plan made for a hundred rows would scan a table that now has thousands, which takes
+# three to five times as long.
 
 
-ANSWERS = 50  # answers in this process between two checks
-# Tables with half as many pages again as at their last ANALYZE. A few pages are as fast to scan as an index.
+ANSWERS = 50  # The statistics are checked after this many answers in a process.
+# Tables that are at least 50% larger than at their last ANALYZE. Growth by up to two pages is ignored, because a scan
+# of a few pages is as fast as an index.
 GROWN = """
     SELECT format('%I', relname)
     FROM pg_class
@@ -139,7 +148,7 @@ logger = logging.getLogger(__name__)
 
 
 def gather() -> None:
-    """Analyze grown tables once the transaction commits. On SQLite, do nothing."""
+    """Update the statistics of tables that have grown, after the transaction commits. On SQLite, do nothing."""
     if connection.vendor == "postgresql":
         transaction.on_commit(_gather)
 
@@ -149,14 +158,14 @@ def _gather() -> None:
         with connection.cursor() as cursor:
             cursor.execute(GROWN)
             if names := [name for (name,) in cursor.fetchall()]:
-                # Skip tables locked by autovacuum or by another process that does the same.
+                # Skip tables that are locked, because autovacuum or another process is probably analyzing them.
                 cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(names)}")
     except Error:
-        # The committed rows are safe; plans stay slow until autovacuum runs.
+        # The rows are committed, so the error is only logged. Queries may be slow until autovacuum runs.
         logger.warning("The statistics of grown tables could not be gathered.", exc_info=True)
 
 
-# --- Bulk reads, by column and without model instances.
+# --- Bulk reads, which return Arrow columns instead of model instances.
 
 
 TIME = pa.timestamp("us", tz="UTC")
@@ -165,28 +174,32 @@ TIME = pa.timestamp("us", tz="UTC")
 def fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a query as Arrow batches, without holding all of them in memory.
 
-    fields: Arrow type by lookup path from a row; JSON is read as text
-    size: rows per batch
+    fields: a mapping from lookup paths, such as `item__key`, to Arrow types; JSON fields are read as text
+    size: the number of rows per batch
     """
     schema = pa.schema(fields.items())
-    # Times are read as text: drivers and Django create an object for each, whereas Arrow parses the whole column.
+    # Times are read as text, because drivers and Django would create an object for each time, whereas Arrow parses the
+    # whole column at once.
     query = rows.values_list(*(Cast(path, TextField()) if type == TIME else path for path, type in fields.items()))
-    # Running the compiler directly skips Django's conversion of single values.
+    # The compiler is called directly, so that Django does not convert each value.
     for some in query.query.get_compiler(query.db).execute_sql(chunked_fetch=True, chunk_size=size):
         yield pa.RecordBatch.from_arrays(list(map(_array, zip(*some, strict=True), schema.types)), schema=schema)
 
 
 def all_fetched(rows: QuerySet, fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
-    """Return all rows of a query as one Arrow batch, which may be empty. For results that fit into memory."""
+    """Return all rows of a query as one Arrow batch, which may be empty. The result must fit into memory.
+
+    The parameters are those of `fetched`.
+    """
     return pa.concat_batches(
         [pa.RecordBatch.from_pylist([], schema=pa.schema(fields.items())), *fetched(rows, fields, size)]
     )
 
 
 def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
-    """Return keys for an `__in` lookup as a single parameter.
+    """Return an expression for an `__in` lookup that sends all keys as one parameter.
 
-    Django would prepare each key of a list and send one placeholder for each.
+    If the lookup received a list, Django would prepare each key and send a placeholder for it.
     """
     some = list(keys)
     if connection.vendor == "postgresql":
@@ -198,6 +211,6 @@ def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
 def _array(values: Sequence[Any], type: pa.DataType) -> pa.Array:
     if type != TIME:
         return pa.array(values, type)
-    # SQLite returns UTC times without an offset.
+    # SQLite returns times in UTC, but without an offset.
     told = TIME if connection.vendor == "postgresql" else pa.timestamp("us")
     return pa.array(values, pa.string()).cast(told).cast(TIME)

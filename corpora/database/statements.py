@@ -1,7 +1,7 @@
-"""Queries and writes whose SQL is built once, for the statements that run with every answer.
+"""Queries and writes whose SQL is built only once, for the statements that run with every answer.
 
-Django rebuilds a query's SQL on every call. For the twenty statements of an answer, that took several times as long as
-the database.
+Django rebuilds a query's SQL on every call. An answer runs twenty statements, and building their SQL took several times
+as long as running them.
 """
 
 import json
@@ -18,7 +18,7 @@ from django.db.models.query import ModelIterable, get_related_populators
 
 LARGEST = 2**63 - 1
 
-# Field types whose values the drivers accept unchanged. Other values are prepared by their fields.
+# Field types whose values the drivers accept unchanged. Values of all other types must be converted first.
 _PLAIN = {
     "BigAutoField",
     "BooleanField",
@@ -35,16 +35,17 @@ _PLAIN = {
 
 
 class Json(str):
-    """A value for a JSON field that is already serialized."""
+    """A value for a JSON field that has already been serialized."""
 
 
-Columns = list[Callable[[Model], Any]]  # for each column, a function from a row to the value that the driver takes
+# For each column, a function that takes a row and returns the column's value in the form that the driver accepts.
+Columns = list[Callable[[Model], Any]]
 
 
 class Given(Expression):
     """A parameter of a prepared query.
 
-    place: index among the values that the query is run with
+    place: the parameter's index in the values that are passed when the query is run
     """
 
     def __init__(self, place: int) -> None:
@@ -56,7 +57,7 @@ class Given(Expression):
 
 
 class _Built:
-    """A query with everything that Django works out before running it."""
+    """A query's SQL, and everything that is needed to convert its rows."""
 
     def __init__(self, queryset: QuerySet) -> None:
         compiler = queryset.query.get_compiler(connection=connection)
@@ -82,10 +83,12 @@ class _Built:
 
 
 def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
-    """Decorate a function that returns a QuerySet so that it returns the rows and builds its SQL once per connection.
+    """Decorate a function that returns a QuerySet so that it returns the rows instead.
 
-    build: the function. It takes keys, texts, numbers, booleans and times, and may only pass them to the query. Values
-        that change between calls, such as the current time, must be arguments.
+    The SQL is built only once per thread. Later calls reuse it with new values.
+
+    build: the function to decorate. Its arguments may be keys, texts, numbers, booleans and times, and it must only
+        pass them on to the query. Values that change between calls, such as the current time, must be arguments.
     """
 
     @wraps(build)
@@ -96,7 +99,7 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
             built = _own.built[which] = _Built(build(*map(Given, range(len(values)))))
         adapt = connection.ops.adapt_datetimefield_value
         given = [adapt(each) if isinstance(each, datetime) else each for each in values]
-        # A number may come from a URL; no key is as large as the maximum.
+        # A number from a URL may be too large for the database. It is reduced to LARGEST, which no key reaches.
         given = [min(max(each, -LARGEST), LARGEST) if type(each) is int else each for each in given]
         said = [given[each.place] if isinstance(each, Given) else each for each in built.parameters]
         return list(map(built.instance if built.model else tuple, built.read(ask(built.sql, said))))
@@ -105,24 +108,24 @@ def prepared(build: Callable[..., QuerySet]) -> Callable[..., list[Any]]:
 
 
 def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Run SQL as with `tell` and return its rows."""
+    """Run SQL in the same way as `tell`, and return the rows."""
     cursor = tell(sql, values)
     with cursor.db.wrap_database_errors:
         return cursor.cursor.fetchall()
 
 
 def tell(sql: str, values: Sequence[Any]) -> Any:
-    """Run SQL that is reused unchanged, and return the cursor.
+    """Run SQL that is the same on every call, and return the cursor.
 
-    PostgreSQL parses and plans such SQL once per connection; Python's SQLite driver caches any SQL. All statements
-    share one cursor, because drivers cache what they learn about types in the cursor.
+    PostgreSQL parses and plans such SQL only once per connection, and Python's SQLite driver caches all SQL. All
+    statements share a cursor, because the drivers store in the cursor what they learn about types.
     """
     database = connections[DEFAULT_DB_ALIAS]
-    # When Django logs queries, as in tests that count them, use Django's cursor, which can log the SQL.
+    # If queries must be logged, as in tests that count them, use Django's cursor, because it logs the SQL.
     if database.queries_logged:
         cursor = database.cursor()
     else:
-        # As Django does before any other statement.
+        # Django does the same before it runs a statement.
         database.close_if_health_check_failed()
         if _own.cursor is None or _own.cursor.connection is not database.connection:
             database.ensure_connection()
@@ -133,7 +136,7 @@ def tell(sql: str, values: Sequence[Any]) -> Any:
 
 
 class _Own(threading.local):
-    """The cursor and built queries of a thread's connection."""
+    """The cursor and the built queries that belong to one thread."""
 
     def __init__(self) -> None:
         self.built: dict[tuple[Any, int], _Built] = {}
@@ -146,14 +149,17 @@ _own = _Own()
 def _new_cursor(database: Any) -> Any:
     if database.vendor != "postgresql":
         return database.create_cursor()
-    # Otherwise PostgreSQL plans again, in 0.25 ms, whenever it expects a custom plan to be cheaper.
+    # Without this setting, PostgreSQL would spend 0.25 ms on a new plan whenever it expects one to be cheaper.
     database.connection.execute("SET plan_cache_mode = force_generic_plan")
     return _prepared_cursor()(database.connection)
 
 
 @lru_cache
 def _prepared_cursor() -> type[Any]:
-    """Return a psycopg cursor class that prepares statements on the server. psycopg may not be installed."""
+    """Return a psycopg cursor class that prepares statements on the server.
+
+    The class is created on demand, because psycopg may not be installed.
+    """
     import psycopg
 
     class Cursor(psycopg.RawCursor[Any]):
@@ -165,18 +171,21 @@ def _prepared_cursor() -> type[Any]:
 
 @lru_cache
 def _numbered(sql: str) -> str:
-    """Return SQL with PostgreSQL's numbered placeholders, which psycopg would otherwise insert on every call."""
+    """Return SQL with numbered placeholders, as PostgreSQL requires.
+
+    Otherwise psycopg would insert them on every call.
+    """
     first, *rest = sql.split("%s")
     return "".join([first, *(f"${n}{part}" for n, part in enumerate(rest, 1))]).replace("%%", "%")
 
 
-# --- Single rows.
+# --- Writes of single rows.
 
 
 def insert_one(row: Model, *, keep: bool = True) -> None:
-    """Save a new row and set its key. No signal is sent.
+    """Save a new row and set its primary key. No signal is sent.
 
-    keep: if False, the same statement inserts nothing
+    keep: if False, run the same statement but insert nothing
     """
     sql, columns = _insertion(type(row), connection.vendor)
     if found := ask(sql, [*(read(row) for read in columns), keep]):
@@ -185,9 +194,9 @@ def insert_one(row: Model, *, keep: bool = True) -> None:
 
 
 def update_one(row: Model, *names: str, keep: bool = True) -> None:
-    """Write the named fields of a row. No signal is sent.
+    """Write the named fields of a row to the database. No signal is sent.
 
-    keep: if False, the same statement changes nothing
+    keep: if False, run the same statement but change nothing
     """
     sql, columns = _change(type(row), names, connection.vendor)
     tell(sql, [*(read(row) for read in columns), row.pk, keep])
@@ -197,7 +206,7 @@ def update_one(row: Model, *names: str, keep: bool = True) -> None:
 def _insertion(model: type[Model], vendor: str) -> tuple[str, Columns]:
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{field.column}"' for field in fields)
-    # The names come from the model.
+    # The names in the SQL come from the model, so they are safe.
     sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_places(fields)} WHERE %s'
     return f'{sql} RETURNING "{model._meta.pk.column}"', list(map(_column, fields))
 
@@ -211,8 +220,11 @@ def _change(model: type[Model], names: tuple[str, ...], vendor: str) -> tuple[st
 
 
 def _places(fields: Iterable[Field]) -> str:
-    """Return the placeholders of a SELECT, cast on PostgreSQL because it cannot infer their types from the table."""
-    # Without their length, because a cast would truncate.
+    """Return the placeholders for a SELECT of new values.
+
+    On PostgreSQL, each placeholder has a cast, because in a SELECT the server cannot infer the types from the table.
+    """
+    # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
     types = (field.db_type(connection).partition("(")[0] for field in fields)
     return ", ".join(f"%s::{each}" if connection.vendor == "postgresql" else "%s" for each in types)
 
@@ -223,12 +235,12 @@ def _column(field: Field) -> Callable[[Model], Any]:
 
 
 def how_to_send(field: Field) -> Callable[[Any], Any] | None:
-    """Return a function that converts the field's values for the driver, or None if none is needed."""
+    """Return a function that converts the field's values for the driver, or None if they need no conversion."""
     kind = field.get_internal_type()
     if kind in _PLAIN:
         return None
     if kind == "JSONField":
-        # Saved values are never circular, and checking for it takes as long as everything else.
+        # Saved values never contain themselves, and checking for this would double the time.
         encode = (field.encoder or json.JSONEncoder)(check_circular=False).encode
         return partial(_as_json, encode)
     if kind == "DateTimeField":
@@ -237,12 +249,13 @@ def how_to_send(field: Field) -> Callable[[Any], Any] | None:
 
 
 def _as_text(moment: datetime) -> str:
-    # Like Django, which takes ten times as long because it looks up the connection's time zone; that is always UTC.
+    # The result is the same as Django's. Django takes ten times as long, because it looks up the connection's time
+    # zone, which here is always UTC.
     return str(moment if moment.tzinfo is UTC else moment.astimezone(UTC))[: -len("+00:00")]
 
 
 def _as_json(encode: Callable[[Any], str], value: Any) -> str:
-    # Most lists and objects are empty.
+    # Empty lists and objects need no encoder. Most values are empty.
     if type(value) is Json:
         return value
     return "[]" if value == [] else "{}" if value == {} else encode(value)

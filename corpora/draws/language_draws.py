@@ -1,9 +1,12 @@
-"""Draws of posts for one language: recall-oriented, precision-oriented, and of a predictor's unread triggers.
+"""Draws of posts for one language: recall-oriented draws, precision-oriented draws, and draws of unread triggers.
 
 `recall` and `precision` follow "Evaluating language identification performance" (Twitter, 2015), sections Recall and
-Precision. `triggers` draws from the posts of a uniform task. Posts are ordered by a hash of seed, language and id, so
-the draws for two languages are independent, and a language's draw does not depend on the other languages drawn. Each
-query runs once for all wanted languages. The sample_* functions only read files; samples.record writes to the database.
+Precision. `triggers` draws posts of a uniform task that nobody has read and to which only the predictor assigns the
+language.
+
+Posts are drawn in the order of a hash of seed, language and id. The draws for two languages are therefore independent,
+and a language's draw does not depend on which other languages are requested. Each query runs once for all wanted
+languages. The sample_* functions only read files; samples.record writes to the database.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,23 +34,23 @@ from corpora.storage.layout import check_posts, check_votes, manifest_of
 
 Window = tuple[datetime, datetime]  # start (inclusive) and end (exclusive)
 
-# The article's values: 2,000 posts from July by users who wrote in the language at least 10% of the time between March
-# and May; "say, one thousand" posts for which the classifier triggers.
+# The article's values. For recall, it draws 2,000 posts from July by users who wrote in the language at least 10% of
+# the time between March and May. For precision, it draws "say, one thousand" posts for which the classifier triggers.
 RECALL_SIZE, PRECISION_SIZE = 2_000, 1_000
 SHARE, LEAST_POSTS = Fraction(1, 10), 1
 HISTORY: Window = (datetime(2014, 3, 1, tzinfo=UTC), datetime(2014, 6, 1, tzinfo=UTC))
 WINDOW: Window = (datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC))
 
-_MAX_TERM = 10**6  # largest denominator of the share, so that its products with post counts fit 64 bits
+_MAX_TERM = 10**6  # The share's denominator is limited so that its products with post counts fit into 64 bits.
 
 
 @dataclass(frozen=True)
 class Design:
-    """A frame for a draw.
+    """The definition of a frame from which posts are drawn.
 
-    name: name of the frame's query
-    values: values for the view `design` of the queries
-    parameters: parameters for the draw's record, as JSON
+    name: the design's name, which is also the start of the name of its query
+    values: the values for the view `design`, which the queries read
+    parameters: the parameters for the record of the draw, as JSON
     """
 
     name: str
@@ -67,15 +70,16 @@ def sample_recall(
     history: Window = HISTORY,
     window: Window = WINDOW,
 ) -> list[Sample]:
-    """Draw posts in the window by authors who wrote in a language before, for each language.
+    """Draw posts for each language by authors who have written in the language before.
 
-    An author qualifies with at least `least_posts` posts in the history, of which the predictor labels at least `share`
-    with the language. The frame is every post by these authors in the window, in any language.
+    An author qualifies for a language if they have at least `least_posts` posts in the history, and the predictor
+    assigns the language to at least the share `share` of these posts. The frame consists of all posts by these authors
+    in the window, in any language. The function returns a sample for each language, sorted by code.
 
-    languages: codes, or None for all languages that the predictor returns for the corpus
-    size: posts per language; the whole frame if that is smaller
-    return: one sample per language, sorted by code
-    CorpusError: the windows overlap or are empty, or the corpus lacks authors, times, votes or predictions
+    languages: the codes of the wanted languages, or None for all languages that the predictor assigns in the corpus
+    size: the number of posts to draw for each language; a smaller frame is drawn completely
+
+    Raise CorpusError if the windows overlap or are empty, or if the corpus lacks authors, times, votes or predictions.
     """
     return _samples(corpus, recall_design(share, least_posts, history, window), languages, size, seed, predictor)
 
@@ -89,11 +93,11 @@ def sample_precision(
     predictor: Predictor,
     window: Window | None = None,
 ) -> list[Sample]:
-    """Draw posts that the predictor labels with a language, for each language.
+    """Draw posts for each language to which the predictor assigns the language.
 
-    All other parameters are as in sample_recall.
+    window: only posts from this window are in the frame; None for all posts
 
-    window: restricts the frame to its posts; None for all posts
+    The other parameters are those of sample_recall.
     """
     return _samples(corpus, precision_design(window), languages, size, seed, predictor)
 
@@ -108,14 +112,18 @@ def sample_triggers(
     of: str,
     unread: Mapping[str, str],
 ) -> list[Sample]:
-    """Draw unread posts of a uniform task that only the predictor labels with a language, for each language.
+    """Draw a predictor's unread triggers for each language, from the posts of a uniform task.
 
-    In these posts, the detectors agree on another label. Everything else is as in sample_precision.
+    A trigger is a post to which the predictor assigns the language. Nobody has read these posts, because the detectors
+    agree on another label for them.
 
-    size: posts per language, or None for all
-    of: name of the uniform task
-    unread: the detectors' label by post id, for posts that nobody has read
-    CorpusError: as in sample_precision, or if the predictor is one of the voters
+    size: the number of posts to draw for each language, or None for all
+    of: the name of the uniform task
+    unread: a mapping from the ids of unread posts to the label on which the detectors agree
+
+    The other parameters are those of sample_precision.
+
+    Raise CorpusError in the same cases as sample_precision, and if the predictor is one of the voters.
     """
     if predictor.voted:
         raise CorpusError(
@@ -126,7 +134,10 @@ def sample_triggers(
 
 
 def _alike(predictor: Predictor, given: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the pairs of (predicted label, assigned label) in which one equals the other or is part of it."""
+    """Return the pairs of (predicted label, assigned label) that do not count as different.
+
+    In such a pair, the labels are equal, or one of them covers the other.
+    """
     classes = [(coarse, fine) for coarse, labels in predictor.mapping.items() for fine in labels]
     return [*classes, *((label, code) for code in set(given) for label in {code, *finer(code)})]
 
@@ -145,7 +156,7 @@ def _samples(
     check_posts(corpus.name, manifest)
     if not manifest.rows:
         raise CorpusError(f"Corpus {corpus.name} holds no posts; add some with import_corpus.")
-    # Items consist of posts and votes, so draws by imported predictions need votes too.
+    # The item of a post includes its votes, so votes are needed even if the draw uses imported predictions.
     check_votes(corpus.name, manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, predictor, manifest) as store:
@@ -169,12 +180,15 @@ def within_reach(
     languages: Iterable[str],
     ids: Iterable[str],
 ) -> dict[str, set[str]]:
-    """Return which posts, by language, are in the frame of a recall-oriented draw.
+    """Return which of some posts are in the frame of a recall-oriented draw, as sets of ids by language.
 
-    spelled: the draw's predictor, such as `mine@2`
+    spelled: the name of the draw's predictor, such as `mine@2`
     parameters: the draw's parameters
     digest: the draw's frame digest
-    CorpusError: the corpus or the predictions have changed since the draw
+    languages: the codes of the languages
+    ids: the ids of the posts
+
+    Raise CorpusError if the corpus or the predictions have changed since the draw was made.
     """
     manifest, predictor = manifest_of(corpus_name), find_predictor(corpus_name, spelled)
     history, window = (tuple(map(datetime.fromisoformat, parameters[name])) for name in ("history", "window"))
@@ -186,15 +200,15 @@ def within_reach(
         return reached(store, design, languages, ids)
 
 
-# --- Designs and the validation of their values.
+# --- Designs, and the checks of their values.
 
 
 def recall_design(share: Fraction, least_posts: int, history: Window, window: Window) -> Design:
     """Return the design of a recall-oriented draw.
 
-    CorpusError: a value is invalid
+    Raise CorpusError if a value is invalid.
     """
-    share = Fraction(str(share))  # the decimal value of a float, not its binary fraction
+    share = Fraction(str(share))  # A float such as 0.1 becomes 1/10 rather than its exact binary value.
     if not 0 < share <= 1:
         raise CorpusError(f"The share of an author's posts is {share}; it must be above 0 and at most 1.")
     if share.denominator > _MAX_TERM:
@@ -231,7 +245,9 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
 def precision_design(window: Window | None) -> Design:
     """Return the design of a precision-oriented draw.
 
-    CorpusError: the window is empty
+    window: only posts from this window are in the frame; None for all posts
+
+    Raise CorpusError if the window is empty.
     """
     if window is None:
         return Design("precision", {}, {})
@@ -244,9 +260,9 @@ def precision_design(window: Window | None) -> Design:
 
 
 def triggers_design(of: str) -> Design:
-    """Return the design of a draw of a predictor's unread triggers.
+    """Return the design of a draw of unread triggers.
 
-    of: name of the uniform task
+    of: the name of the uniform task
     """
     return Design("triggers", {}, {"of": of})
 
@@ -260,7 +276,7 @@ def _check_window(name: str, window: Window) -> None:
 
 
 def spoken(window: Window) -> str:
-    """Return a window in words, with times at midnight as dates."""
+    """Return a window as text, such as `2014-03-01 to 2014-06-01`. A time is omitted if it is midnight."""
     moments = [moment.astimezone(UTC) for moment in window]
     return " to ".join(f"{moment:%Y-%m-%dT%H:%M:%SZ}".removesuffix("T00:00:00Z") for moment in moments)
 
@@ -294,11 +310,12 @@ def take_by_language(
     seed: str,
     predictor: Predictor,
 ) -> list[Taken]:
-    """Draw up to `size` posts for each language, sorted by code.
+    """Draw up to `size` posts for each language, and return the draws sorted by code.
 
-    store: has the view `predicted`
-    languages: codes, or None for all that the predictor returns
-    CorpusError: the corpus lacks what the design needs, or the predictor lacks a language
+    store: a store with the view `predicted`
+    languages: the codes of the wanted languages, or None for all that the predictor assigns
+
+    Raise CorpusError if the corpus lacks data that the design needs, or if the predictor does not know a language.
     """
     _tell(store, design, seed=seed, size=size)
     parameters = design.parameters | (_surveyed(store, corpus_name, design) if design.values else {})
@@ -322,7 +339,7 @@ def _tell(store: Store, design: Design, *, seed: str, size: int) -> None:
 
 
 def _frame(store: Store, design: Design, wanted: list[str]) -> None:
-    """Define the view `frame`, with the posts that may be drawn for each language."""
+    """Define the view `frame`, which holds the posts that may be drawn for each language."""
     store.rows("wanted", pa.table({"language": pa.array(wanted, pa.string())}))
     if design.name == "recall":
         store.keep("authors", "recall_authors")
@@ -332,7 +349,7 @@ def _frame(store: Store, design: Design, wanted: list[str]) -> None:
 
 
 def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterable[str]) -> dict[str, set[str]]:
-    """Return which of the ids, by language, are in the frame of a recall-oriented draw."""
+    """Return the ids that are in the frame of a recall-oriented draw, as a set for each language."""
     found: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
     _tell(store, design, seed="", size=0)
     _frame(store, design, list(found))
@@ -344,9 +361,9 @@ def reached(store: Store, design: Design, languages: Iterable[str], ids: Iterabl
 
 
 def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
-    """Return how many posts lack the time or author that the design needs.
+    """Return how many posts lack a time or an author, if the design needs them.
 
-    CorpusError: no post in the history or window has them
+    Raise CorpusError if no post has them, or if no such post is in the history or in the window.
     """
     (found,) = store.found("design_survey")
     of_authors = design.name == "recall"
@@ -374,9 +391,11 @@ def _surveyed(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
 
 
 def _wanted(languages: Iterable[str] | None, predictor: Predictor, found: dict[str, int]) -> list[str]:
-    """Return the languages to draw for, sorted.
+    """Return the labels to draw for, sorted.
 
-    found: number of posts by predicted label
+    found: the number of posts for each predicted label
+
+    Raise CorpusError if there is none, or if the predictor does not assign one of them.
     """
     wanted = sorted(label for label in found if label in LANGUAGES) if languages is None else sorted(set(languages))
     if not wanted:

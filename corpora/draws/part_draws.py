@@ -1,8 +1,8 @@
-"""Draws from parts of a corpus with known probabilities, such as the pairs that a filter kept or dropped.
+"""Random draws from the parts of a corpus, and draws of records.
 
-The rows of a part are ordered by a hash of seed and id, across languages. The same seed gives the same draw on any
-engine, and a larger draw contains the smaller one. The sample_* functions only read files; samples.record writes to the
-database.
+A part is, for example, the set of pairs that a filter kept. Rows of a part are drawn across languages in the order of
+a hash of seed and id, so their inclusion probabilities are known. The same seed gives the same draw on any engine, and
+a larger draw contains the smaller one. The sample_* functions only read files; samples.record writes to the database.
 """
 
 from collections import Counter
@@ -23,8 +23,11 @@ from corpora.predictions.predictor_labels import Predictor, find_predictor, pred
 from corpora.storage.layout import Manifest, check_posts, check_records, check_votes, manifest_of
 from corpora.threads.scorers import filter_digest, filtering
 
-# Keys of a draw's parameters: number of rows by language and part, for the whole draw; number of rows drawn by part,
-# for the draw's language; ids by part; and inclusion probability by part.
+# Keys in a draw's parameters:
+# - FRAME: the number of rows in the frame by language and part, for all languages of the draw
+# - DRAWN: the number of rows drawn from each part, in the draw's own language
+# - IDS: the ids drawn from each part, in the draw's own language
+# - CHANCES: each part's inclusion probability
 FRAME, DRAWN, IDS, CHANCES = "frame", "drawn", "part_ids", "chances"
 Frame = Mapping[str, Mapping[str, int]]
 
@@ -38,13 +41,16 @@ def count_parts(
     *,
     none: str,
 ) -> dict[str, dict[str, int]]:
-    """Count the rows of each part in each language.
+    """Return the number of rows in each part by language.
 
-    store: has the view `frame` (id, language)
-    query: name of a query with the columns id, language and part
-    languages: wanted codes, or None for all
-    leave_out: ids that belong to no part
-    none: start of the error for a language without rows, as in "Corpus talk has no pairs"
+    store: a store with the view `frame` (columns id and language)
+    query: the name of a query with the columns id, language and part
+    parts: the names of the parts
+    languages: the codes of the wanted languages, or None for all
+    leave_out: ids of rows that are outside the frame
+    none: the start of the error message for a language without rows, such as "Corpus talk has no pairs"
+
+    Raise CorpusError if the frame has no rows in a wanted language.
     """
     there = [row["language"] for row in store.found("frame_languages")]
     wanted = there if languages is None else sorted(set(languages))
@@ -60,14 +66,14 @@ def count_parts(
 
 
 def totals(frame: Frame) -> Counter[str]:
-    """Return the number of rows by part, over all languages."""
+    """Return the number of rows in each part, summed over the languages."""
     return sum(map(Counter, frame.values()), Counter[str]())
 
 
 def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[str, Any]]:
-    """Return the drawn rows (id, language, part), shuffled.
+    """Draw rows from each part and return them as dicts (id, language, part) in shuffled order.
 
-    sizes: rows to draw by part; all if the part has fewer
+    sizes: the number of rows to draw from each part; a part with fewer rows is drawn completely
     """
     sized = {"part": pa.array(sizes.keys(), pa.string()), "size": pa.array(sizes.values(), pa.int64())}
     store.rows("sizes", pa.table(sized))
@@ -77,9 +83,11 @@ def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[s
 def samples_of_parts(
     corpus: Corpus, design: str, drawn: list[dict[str, Any]], frame: Frame, *, seed: str, parameters: Mapping[str, Any]
 ) -> list[Sample]:
-    """Return one sample for each language with drawn rows.
+    """Return a sample for each language in which rows were drawn.
 
-    drawn: rows returned by draw_parts
+    drawn: the rows that draw_parts returned
+    frame: the counts that count_parts returned
+    parameters: parameters for the record of each draw
     """
     whole, chosen = totals(frame), dict[str, list[str]]()
     ids: dict[str, dict[str, list[str]]] = {}
@@ -98,18 +106,21 @@ def samples_of_parts(
 
 
 def chances(parameters: Mapping[str, Any]) -> dict[str, float]:
-    """Return the inclusion probability by id, from the parameters of a draw of parts; empty for other draws."""
+    """Return a mapping from id to inclusion probability for a draw from parts. For other draws, it is empty.
+
+    parameters: the parameters of the draw
+    """
     return {key: parameters[CHANCES][part] for part, keys in parameters.get(IDS, {}).items() for key in keys}
 
 
-# --- Draws from both sides of a filter: random pairs that it kept and that it dropped, shuffled.
+# --- Draws from both sides of a filter: random pairs that it kept and random pairs that it dropped.
 #
 # The scores decide which pairs are dropped (corpora/threads/scorers.py). If a side has fewer pairs than requested, all
-# of them are drawn.
+# of its pairs are drawn.
 
 
 KEPT, DROPPED = SIDES = ("kept", "dropped")
-FILTER = "filter"  # key of the filter's digest (corpora/threads/scorers.py) in a draw's parameters
+FILTER = "filter"  # the key of the filter's digest in a draw's parameters; see filter_digest in scorers.py
 
 
 def sample_filtered(
@@ -121,12 +132,16 @@ def sample_filtered(
     seed: str,
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """Draw `kept` of the pairs that the filter keeps and `dropped` of those that it drops.
+    """Draw pairs that the corpus's filter kept and pairs that it dropped.
 
-    languages: codes, or None for all
-    leave_out: ids of pairs outside the frame, such as pairs with gold answers
-    return: one sample for each language with drawn pairs, sorted by code, both sides shuffled
-    CorpusError: the corpus has no pairs or scores, or one side is empty in these languages
+    The function returns a sample for each language in which pairs were drawn, sorted by code. Each sample contains kept
+    and dropped pairs in random order.
+
+    languages: the codes of the wanted languages, or None for all
+    kept, dropped: the number of pairs to draw from each side, over all languages
+    leave_out: ids of pairs that are outside the frame, such as pairs with gold answers
+
+    Raise CorpusError if the corpus has no pairs or no scores, or if one side has no pairs in these languages.
     """
     check_asked(min(kept, dropped), seed, "pair")
     manifest = manifest_of(corpus.name)
@@ -149,18 +164,18 @@ def sample_filtered(
     return samples_of_parts(corpus, "filtered", drawn, frame, seed=seed, parameters=parameters)
 
 
-# --- Draws that compare two systems: mostly rows to which the two give different labels.
+# --- Draws for the comparison of two systems. Most of the drawn rows have different labels from the two systems.
 #
-# Where both give the same label, both are right or both are wrong, so the row adds nothing to the difference of their
-# accuracies. The optimal inclusion probability of a row is proportional to the expected size of its contribution to the
-# difference (Zrnic and Candès 2024, Active Statistical Inference, ICML, section 4). This is constant for rows on which
-# the systems differ and 0 for the others. Some of the others are drawn all the same, to estimate each system's
-# accuracy.
+# If both systems assign the same label to a row, both are right or both are wrong, so the row does not affect the
+# difference between their accuracies. The optimal inclusion probability of a row is proportional to the expected size
+# of its contribution to that difference (Zrnic and Candès 2024, Active Statistical Inference, ICML, section 4). This
+# size is constant for rows on which the systems differ, and 0 for rows on which they agree. Some rows on which they
+# agree are still drawn, so that each system's accuracy can be estimated.
 
 
 DIFFER, AGREE = CONTRASTS = ("differ", "agree")
-AGREEING = 0.2  # share of drawn rows on which both systems agree
-SYSTEMS = "systems"  # key of the two predictors in a draw's parameters
+AGREEING = 0.2  # Normally, this share of the drawn rows are rows on which the systems agree.
+SYSTEMS = "systems"  # the key of the two predictors in a draw's parameters
 
 
 def sample_contrasted(
@@ -174,15 +189,20 @@ def sample_contrasted(
     of_records: bool,
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """Draw rows for a comparison of two systems: one sample per language of records, or one sample of posts.
+    """Draw rows for a comparison of two systems.
 
-    systems: two predictors of the corpus, such as mine@1
-    languages: for records, codes, or None for all
-    size: number of rows in all languages together
-    labels: labels that annotators can choose
+    For records, the function returns a sample for each language in which records were drawn. For posts, it returns one
+    sample.
+
+    systems: the names of two predictors of the corpus, such as mine@1
+    languages: for records, the codes of the wanted languages, or None for all
+    size: the number of rows to draw, over all languages
+    labels: the labels that annotators can choose
     of_records: whether the corpus holds records rather than posts
-    CorpusError: there are not two predictors; a row lacks a label; they never differ; or, for records, a label is not
-        in `labels`
+    leave_out: ids of rows that are outside the frame
+
+    Raise CorpusError if `systems` does not name two predictors, if a row has no label, if the systems never differ, or,
+    for records, if a predictor has a label that annotators cannot choose.
     """
     what, check = ("record", check_records) if of_records else ("post", check_posts)
     check_asked(size, seed, what)
@@ -190,7 +210,7 @@ def sample_contrasted(
     check(corpus.name, manifest)
     first, second = _predictors(corpus.name, systems)
     folded = _folded(corpus.name, (first, second), labels if of_records else None)
-    if not of_records:  # items consist of posts and votes
+    if not of_records:  # The item of a post includes its votes.
         check_votes(corpus.name, manifest)
     with full_disk_explained("no draw was made"), predicting(corpus.name, first, manifest, other=second) as store:
         store.rows("folded", folded)
@@ -210,9 +230,9 @@ def sample_contrasted(
 
 
 def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:
-    """Return a table of both systems' labels and the label that each counts as.
+    """Return a table that maps the labels of both systems to the labels that are compared.
 
-    labels: the task's labels for records, None for posts
+    labels: the task's labels for records, or None for posts
     """
     folded = folding([each.mapping for each in systems])
     if labels is not None:
@@ -224,7 +244,7 @@ def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[s
 def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Predictor]:
     """Return the two predictors.
 
-    CorpusError: there are not two different names
+    Raise CorpusError unless `systems` names two different predictors.
     """
     if len(systems) != 2:
         raise CorpusError(f"--systems names {len(systems)} predictors; name the two that are to be compared.")
@@ -235,9 +255,9 @@ def _predictors(corpus_name: str, systems: Sequence[str]) -> tuple[Predictor, Pr
 
 
 def _spellings(predictor: str, said: Collection[str], labels: Collection[str]) -> dict[str, str]:
-    """Map a predictor's labels to the task's labels.
+    """Return a mapping from a predictor's labels to the task's labels.
 
-    CorpusError: a label is not among the task's
+    Raise CorpusError if the task does not have one of the labels.
     """
     spelled = {label: matching(label, labels) for label in said}
     if strange := {*spelled.values()} - {*labels, UND}:
@@ -254,15 +274,19 @@ def _spellings(predictor: str, said: Collection[str], labels: Collection[str]) -
 
 
 def part_sizes(size: int, there: Mapping[str, int]) -> dict[str, int]:
-    """Return how many rows to draw from each part. If one part is too small, the other makes up for it."""
+    """Return how many rows to draw from each part. If one part is too small, more rows are drawn from the other.
+
+    size: the total number of rows to draw
+    there: the number of rows in each part
+    """
     agreeing = min(there[AGREE], max(round(AGREEING * size), size - there[DIFFER]))
     return {AGREE: agreeing, DIFFER: min(there[DIFFER], size - agreeing)}
 
 
-# --- Draws of records in each language, singly or in groups.
+# --- Draws of single records, or of groups of records, in each language.
 #
-# Records or groups are ordered by a hash of seed, language, and id or the group's common value. The same seed gives the
-# same draw on any engine, and a larger draw contains the smaller one.
+# The order of the draw is given by a hash of the seed, the language, and the record's id or the group's common value.
+# The same seed gives the same draw on any engine, and a larger draw contains the smaller one.
 
 
 def sample_records(
@@ -274,14 +298,17 @@ def sample_records(
     together: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Sample]:
-    """Draw `size` records declared to be in a language, for each language.
+    """Draw records in each language. A record's language is the one that its source declares.
 
-    languages: codes, or None for all in the corpus
-    size: records per language, or groups if `together` is set; None for all
-    together: a field; records with equal values form a group and are drawn together
-    leave_out: ids of records outside the frame, such as records with gold answers
-    return: one sample per language, sorted by code; the whole frame if it is smaller than `size`
-    CorpusError: the corpus holds posts, or no records in a language
+    The function returns a sample for each language, sorted by code. If a language has fewer records or groups than
+    requested, all of them are drawn.
+
+    languages: the codes of the wanted languages, or None for all languages in the corpus
+    size: the number of records to draw in each language, or of groups if `together` is set; None for all
+    together: a field; records with the same value form a group, and all records of a group are drawn together
+    leave_out: ids of records that are outside the frame, such as records with gold answers
+
+    Raise CorpusError if the corpus holds posts, or if it has no records in one of the languages.
     """
     check_asked(size, seed, "group" if together else "record")
     manifest = manifest_of(corpus.name)
@@ -307,7 +334,10 @@ def take_records(
     together: str = "",
     leave_out: Collection[str] = frozenset(),
 ) -> list[Taken]:
-    """Draw up to `size` records of each language, sorted by code. The parameters are those of sample_records."""
+    """Draw up to `size` records or groups in each language, and return the draws sorted by code.
+
+    The other parameters are those of sample_records.
+    """
     if together and together not in manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} has no field {together!r} to keep records together by; "
@@ -344,9 +374,12 @@ def _parameters(together: str, counted: dict[str, int], rows: Rows) -> dict[str,
 def _wanted_of_records(
     corpus_name: str, languages: Iterable[str] | None, counted: dict[str, dict[str, int]]
 ) -> list[str]:
-    """Return the languages to draw for, sorted.
+    """Return the codes of the languages to draw from, sorted.
 
-    counted: rows of engines/sql/record_counts.sql by language
+    languages: the requested codes, or None for all
+    counted: the counts of engines/sql/record_counts.sql by language
+
+    Raise CorpusError if no language is requested, or if a language has no records that can be drawn.
     """
     wanted = sorted(counted if languages is None else set(languages))
     if not wanted:

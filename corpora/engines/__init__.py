@@ -1,9 +1,9 @@
-"""Queries on a corpus, run by the engine that the setting ENGINE names.
+"""Queries on a corpus. The setting ENGINE selects the engine that runs them.
 
-DuckDB runs on one machine, in memory up to a limit and then on disk; Spark (spark.py) runs on one machine or a cluster.
-Both run the queries in sql/, one per file, written in the SQL that they share. The rest are methods of Store, which
-spark.py implements with the same interface. DuckDB is imported at the first query, because the server's pages rarely
-need it.
+DuckDB runs on one machine, in memory up to a limit and on disk beyond it. Spark (spark.py) runs on one machine or on a
+cluster. The queries are in sql/, one per file, in SQL that both engines understand. Operations for which the engines
+have no common SQL are methods of Store, and spark.py has a Store class with the same methods. DuckDB is imported only
+when the first query runs, because the server's pages rarely need it.
 """
 
 import errno
@@ -28,17 +28,18 @@ from corpora.storage.layout import Manifest, corpus_dir, manifest_of, read_manif
 from corpora.storage.schemas import schema_of, votes_schema
 
 SQL = Path(__file__).parent / "sql"
-# DuckDB sorts and joins on disk above this limit. The peak is higher, and the rest of the process adds to it: 225 MB
-# for a draw from 20 million posts (python -m tests.benchmarks FOLDER draws). The process stays below 1 GB.
+# If sorts and joins need more memory than this, DuckDB uses the disk. Its peak can exceed the limit, and the rest of
+# the process needs memory too: 225 MB for a draw from 20 million posts (python -m tests.benchmarks FOLDER draws). With this
+# limit, the process stays below 1 GB.
 MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000
 
 
 def sql_of(name: str) -> str:
-    """Return a query of sql/, with its placeholders replaced.
+    """Return the text of a query in sql/, with these names replaced:
 
-    `every_voter` becomes the columns of all voters, and `majority_of_voters` the language that more than half of them
-    rank first, or und.
+    every_voter: becomes the columns of all voters
+    majority_of_voters: becomes the language that more than half of the voters rank first, or und if there is none
     """
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
     votes = {name: " + ".join(f"CAST({name} = {other} AS INT)" for other in VOTERS) for name in VOTERS}
@@ -50,7 +51,7 @@ def sql_of(name: str) -> str:
 def check_there(files: Iterable[Path]) -> None:
     """Check that files of the corpus exist.
 
-    CorpusError: one is missing
+    Raise CorpusError if a file is missing.
     """
     if missing := next((file for file in files if not file.exists()), None):
         raise CorpusError(f"The corpus has lost its file {missing}; restore it from a backup.")
@@ -63,10 +64,11 @@ class Store:
     connection: Any
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
-        """Define a view over Parquet files, with the columns of the schema even if there are no files.
+        """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
 
-        fields: columns to repeat as one struct column, `fields`, so that queries need not name them
-        CorpusError: a file is missing
+        fields: columns to repeat in one struct column named `fields`, so that queries need not know their names
+
+        Raise CorpusError if a file is missing.
         """
         check_there(files)
         if files:
@@ -75,7 +77,7 @@ class Store:
             relation = self.connection.from_arrow(schema.empty_table())
         if fields:
             packed = ", ".join(f'"{field}" := "{field}"' for field in fields)
-            # Add the column to records without declared labels, so that queries can rely on it.
+            # If the records have no declared labels, add an empty column, because queries on records select it.
             more = "" if DECLARED in schema.names else f", NULL::VARCHAR[] AS {DECLARED}"
             relation = relation.project(f"*, struct_pack({packed}) AS fields{more}")
         if files:
@@ -84,22 +86,23 @@ class Store:
             relation.create(name)
 
     def rows(self, name: str, table: pa.Table) -> None:
-        """Create a table from rows."""
+        """Create a table with the rows of an Arrow table."""
         self.connection.from_arrow(table).create(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
-        """Define a view of some columns of a view or table.
+        """Define a view of some columns of a table or of another view.
 
-        columns: source column by new name
+        columns: a mapping from the new column names to the column names in the source
         """
         named = ", ".join(f'"{column}" AS "{new}"' for new, column in columns.items())
         self.connection.table(source).project(named).create_view(name)
 
     def first_votes(self) -> None:
-        """Define the view `first_votes`: id, letters, and two columns for each detector, such as cld2 and cld2_score.
+        """Define the view `first_votes`.
 
-        They hold the language that the detector ranks first (und for none) and its score. DuckDB and Spark have no
-        common SQL for the first element of a list, so this is not a query in sql/.
+        It has the columns id and letters, and two columns for each detector, such as cld2 and cld2_score. They hold the
+        language that the detector ranks first, which is und if there is none, and the score of that language. This is
+        not a query in sql/, because DuckDB and Spark have no common SQL for the first element of a list.
         """
         firsts = ", ".join(
             f"coalesce({detector}[1].language, '{UND}') AS {detector}, {detector}[1].score AS {detector}_score"
@@ -108,39 +111,39 @@ class Store:
         self.connection.table("votes").project(f"id, letters, {firsts}").create_view("first_votes", replace=True)
 
     def define(self, name: str, query: str) -> None:
-        """Define a view from a query of sql/, which is computed at each use."""
+        """Define a view from a query in sql/. The query runs each time the view is used."""
         self.connection.sql(sql_of(query)).create_view(name)
 
     def keep(self, name: str, query: str) -> None:
-        """Create a table from the result of a query of sql/."""
+        """Create a table from the result of a query in sql/."""
         self.connection.sql(sql_of(query)).create(name)
 
     def keep_anew(self, name: str, query: str) -> None:
-        """Replace a table that `keep` created with the result of a query, which may read it."""
+        """Replace a table that `keep` created with the result of a query. The query may read the old table."""
         self.keep(f"{name}_anew", query)
         self.connection.execute(f"DROP TABLE {name}")
         self.connection.execute(f"ALTER TABLE {name}_anew RENAME TO {name}")
 
     def size(self, name: str) -> int:
-        """Return the number of rows of a view or table."""
+        """Return the number of rows in a view or table."""
         return len(self.connection.table(name))
 
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
         """Run sql/<name>.sql and return its rows in batches.
 
-        parameters: values for its `?` placeholders, in order
+        parameters: the values for the query's `?` placeholders, in order
         """
         return self.connection.sql(sql_of(name), params=list(parameters) or None).to_arrow_reader(_BATCH_ROWS)
 
     def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
-        """Run sql/<name>.sql and return its rows as dicts, for results that fit into memory."""
+        """Run sql/<name>.sql and return its rows as dicts. The result must fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
 
 
 @contextmanager
 def _opened() -> Iterator[Store]:
-    """Open a DuckDB store without views."""
+    """Open a DuckDB store that has no views yet."""
     import duckdb
 
     spill = Path(settings.DATA_DIR) / "tmp"
@@ -148,7 +151,7 @@ def _opened() -> Iterator[Store]:
     config: dict[str, Any] = {
         "memory_limit": MEMORY_LIMIT,
         "temp_directory": str(spill),
-        "autoinstall_known_extensions": False,  # no downloads
+        "autoinstall_known_extensions": False,  # DuckDB must not download anything.
     }
     with duckdb.connect(config=config) as connection:
         yield Store(connection)
@@ -166,9 +169,9 @@ def _spark() -> ModuleType:
 
 @contextmanager
 def full_disk_explained(what: str) -> Iterator[None]:
-    """Turn an error about a full disk, from the system or the engine, into a CorpusError.
+    """Replace an error about a full disk, raised by the system or the engine, with a CorpusError.
 
-    what: what was not done, as in "no draw was made"
+    what: what could not be done, such as "no draw was made"
     """
     try:
         yield
@@ -189,11 +192,11 @@ def full_disk_explained(what: str) -> Iterator[None]:
 def asking(
     name: str, parts: int | None = None, manifest: Manifest | None = None, engine: str | None = None
 ) -> Iterator[Store]:
-    """Open a store over a corpus and its votes.
+    """Open a store with the views `posts` and `votes` of a corpus.
 
-    parts: number of parts to include, from the first; None for all
-    manifest: the manifest to use; None to read the current one
-    engine: overrides the setting ENGINE
+    parts: include only this many parts, starting with the first; None for all
+    manifest: the corpus's manifest; if it is None, the current manifest is read
+    engine: the engine to use instead of the one in the setting ENGINE
     """
     opened = _opened if (engine or settings.ENGINE) == "duckdb" else _spark().opened
     manifest, directory = manifest or read_manifest(name), corpus_dir(name)
@@ -207,14 +210,14 @@ def asking(
 
 
 def spread() -> Callable[..., Iterator[pa.Table]] | None:
-    """Return the function that maps over files on all machines (spark.mapped), or None if there is only this one."""
+    """Return Spark's function for processing files on a cluster (spark.mapped), or None if the engine is DuckDB."""
     return None if settings.ENGINE == "duckdb" else _spark().mapped
 
 
 def votes_in(texts: pa.Array) -> pa.Array:
-    """Convert items' votes from JSON to lists of (detector, rank, language, score), in the order of the detectors.
+    """Convert items' votes from JSON to lists of (detector, rank, language, score) structs, in the detectors' order.
 
-    DuckDB does the conversion with either engine, without creating an object for each vote.
+    DuckDB converts them, whichever engine is set, because it does not create a Python object for each vote.
     """
     of_each = ", ".join(
         f'list_transform(coalesce(from_json(votes, \'{{"{detector}": [["JSON"]]}}\').{detector}, []), lambda vote, '
@@ -228,19 +231,20 @@ def votes_in(texts: pa.Array) -> pa.Array:
 
 @cache
 def _aside() -> Any:
-    """Return a cached connection, because opening one takes longer than converting a chunk of votes."""
+    """Return a DuckDB connection. It is cached, because opening one takes longer than converting a batch of votes."""
     import duckdb
 
     return duckdb.connect(config={"autoinstall_known_extensions": False})
 
 
 def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
-    """Return up to `limit` posts of an author, latest first, with id, text, posted_at (UTC or None) and url.
+    """Return up to `limit` posts of an author, latest first. Each has an id, text, posted_at (UTC or None) and url.
 
-    DuckDB is used with either engine, because a page waits for the result.
+    DuckDB runs the query, whichever engine is set, because a page waits for the result.
 
     author: the author's hash
-    CorpusError: the posts cannot be read
+
+    Raise CorpusError if the posts cannot be read.
     """
     if not author:
         return []

@@ -1,8 +1,8 @@
-"""The Spark engine, on all cores of this machine or on a cluster that mounts the data folder at the same path.
+"""The Spark engine. It runs on all cores of this machine, or on a cluster that mounts the data folder at the same path.
 
-Only this module imports pyspark, and it is imported only if Spark is the engine. Queries are in sql/, and Store has the
-methods of the DuckDB store. Results are collected into this process as Arrow. The process has one Spark application;
-each store has its own session and views.
+Only this module imports pyspark, and the module is imported only if the engine is Spark. The queries are in sql/, and
+Store has the same methods as the DuckDB store. Results are collected into this process as Arrow tables. The process
+has one Spark application, in which each store has its own session and views.
 """
 
 import os
@@ -30,9 +30,9 @@ from corpora.core.voters import VOTERS
 from corpora.engines import check_there, sql_of
 
 _BATCH_ROWS = 10_000
-# Settings that the queries in sql/ require, whatever the Spark installation has.
+# Settings that the queries in sql/ require. They override those of the Spark installation.
 _FIXED = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-# Defaults for a short-lived command; the Spark installation or spark-submit may override them.
+# Defaults for a command that runs only briefly. They are not set if the command is run with spark-submit.
 _USUAL = {
     "spark.app.name": "assay",
     "spark.log.level": "ERROR",
@@ -42,17 +42,18 @@ _USUAL = {
 
 
 class Store:
-    """A Spark session on one corpus, with the views `posts` and `votes`, and the interface of engines.Store."""
+    """A Spark session on one corpus, with the views `posts` and `votes`. It has the same methods as engines.Store."""
 
     def __init__(self, session: SparkSession) -> None:
         self.session = session
         self.kept: list[DataFrame] = []
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
-        """Define a view over Parquet files, with the columns of the schema even if there are no files.
+        """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
 
-        fields: columns to repeat as one struct column, `fields`, so that queries need not name them
-        CorpusError: a file is missing
+        fields: columns to repeat in one struct column named `fields`, so that queries need not know their names
+
+        Raise CorpusError if a file is missing.
         """
         check_there(files)
         assert not any(file.name.startswith((".", "_")) for file in files), "Spark reads no rows of hidden files"
@@ -65,21 +66,22 @@ class Store:
         frame.createOrReplaceTempView(name)
 
     def rows(self, name: str, table: pa.Table) -> None:
-        """Create a table from rows."""
+        """Create a view with the rows of an Arrow table."""
         self._given(table).createOrReplaceTempView(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
-        """Define a view of some columns of a view or table.
+        """Define a view of some columns of a table or of another view.
 
-        columns: source column by new name
+        columns: a mapping from the new column names to the column names in the source
         """
         named = [_column(column).alias(new) for new, column in columns.items()]
         self.session.table(source).select(*named).createOrReplaceTempView(name)
 
     def first_votes(self) -> None:
-        """Define the view `first_votes`: id, letters, and two columns for each detector, such as cld2 and cld2_score.
+        """Define the view `first_votes`.
 
-        They hold the language that the detector ranks first (und for none) and its score.
+        It has the columns id and letters, and two columns for each detector, such as cld2 and cld2_score. They hold the
+        language that the detector ranks first, which is und if there is none, and the score of that language.
         """
         columns: list[Column] = [F.col("id"), F.col("letters")]
         for detector in VOTERS:
@@ -89,30 +91,33 @@ class Store:
         self.session.table("votes").select(*columns).createOrReplaceTempView("first_votes")
 
     def define(self, name: str, query: str) -> None:
-        """Define a view from a query of sql/, which is computed at each use."""
+        """Define a view from a query in sql/. The query runs each time the view is used."""
         self._found(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, query: str) -> None:
-        """Create a table from the result of a query of sql/, computed at its first use, because files do not change."""
+        """Define a view that holds the result of a query in sql/.
+
+        Spark computes the result when the view is first used. This is safe because the files do not change.
+        """
         self.kept.append(self._found(query).persist())
         self.kept[-1].createOrReplaceTempView(name)
 
-    # A view keeps the plan it was made from, so the query may read the table that it replaces.
+    # The query may read the view that it replaces, because a new view keeps the old one's plan.
     keep_anew = keep
 
     def size(self, name: str) -> int:
-        """Return the number of rows of a view or table."""
+        """Return the number of rows in a view."""
         return self.session.table(name).count()
 
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
         """Run sql/<name>.sql and return its rows in batches.
 
-        parameters: values for its `?` placeholders, in order
+        parameters: the values for the query's `?` placeholders, in order
         """
         return self._found(name, *parameters).toArrow().to_reader(_BATCH_ROWS)
 
     def found(self, name: str, *parameters: object) -> list[dict[str, Any]]:
-        """Run sql/<name>.sql and return its rows as dicts, for results that fit into memory."""
+        """Run sql/<name>.sql and return its rows as dicts. The result must fit into memory."""
         rows: list[dict[str, Any]] = self.query(name, *parameters).read_all().to_pylist()
         return rows
 
@@ -129,9 +134,9 @@ def _column(name: str) -> Column:
 
 @contextmanager
 def opened() -> Iterator[Store]:
-    """Open a store without views.
+    """Open a store that has no views yet.
 
-    CorpusError: Spark cannot be started, or fails
+    Raise CorpusError if Spark cannot be started or a query fails.
     """
     try:
         store = Store(_session())
@@ -141,9 +146,9 @@ def opened() -> Iterator[Store]:
             for frame in store.kept:
                 frame.unpersist()
     except (PySparkException, Py4JError) as error:
-        if "No space left" in str(error):  # explained by the caller
+        if "No space left" in str(error):  # The caller explains this error (full_disk_explained).
             raise
-        # For JVM errors, the first line names only the Python call.
+        # The first line of a JVM error names only the Python call, so it is not shown.
         lines = [line.strip(" :") for line in str(error).splitlines() if "error occurred while calling" not in line]
         reason = next(filter(None, lines), type(error).__name__).rstrip(".")
         raise CorpusError(
@@ -152,14 +157,14 @@ def opened() -> Iterator[Store]:
 
 
 def _session() -> SparkSession:
-    """Return a new session, without views, of this process's Spark application, which is started if necessary."""
+    """Return a new session without views. Start this process's Spark application if it is not running yet."""
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not (submitted or _java()):
         raise CorpusError(
             "ASSAY_ENGINE is spark, which needs Java 17 or newer, and none is found here. Install it (on Debian "
             "openjdk-17-jre-headless) or set JAVA_HOME to it, or set ASSAY_ENGINE=duckdb."
         )
-    # Executors use this Python and its import path.
+    # Executors must use the same Python interpreter and import path as this process.
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.config("spark.executorEnv.PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     if not submitted:
@@ -185,14 +190,14 @@ def mapped(
     schema: pa.Schema,
     batch_rows: int,
 ) -> Iterator[pa.Table]:
-    """Apply a function to the rows of Parquet files on the executors, and yield the results in order.
+    """Apply a function to the rows of Parquet files on the executors, and yield one result per file, in order.
 
-    Each file is one task. As many files are processed at once as the executors have cores.
+    Each file is a task of its own. As many files are processed at the same time as the executors have cores.
 
-    columns: columns to read
-    function: maps batches of `columns` to batches of `schema`
-    schema: columns of the result
-    batch_rows: maximum number of rows per batch
+    columns: the columns to read
+    function: a function that takes batches with these columns and returns batches of `schema`
+    schema: the columns of the results
+    batch_rows: the maximum number of rows per batch
     """
     check_there(files)
     with opened() as store:
@@ -201,7 +206,7 @@ def mapped(
         at_once = session.sparkContext.defaultParallelism
 
         def work(file: Path) -> pa.Table:
-            # coalesce: one task per file, even if Spark would split it, so that rows stay in order
+            # Without coalesce(1), Spark could split the file into several tasks, and the rows could change their order.
             frame = session.read.parquet(str(file)).select(*columns).coalesce(1)
             return frame.mapInArrow(function, wanted).toArrow().cast(schema)
 
