@@ -1,6 +1,7 @@
 """Models for corpora, draws, drawn items and vocabularies.
 
-Posts are stored in Parquet parts on disk (corpora/storage/layout.py); only drawn ones become rows here.
+The posts of a corpus are stored in Parquet files on disk (corpora/storage/layout.py). Only those that are drawn become
+rows in the database.
 """
 
 import json
@@ -15,7 +16,10 @@ DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", 
 
 
 class Corpus(models.Model):
-    """An imported collection. Its licence, sources and counts are in its manifest on disk."""
+    """An imported collection of posts or records.
+
+    Its licence, sources and counts are in its manifest, which is a file on disk.
+    """
 
     name = models.SlugField(unique=True, max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -29,7 +33,10 @@ class Corpus(models.Model):
 
 
 class Draw(models.Model):
-    """A seeded sample and its parameters; immutable. A larger draw is a new row that extends the smaller one."""
+    """A random sample, with the seed and parameters of the draw.
+
+    A draw is immutable. To enlarge it, a new draw is created that extends it.
+    """
 
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="draws")
     design = models.CharField(max_length=16, choices=[(design, design) for design in DESIGNS])
@@ -67,9 +74,9 @@ class Draw(models.Model):
 
     @property
     def chance(self) -> float:
-        """Return the probability that a post of the frame was drawn, 0 if the frame is empty.
+        """Return the probability that a post of the frame was drawn, or 0 if the frame is empty.
 
-        If whole groups of records were drawn, this is the probability of a record's group.
+        If records were drawn in groups, this is the probability that a record's group was drawn.
         """
         if groups := self.parameters.get("frame_groups"):
             return self.parameters["groups"] / groups
@@ -77,9 +84,9 @@ class Draw(models.Model):
 
 
 class Item(models.Model):
-    """A drawn post with the detectors' votes, or a drawn record of several fields without votes."""
+    """A drawn post with the detectors' votes, or a drawn record, which has several fields and no votes."""
 
-    # The unique constraint below provides the index.
+    # The unique constraint below already provides an index.
     corpus = models.ForeignKey(Corpus, on_delete=models.PROTECT, related_name="items", db_index=False)
     key = models.CharField("id", max_length=200, help_text="the post's id in its source")
     text = models.TextField(help_text="the text as people see it, with mentions as @xzy")
@@ -92,12 +99,14 @@ class Item(models.Model):
         default="",
         help_text="the language declared for a record; empty for a post",
     )
-    # {"query": ..., "title": ...}; PostgreSQL does not keep the order of keys, so the manifest defines it
+    # For example {"query": ..., "title": ...}. PostgreSQL does not preserve the order of keys, so the order of the
+    # fields is taken from the manifest.
     fields = models.JSONField(default=dict, blank=True, help_text="a record's fields by name; empty for a post")
     declared = models.JSONField(
         default=list, blank=True, help_text="the labels that came with a record; annotators never see them"
     )
-    # {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, best first, codes normalised; {} for a record
+    # For example {"langid": [["de", 0.98], ...], "cld2": [...], "fasttext": [...]}, with label codes, best first. A
+    # record has {}.
     votes = models.JSONField()
     letters = models.PositiveIntegerField(help_text="letters in the text as the detectors read it; 0 for a record")
 
@@ -105,7 +114,8 @@ class Item(models.Model):
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["corpus", "key"], name="item_once_in_corpus")]
         indexes = [
-            # Each time a decoy is handed out, a query checks who has seen its text. Whole texts are too long to index.
+            # When a decoy is assigned, a query checks who has already seen its text. Whole texts are too long for an
+            # index, so only their first characters are indexed.
             models.Index(models.Func("text", 1, 32, function="SUBSTR"), name="item_begins")
         ]
 
@@ -114,28 +124,28 @@ class Item(models.Model):
 
     @property
     def unanimous(self) -> str | None:
-        """The language that all detectors rank first, or None."""
+        """Return the language that all detectors rank first, or None if there is none."""
         return unanimous(self.votes)
 
 
 def votes_of(item: Any) -> Votes:
-    """Return the votes on an item. A plain row (corpora/draws/samples.py) has them as JSON text."""
+    """Return the votes on an item or a plain row. A plain row (corpora/draws/samples.py) holds them as JSON text."""
     votes: Votes = json.loads(item.votes) if isinstance(item.votes, str) else item.votes
     return votes
 
 
 def same(item: Item) -> tuple[Any, ...]:
-    """Return the key that two items share if they look the same to a reader."""
+    """Return a key for the item's content. Two items that look the same to a reader have the same key."""
     return as_read(item.language, item.text, item.fields)
 
 
 def as_read(language: str, text: str, fields: Mapping[str, str]) -> tuple[Any, ...]:
-    """Return that key from an item's language, text and fields."""
+    """Return the key that `same` returns for an item with this language, text and fields."""
     return language, text, *sorted(fields.items())
 
 
 class Vocabulary(models.Model):
-    """One immutable version of a thesaurus. Later publications are imported as new versions."""
+    """A version of a thesaurus. It is immutable: when the thesaurus is published again, a new version is imported."""
 
     name = models.SlugField(max_length=64)
     version = models.PositiveIntegerField(help_text="1, 2, ... in the order of import")
@@ -157,7 +167,7 @@ class Vocabulary(models.Model):
 
 
 class Scheme(models.Model):
-    """A part of a vocabulary, such as a EuroVoc microthesaurus, or a domain that groups such parts."""
+    """A part of a vocabulary, such as a EuroVoc microthesaurus, or a domain, which groups such parts."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="schemes")
     key = models.CharField("id", max_length=200)
@@ -176,7 +186,7 @@ class Scheme(models.Model):
 
 
 class Concept(models.Model):
-    """A concept of one vocabulary version. Its id is the same in every version."""
+    """A concept in one version of a vocabulary. Its id is the same in every version."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="concepts")
     key = models.CharField("id", max_length=200)
@@ -195,7 +205,7 @@ class Concept(models.Model):
 
 
 class Broader(models.Model):
-    """A link from a concept to a broader one."""
+    """A link from a concept to a broader concept."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
     broader = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
@@ -211,7 +221,7 @@ class Broader(models.Model):
 
 
 class Related(models.Model):
-    """A link between two related concepts, stored in both directions."""
+    """A link between two related concepts. It is stored in both directions."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
     related = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="+")
@@ -227,13 +237,13 @@ class Related(models.Model):
 
 
 class Label(models.Model):
-    """A label of a concept in one language: the preferred label or an alternative for search."""
+    """A label of a concept in one language. It is either the preferred label or an alternative that helps searchers."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="labels")
     language = models.CharField(max_length=16, blank=True, help_text="empty where the source does not say")
     text = models.CharField(max_length=500)
     is_preferred = models.BooleanField()
-    # Bytes, so that SQLite and all PostgreSQL collations sort and compare them alike.
+    # Stored as bytes, so that SQLite and PostgreSQL with any collation sort and compare labels in the same way.
     plain = models.BinaryField(help_text="its words as `words_of` has them, a space between, UTF-8")
 
     class Meta:
@@ -252,7 +262,10 @@ class Label(models.Model):
 
 
 class LabelWord(models.Model):
-    """A word of a label, for prefix search (corpora/vocabulary/concept_index.py)."""
+    """A word in a label.
+
+    Searches look up labels by the first letters of their words (corpora/vocabulary/concept_index.py).
+    """
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="+", db_index=False)
     label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="words", db_index=False)

@@ -1,8 +1,11 @@
-"""Two predictors that rank a vocabulary's concepts for the records of a corpus.
+"""Two predictors that rank a vocabulary's concepts for each record of a corpus.
 
-`label-match` ranks concepts by their labels in the text; `nearest` ranks the labels of the most similar records. Of the
-vocabulary, both use the labels for readers of the record's language or of English. A version is a digest of everything
-that the rankings depend on: repeating a run changes nothing, and different options create another version.
+`label-match` ranks the concepts whose labels occur in the record's text. `nearest` ranks the labels of the records with
+the most similar texts. `label-match` searches for the labels that readers of the record's language or of English
+understand.
+
+A predictor's version is a digest of everything on which its rankings depend. Therefore, running the command again
+changes nothing, and running it with different options creates a new version.
 """
 
 import json
@@ -30,54 +33,60 @@ from corpora.vocabulary.thesaurus import words_of
 
 # --- The two ranking methods.
 #
-# Label match (`label_match`): a concept's score is the maximum of (1 + ln n) · ln((D + 1) / d) over its labels, where n
-# is the number of times that the label occurs in the document, word by word, and d the number of the D documents in
-# which it occurs. If one label contains another, as in "fishing licence", only the longer counts.
+# Label match (`label_match`): The score of a label is (1 + ln n) · ln((D + 1) / d), where n is the number of times that
+# it occurs in the document, D is the number of documents, and d is the number of documents in which it occurs. A
+# concept's score is the highest score of its labels. Labels are compared word by word. Where a longer label contains a
+# shorter one, as "fishing licence" contains "licence", only the longer one counts.
 #
-# Nearest documents (`nearest`): documents are compared by the cosine of their words' (1 + ln n) · ln((D + 1) / (d +
-# 1)). A label's score is the sum of the squared cosines of those of the NEIGHBOURS most similar documents that have it.
+# Nearest documents (`nearest`): Each document is a vector of its words' weights (1 + ln n) · ln((D + 1) / (d + 1)), and
+# the similarity of two documents is the cosine of their vectors. The NEIGHBOURS most similar documents are selected. A
+# label's score is the sum of the squared similarities of the selected documents that have the label.
 #
-# In both, a word in the title counts TITLE times. The constants were chosen on the train and dev documents of EURLEX57K
-# that tests/benchmarks/suggestions.py measures on, without those of test.
+# In both methods, a word in the title counts TITLE times. The constants were chosen with the train and dev documents of
+# EURLEX57K in tests/benchmarks/suggestions.py. The test documents were not used.
 
 
 TITLE = 4  # weight of a word in the title
 NEIGHBOURS = 20  # number of similar documents whose labels count
-PLACES = 6  # decimal places of a score, so that ties do not depend on the machine's last bits
-_CELLS = 1 << 22  # similarities in memory at a time: 32 MiB
+PLACES = 6  # Scores are rounded to this many decimal places, so that ties do not depend on a machine's rounding errors.
+_CELLS = 1 << 22  # Up to this many similarities are held in memory at a time, which takes 32 MiB.
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the words of a text for comparison, without the final s of English and French plurals."""
+    """Return the words of a text in a form for comparison. The final s of English and French plurals is removed."""
     return [word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word for word in words_of(text)]
 
 
 class Phrases:
-    """The labels of concepts, as phrases to search for in texts."""
+    """The labels of concepts, as phrases that can be searched for in texts."""
 
     def __init__(self, labels: Iterable[tuple[str, str]]) -> None:
-        """Index the labels. Labels with the same terms are one phrase.
+        """Index the labels. Labels that consist of the same terms become one phrase.
 
-        labels: (concept, text of one of its labels)
+        labels: (concept, label) pairs
         """
         found: dict[tuple[str, ...], set[str]] = defaultdict(set)
         for concept, text in labels:
             if terms := tuple(terms_of(text)):
                 found[terms].add(concept)
-        self.concepts: list[list[str]] = [sorted(found[terms]) for terms in sorted(found)]  # by phrase number
+        # The concepts that have each phrase as a label, by phrase number.
+        self.concepts: list[list[str]] = [sorted(found[terms]) for terms in sorted(found)]
         self._numbers = {terms: number for number, terms in enumerate(sorted(found))}
         lengths: dict[str, set[int]] = defaultdict(set)
         for terms in found:
             lengths[terms[0]].add(len(terms))
-        # Lengths of the phrases by their first term, longest first.
+        # For each term, the lengths of the phrases that start with it, longest first.
         self._lengths = {term: sorted(of, reverse=True) for term, of in lengths.items()}
 
     def found_in(self, terms: Sequence[str]) -> Iterator[int]:
-        """Yield the number of each phrase at each occurrence, except inside a longer phrase."""
+        """Yield the number of a phrase each time it occurs in a text. Phrases inside a longer phrase are not counted.
+
+        terms: the terms of the text
+        """
         end = 0
         for start, term in enumerate(terms):
             for length in self._lengths.get(term, ()):
-                if start + length <= end:  # shorter phrases overlap too
+                if start + length <= end:  # This phrase is inside a longer one, and so are all shorter ones.
                     break
                 number = self._numbers.get(tuple(terms[start : start + length]))
                 if number is not None:
@@ -87,7 +96,7 @@ class Phrases:
 
 
 class Counts:
-    """The number of occurrences of features in documents, added one document at a time."""
+    """The number of times that features, such as terms, occur in documents. Documents are added one at a time."""
 
     def __init__(self) -> None:
         self._columns: dict[Any, int] = {}
@@ -99,8 +108,8 @@ class Counts:
     def add(self, title: Iterable[Any], rest: Iterable[Any]) -> None:
         """Add a document.
 
-        title: features in its title
-        rest: features elsewhere in it
+        title: the features in its title
+        rest: the features in the rest of the document
         """
         counts = Counter(rest)
         for each in title:
@@ -109,11 +118,11 @@ class Counts:
         self._rows.append((np.array(columns, np.int32), np.array(list(counts.values()), np.int32)))
 
     def things(self) -> list[Any]:
-        """Return the feature that each column counts."""
+        """Return the feature that each column of the matrix counts."""
         return list(self._columns)
 
     def matrix(self) -> csr_array:
-        """Return 1 + ln of each count, 0 where there is none (documents, features)."""
+        """Return 1 + ln(count) for each feature in each document, and 0 where the count is 0 (documents, features)."""
         ends = np.cumsum([0, *(len(columns) for columns, _ in self._rows)])
         columns, counts = (
             np.concatenate([row[part] for row in self._rows]) if self._rows else np.zeros(0) for part in (0, 1)
@@ -122,14 +131,17 @@ class Counts:
 
 
 def _documents(matrix: csr_array) -> np.ndarray:
-    """Return the number of documents in which each feature occurs."""
+    """Return the number of documents in which each feature occurs (features,)."""
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
-    """Yield the concepts with a label in the text, and their scores, for each document.
+    """Yield a mapping from concepts to scores for each document.
 
-    counts: number of occurrences by phrase number
+    It contains the concepts that have a label in the text.
+
+    counts: how often each phrase occurs in each document; the features are phrase numbers
+    phrases: the labels of the concepts
     """
     matrix, numbers = counts.matrix(), counts.things()
     rarity = [log((len(counts) + 1) / documents) for documents in _documents(matrix)]
@@ -146,15 +158,15 @@ def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
 def nearest(
     counts: Counts, labels: Sequence[Sequence[str]], apart: Sequence[str], progress: Callable[[int], object]
 ) -> Iterator[dict[str, float]]:
-    """Yield the labels of the most similar documents, with their scores, for each document.
+    """Yield a mapping from labels to scores for each document. It contains the labels of the most similar documents.
 
-    Similarities are computed in blocks of documents, and only with documents that have labels. Ties go to the first
-    document.
+    Similarities are computed only with documents that have labels, for a block of documents at a time. If documents are
+    equally similar, the first ones are used.
 
-    counts: counts of terms
-    labels: labels by document, empty for documents that are not learned from
-    apart: group by document; a document does not learn from itself or from others in its group, such as translations
-    progress: called with the number of documents processed
+    counts: how often each term occurs in each document
+    labels: the labels of each document; empty for documents whose labels must not be used
+    apart: the group of each document; documents in the same group, such as translations, do not use each other's labels
+    progress: a function that is called with the number of documents processed
     """
     vectors = _normed(counts.matrix())
     learned = np.array([row for row, of in enumerate(labels) if of], dtype=np.int64)
@@ -176,7 +188,10 @@ def nearest(
 
 
 def _normed(matrix: csr_array) -> csr_array:
-    """Weight terms by rarity and scale each document to length 1; an empty document stays 0 (documents, terms)."""
+    """Weight each term by its rarity, and scale each document to length 1 (documents, terms).
+
+    An empty document remains 0.
+    """
     matrix.data *= np.log((matrix.shape[0] + 1) / (_documents(matrix) + 1))[matrix.indices]
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     length = np.sqrt(np.bincount(rows, matrix.data**2, minlength=matrix.shape[0]))
@@ -185,23 +200,26 @@ def _normed(matrix: csr_array) -> csr_array:
 
 
 def _greatest(values: np.ndarray) -> np.ndarray:
-    """Return the indices of the NEIGHBOURS greatest values above 0, greatest first, ties in order."""
+    """Return the indices of the NEIGHBOURS greatest values above 0, greatest first.
+
+    Equal values stay in their order.
+    """
     least = np.partition(values, -NEIGHBOURS)[-NEIGHBOURS] if len(values) > NEIGHBOURS else 0.0
     places = np.flatnonzero((values >= least) & (values > 0))
     return places[np.argsort(-values[places], kind="stable")][:NEIGHBOURS]
 
 
 LABEL_MATCH, NEAREST = "label-match", "nearest"
-_METHOD = 2  # part of every version; increase it when rankings change for the same input
+_METHOD = 2  # This number is part of every version. Increase it if a code change affects the rankings.
 
 
 @dataclass(frozen=True)
 class Suggested:
-    """The predictors, label match first.
+    """The predictors that were created, starting with label match.
 
-    already: whether they existed; then nothing was done and the remaining fields are empty
-    learned: number of records whose labels count; if 0, only label match was made
-    outside: number of records by label that is not a concept of the vocabulary
+    already: whether the predictors existed before; if so, nothing was done and the remaining fields are empty
+    learned: the number of records whose labels `nearest` uses; if it is 0, only label match was created
+    outside: the labels that are not concepts of the vocabulary, with the number of records that have each
     """
 
     predictors: list[Predictions]
@@ -220,15 +238,16 @@ def suggest(
     depth: int = 20,
     progress: Progress = lambda count: None,
 ) -> Suggested:
-    """Create the two predictors.
+    """Create the two predictors for a corpus.
 
-    learn_from: FIELD=VALUE of the records whose labels `nearest` ranks; "" for all records with labels
-    apart: a field; records with equal values, such as translations, do not learn from each other
-    depth: maximum number of labels per record
-    progress: called twice for each record
-    CorpusError: the corpus, a field, the vocabulary or the labels are missing
+    learn_from: selects the records whose labels `nearest` uses, as FIELD=VALUE; "" for all records with labels
+    apart: a field; records with the same value, such as translations, do not use each other's labels
+    depth: the maximum number of labels per record
+    progress: a function that is called twice for each record
 
-    The fields of `learn_from` and `apart` are not read as text.
+    The fields in `learn_from` and `apart` are not read as text.
+
+    Raise CorpusError if the corpus, the vocabulary, a field or the labels are missing.
     """
     learned_field, _, value = learn_from.partition("=")
     if learn_from and not (learned_field and value):
@@ -277,23 +296,23 @@ def _version(about: list[object]) -> str:
 
 
 def _cut(scores: Iterator[tuple[str, Scores]], depth: int) -> Iterator[tuple[str, Scores]]:
-    """Yield only the `depth` best labels of each document."""
+    """Yield only the `depth` best labels for each document."""
     for key, of in scores:
         yield key, {label: of[label] for label in ranked(of)[:depth]}
 
 
 class _Read:
-    """The records of a corpus, prepared for comparison, sorted by id. The first field is treated as the title."""
+    """The records of a corpus, sorted by id and prepared for comparison. The first field is treated as the title."""
 
     def __init__(self, vocabulary: Vocabulary, fields: tuple[str, ...]) -> None:
         self.vocabulary, self.fields = vocabulary, fields
-        # Concept to whether it is deprecated. Deprecated concepts are not suggested.
+        # A mapping from each concept to whether it is deprecated. Deprecated concepts are not suggested.
         self.concepts = dict(vocabulary.concepts.values_list("key", "is_deprecated"))
         self.ids: list[str] = []
         self.labels: list[list[str]] = []
         self.apart: list[str] = []
         self.terms = Counts()
-        # By language: the phrases to search for, their counts in the records, and the records' ids.
+        # For each language: the phrases to search for, their counts in the records, and the ids of the records.
         self.found: dict[str, tuple[Phrases, Counts, list[str]]] = {}
         self.outside: Counter[str] = Counter()
 
@@ -302,7 +321,7 @@ class _Read:
         return sum(map(bool, self.labels))
 
     def scores(self, progress: Progress) -> dict[str, Iterator[tuple[str, Scores]]]:
-        """Return the scored labels of each record id, by predictor."""
+        """Return, for each predictor, the record ids with their scored labels."""
         scores = {LABEL_MATCH: self.matched()}
         if self.learned:
             scores[NEAREST] = zip(self.ids, nearest(self.terms, self.labels, self.apart, progress), strict=True)
@@ -311,7 +330,7 @@ class _Read:
     def add_all(self, corpus_name: str, learn_from: str, apart: str, progress: Progress) -> None:
         """Add all records of a corpus.
 
-        CorpusError: `learn_from` selects no record with a concept of the vocabulary
+        Raise CorpusError if no record that `learn_from` selects has a concept of the vocabulary as a label.
         """
         learned_field, _, value = learn_from.partition("=")
         for row in declared_records(corpus_name, None, ()):
@@ -327,8 +346,8 @@ class _Read:
     def add(self, row: dict, *, learns: bool, apart: str) -> None:
         """Add a record.
 
-        learns: whether its labels count
-        apart: its group, or "" for none
+        learns: whether `nearest` may use its labels
+        apart: its group, or "" if it has none
         """
         title, *rest = [terms_of(row["fields"][field]) for field in self.fields]
         self.ids.append(row["id"])
@@ -351,6 +370,9 @@ class _Read:
         return labels.values_list("concept__key", "text").iterator()
 
     def matched(self) -> Iterator[tuple[str, Scores]]:
-        """Yield each id with its label-match scores. The rarity of a label is computed within each language."""
+        """Yield each record id with its scores from label match.
+
+        A label's rarity is computed separately in each language.
+        """
         for phrases, counts, ids in self.found.values():
             yield from zip(ids, label_match(counts, phrases), strict=True)

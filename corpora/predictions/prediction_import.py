@@ -1,7 +1,7 @@
-"""Import of a predictor from a file: one label for every post or record, or ranked labels (a TREC run).
+"""Import of a predictor from a file. The file holds one label for each post or record, or ranked labels (a TREC run).
 
-A file is imported completely or not at all. Single labels must cover every post; otherwise a draw would be limited to
-the posts that the file happens to contain. A run may omit records.
+A file is imported completely or not at all. A file with single labels must cover every post, because otherwise draws
+could contain only the posts that happen to be in the file. A run need not contain every record.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ _STAGING = "staging/predictions.parquet"
 class Imported:
     """The result of an import.
 
-    strangers: number of ids that are not in the corpus
+    strangers: the number of ids in the file that are not in the corpus
     first_strangers: the first of these ids
     told: notes on the file's labels
     of_records: whether the corpus holds records rather than posts
-    already: whether the predictions were imported before
+    already: whether the same predictions had been imported before
     """
 
     predictions: Predictions
@@ -56,14 +56,15 @@ def import_predictions(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Imported:
-    """Import a predictor's labels: languages of posts, or classes of records.
+    """Import a predictor's labels. They are languages if the corpus holds posts, and classes if it holds records.
 
     Importing the same file again changes nothing.
 
-    declared: the labels that unknown labels of the file stand for (prediction_rows.py)
-    columns: column of the file by field
-    progress: called with the number of bytes read
-    CorpusError: the name is taken, or the file lacks a valid prediction for a post; then nothing is imported
+    declared: a mapping from labels that are unknown here to the labels that they stand for (prediction_rows.py)
+    columns: a mapping from our field names to the file's column names
+    progress: a function that is called with the number of bytes read
+
+    Raise CorpusError and import nothing if the name is already used, or if a post has no valid prediction in the file.
     """
     check_file(path, format)
     checked = partial(_checked, corpus_name, name, version, declared)
@@ -90,9 +91,9 @@ def import_predictions(
 
 
 def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Manifest:
-    """Return the manifest.
+    """Return the corpus's manifest.
 
-    CorpusError: the corpus cannot have these predictions
+    Raise CorpusError if the corpus cannot have these predictions.
     """
     manifest = manifest_of(corpus_name)
     check_name(name, version, manifest)
@@ -107,7 +108,7 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
 
 
 def _check_header(path: Path, format: str | None) -> None:
-    """Check that the file has a label column. A file without one may hold scores by label."""
+    """Check that the file has a label column. If it has only ids, it may hold a score for each label instead."""
     header = header_of(path, format or format_of(path) or "")
     if "id" in header and "label" not in header:
         raise CorpusError(
@@ -131,9 +132,11 @@ def _check_ids(store: Store, corpus_name: str, path: Path, of_records: bool) -> 
 def _is_same(
     store: Store, directory: Path, before: Predictions, manifest: Manifest, mapping: Mapped, path: Path
 ) -> bool:
-    """Return whether the staged predictions equal the earlier ones; False if they add new posts.
+    """Return whether the staged predictions are the same as the earlier ones.
 
-    CorpusError: they differ on an earlier post
+    Return False if they are the same but also cover posts that were added to the corpus later.
+
+    Raise CorpusError if they differ for a post that the earlier predictions cover.
     """
     store.view("earlier", [directory / "predictions" / before.file], PREDICTIONS_SCHEMA)
     changed, first = first_ids(store, "predictions_changed")
@@ -146,19 +149,19 @@ def _is_same(
     return before.posts_sha256 == manifest.posts_sha256
 
 
-# --- Import of a TREC run as a ranked predictor of a corpus of records.
+# --- Import of a TREC run as a ranked predictor for a corpus of records.
 #
-# A file is imported completely or not at all. Records that it omits have no ranked labels. The format is described in
-# corpora/predictions/rankings.py.
+# A file is imported completely or not at all. Records that are not in the file have no ranked labels. The format is
+# described in corpora/predictions/rankings.py.
 
 
 @dataclass(frozen=True)
 class ImportedRun:
     """The result of importing a run.
 
-    without: number of records that it omits
-    strangers: ids that are not in the corpus, in the order of the file
-    already: whether the run was imported before
+    without: the number of records in the corpus that the run omits
+    strangers: the ids in the run that are not in the corpus, in the order of the file
+    already: whether the same run had been imported before
     """
 
     predictions: Predictions
@@ -176,11 +179,12 @@ def import_ranked(
     vocabulary: str = "",
     progress: Progress = lambda count: None,
 ) -> ImportedRun:
-    """Import a run as a ranked predictor of the corpus. Importing the same file again changes nothing.
+    """Import a run as a ranked predictor for the corpus. Importing the same file again changes nothing.
 
-    vocabulary: name of the vocabulary whose newest version must have the labels as concepts; "" allows any label
-    progress: called with the number of bytes read
-    CorpusError: the name is taken, or the file has a fault; then nothing is imported
+    vocabulary: the name of a vocabulary; the run's labels must be concepts of its newest version; "" allows any label
+    progress: a function that is called with the number of bytes read
+
+    Raise CorpusError and import nothing if the name is already used or the file has a fault.
     """
 
     def checked() -> Manifest:

@@ -1,7 +1,9 @@
-"""Predictions in a file: the label that a classifier gives to each post, and the mapping of its labels to ours.
+"""Predictions in a file, and the mapping from a classifier's labels to ours. A prediction is a classifier's label for a
+post.
 
-A classifier may use `nb` for our label `no`, or `zh` where annotators distinguish zh-CN and zh-TW. Such labels are
-declared. One target renames the label; several targets make it a coarse class that stands for them and is kept.
+A classifier may use `nb` for our label `no`, or `zh` where annotators distinguish zh-CN and zh-TW. The user must
+declare what such labels stand for. If a label stands for one of our labels, it is renamed. If it stands for several, it
+is kept as a coarse class.
 """
 
 import math
@@ -27,7 +29,7 @@ from corpora.storage.intake import all_sound, judged
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
 
-Mapped = Mapping[str, tuple[str, ...]]  # our labels by the classifier's label
+Mapped = Mapping[str, tuple[str, ...]]  # from a label of the classifier to the labels that it stands for
 Prediction = tuple[str, str, float | None]  # id, label, score
 
 
@@ -38,12 +40,12 @@ class _Every(frozenset[str]):
         return True
 
 
-# The valid labels for records, whose classes are not languages.
+# The valid labels for records. Because their classes are not languages, any label is valid.
 EVERY_LABEL: Collection[str] = _Every()
 
 
 class UnknownLabel(RecordError):
-    """A label that is neither a language code, nor und, nor declared."""
+    """The error for a label that is neither a language code nor und and that was not declared."""
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
@@ -54,14 +56,14 @@ class UnknownLabel(RecordError):
 
 
 def is_label(code: str) -> bool:
-    """Return whether annotators can choose a code: a single language or und."""
+    """Return whether annotators can choose a code. They can choose und and any code that covers a single language."""
     return code == UND or (code in LANGUAGES and not LANGUAGES[code].labels)
 
 
 def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Parse declarations such as `zh=zh-CN,zh-TW`.
+    """Return the declared labels from options such as `zh=zh-CN,zh-TW`.
 
-    RecordError: a declaration is invalid
+    Raise RecordError if a declaration is invalid.
     """
     declared: dict[str, tuple[str, ...]] = {}
     for pair in pairs:
@@ -75,7 +77,8 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
             raise RecordError(f"--map {pair}: {strange[0]!r} is not a label known here, such as de, zh-CN or und.")
         if len(set(targets)) < len(targets):
             raise RecordError(f"--map {pair}: it names a label twice.")
-        # A detector's pt may be declared as pt-BR,pt-PT if these were added under it.
+        # The code of a single language cannot be a class, unless the targets were added under it. For example, pt may
+        # be declared as pt-BR,pt-PT if an installation added these two under pt.
         if len(targets) > 1 and is_label(label) and not set(targets) <= set(finer(label)):
             raise RecordError(
                 f"--map {pair}: {label} is the label of one language, so a class of several cannot have it; rename the "
@@ -88,17 +91,19 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
 
 
 def classes(declared: Mapped) -> dict[str, tuple[str, ...]]:
-    """Return the coarse classes among the declared labels, sorted by name."""
+    """Return the declared labels that are coarse classes, sorted by name."""
     return {label: tuple(sorted(targets)) for label, targets in sorted(declared.items()) if len(targets) > 1}
 
 
 def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> tuple[str, bool]:
-    """Return the label of a source row and whether its spelling was changed to a known code.
+    """Return the label in a source row, and whether it was respelled as a known code.
 
-    Declared labels are renamed.
+    A declared label with one target is renamed to its target.
 
-    also: further valid labels; EVERY_LABEL for records, for which an empty label means UND
-    RecordError: the first fault of the label
+    also: labels that are valid in addition to language codes, und and declared labels; EVERY_LABEL for records, for
+        which an empty label means und
+
+    Raise RecordError for the first fault in the label.
     """
     of_records = also is EVERY_LABEL
     if (isinstance(value, float) and is_missing(value)) or (value is None and of_records):
@@ -116,7 +121,7 @@ def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> t
     if of_records:
         way = whole(bare) if label in declared or not is_missing(label) else None
     else:
-        # Codes are looked up only if the label is not valid as written.
+        # The label is looked up as a code of another standard only if it is not valid as it is written.
         ways = chain((label, bare), map(code_of, (label,)))
         way = next((way for way in ways if way in declared or is_label(way) or way in also), None)
     if way is None and is_missing(label):
@@ -147,10 +152,13 @@ def read_score(value: object) -> float | None:
 
 
 def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
-    """Return the coarse class that contains each finer label. A predictor that returns zh is thus right on zh-CN.
+    """Return a mapping from each finer label to the coarse class that contains it.
 
-    mappings: each predictor's coarse classes with the labels that they stand for
-    CorpusError: a label belongs to two classes
+    Labels are compared after this mapping, so a predictor that returns zh is right on a post with the label zh-CN.
+
+    mappings: for each predictor, a mapping from its coarse classes to the labels that they stand for
+
+    Raise CorpusError if a label belongs to two classes.
     """
     labels_of: dict[str, set[str]] = {}
     for mapping in mappings:
@@ -170,17 +178,17 @@ def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
     return folded
 
 
-# --- Files of predictions, read line by line.
+# --- Reading a file of predictions line by line.
 #
-# A file may be about a corpus (prediction_import.py) or about posts outside any corpus.
+# The predictions may be for a corpus (prediction_import.py) or for posts that are in no corpus.
 
 
 @dataclass
 class Notes:
-    """Notes for the user on an imported file.
+    """Notes for the user about an imported file.
 
-    outside: number of rows with ids that do not count
-    understood: number of rows by (label as written, label as read)
+    outside: the number of rows that were ignored because their ids are not wanted
+    understood: the number of rows for each (label as written, label as read) pair
     """
 
     outside: int = 0
@@ -208,13 +216,14 @@ def read_predictions(
     also: Collection[str] = (),
     only: Container[str] | None = None,
 ) -> tuple[dict[str, str], Notes]:
-    """Return the labels by id from a file that belongs to no corpus, and notes on the file.
+    """Return a mapping from id to label, and notes on the file. The predictions belong to no corpus.
 
-    Labels are renamed and checked as in import_predictions.
+    Labels are renamed and checked in the same way as in import_predictions.
 
-    also: further valid labels
-    only: ids that count; other rows are skipped; None for all
-    CorpusError: the file has a fault
+    also: labels that are valid in addition to the usual ones (see read_label)
+    only: the wanted ids, or None for all; rows with other ids are skipped
+
+    Raise CorpusError if the file has a fault.
     """
     check_file(path, format)
     labels: dict[str, str] = {}
@@ -244,11 +253,12 @@ def read_lines(
     also: Collection[str] = (),
     only: Container[str] | None = None,
 ) -> Iterator[tuple[int, Prediction]]:
-    """Yield each prediction with its line number.
+    """Yield each prediction in a file with its line number.
 
-    told: collects notes
-    only: wanted ids, None for all
-    CorpusError: a row is invalid; unknown labels are reported together
+    told: the object that collects the notes on the file
+    only: the wanted ids, or None for all; rows with other ids are skipped
+
+    Raise CorpusError if a row is invalid. All unknown labels are reported in one error.
     """
     written = format or format_of(path) or ""
     places = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
@@ -272,9 +282,9 @@ def _read(
     unknown: "_UnknownLabels",
     raw: Mapping[str, Any],
 ) -> Prediction | UnknownLabel | None:
-    """Read one row. Return None if its id does not count.
+    """Read one row. Return None if its id is not wanted.
 
-    RecordError: a row that counts is invalid
+    Raise RecordError if the row is wanted but invalid.
     """
     key = read_id(raw.get("id"))
     is_wanted = only is None or key in only
@@ -297,12 +307,12 @@ def _read(
 
 @dataclass
 class _UnknownLabels:
-    """The unknown labels of a file.
+    """The unknown labels in a file.
 
-    rows: number of rows with such a label
-    line: the first of these rows
-    swapped: number of these rows with a label in place of the id
-    first: line and reason of the first row, by label
+    rows: the number of rows with an unknown label
+    line: the line of the first such row
+    swapped: the number of such rows whose id is a label, so their columns may be swapped
+    first: for each unknown label, the line and the reason for its first row
     """
 
     rows: int = 0
@@ -317,7 +327,7 @@ class _UnknownLabels:
             self.first.setdefault(error.label, (line, str(error)))
 
     def check(self, path: Path) -> None:
-        """Raise CorpusError about the labels, or about swapped columns."""
+        """Raise CorpusError if there are unknown labels, or if the columns seem to be swapped."""
         lines = list(self.first.values())[:NAMED]
         if self.swapped * 2 > self.rows:
             raise CorpusError(
@@ -337,6 +347,6 @@ class _UnknownLabels:
 
 
 def _example(label: str) -> str:
-    """Return an example of a declaration for an unknown label, such as zh=zh-CN,zh-TW."""
+    """Return an example of a declaration for an unknown label, such as `zh=zh-CN,zh-TW`."""
     finer = LANGUAGES[label].labels if label in LANGUAGES else ()
     return f"{label}={','.join(finer) or f'LABEL, or --map {label}={UND} if it is not a language'}"

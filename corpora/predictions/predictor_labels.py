@@ -1,8 +1,8 @@
-"""Predictors, which label the posts of a corpus, and their labels.
+"""Predictors, and the labels that they assign to the posts of a corpus.
 
-A predictor is a detector that voted, the majority of detectors, or a set of imported predictions
-(prediction_import.py). A coarse class stands for several labels (zh for zh-CN and zh-TW). Ranked predictors can be
-looked up here by name; rankings.py reads their labels.
+A predictor is one of the detectors that voted, the majority of the detectors, or a set of imported predictions
+(prediction_import.py). It may assign a coarse class, which stands for several labels, as zh stands for zh-CN and zh-TW.
+Ranked predictors can be looked up here by name, but their labels are read by rankings.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,15 +28,15 @@ from corpora.storage.layout import (
 )
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
-MAJORITY = "majority"  # the language that more than half of the detectors rank first, or und
+MAJORITY = "majority"  # This predictor assigns the language that more than half of the detectors rank first, or und.
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A source of one label per post or record.
+    """A source of one label for each post or record.
 
-    version: empty for a built-in predictor
-    mapping: labels by the coarse class that stands for them
+    version: "" for a built-in predictor
+    mapping: a mapping from each coarse class to the labels that it stands for
     """
 
     name: str
@@ -48,14 +48,14 @@ class Predictor:
 
     @property
     def voted(self) -> bool:
-        """Whether its labels come from the detectors' votes."""
+        """Return whether the predictor's labels come from the detectors' votes."""
         return self.name in (*VOTERS, MAJORITY)
 
 
 def find_predictor(corpus_name: str, spelled: str) -> Predictor:
-    """Return a predictor by name: `cld2`, `majority`, `mine@2`, or `mine` if it has one version.
+    """Return a predictor by name: `cld2`, `majority`, `mine@2`, or `mine` if it has only one version.
 
-    CorpusError: there is none, or it ranks labels
+    Raise CorpusError if there is no such predictor, or if it ranks labels.
     """
     if Predictor(spelled).voted:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
@@ -71,9 +71,9 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
 
 
 def find_imported(corpus_name: str, spelled: str) -> Predictions:
-    """Return imported predictions by name, ranked or not: `mine@2`, or `mine` if there is one version.
+    """Return imported predictions by name: `mine@2`, or `mine` if there is only one version. They may be ranked.
 
-    CorpusError: there are none
+    Raise CorpusError if there are no such predictions, or if the name is ambiguous.
     """
     manifest = manifest_of(corpus_name)
     name, _, version = spelled.partition("@")
@@ -96,7 +96,9 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
     """Check that new predictions can have this name and version.
 
     ranked: whether the new predictions are ranked
-    CorpusError: the name or version is invalid, or belongs to predictions of the other type
+
+    Raise CorpusError if the name or version is invalid, or if one set of predictions with them is ranked and one is
+    not.
     """
     check_spelling("predictor", "name", name)
     check_spelling("predictor", "version", version)
@@ -109,15 +111,18 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
 
 
 def knows(predictor: Predictor, code: str) -> bool:
-    """Return whether a built-in predictor can return a code. The majority needs more than half of the detectors."""
+    """Return whether a built-in predictor can assign a code.
+
+    The majority can if more than half of the detectors can.
+    """
     by = VOTERS if predictor.name == MAJORITY else (predictor.name,)
     return 2 * sum(code in VOTERS[detector].languages for detector in by) > len(by)
 
 
 def check_complete(corpus_name: str, predictor: Predictor, manifest: Manifest) -> Predictions | None:
-    """Return a predictor's entry in the manifest, or None for a built-in predictor.
+    """Return a predictor's entry in the manifest, or None if the predictor is built in.
 
-    CorpusError: it does not cover all posts
+    Raise CorpusError if the predictor does not cover all posts.
     """
     if predictor.voted:
         check_votes(corpus_name, manifest)
@@ -146,13 +151,14 @@ def predicting(
     complete: bool = True,
     other: Predictor | None = None,
 ) -> Iterator[Store]:
-    """Open a store with the view `predicted` (id, label, score), which has one row for every post.
+    """Open a store with the view `predicted` (id, label, score), which has a row for each post.
 
-    The label is und if the predictor returns no language.
+    The label is und if the predictor assigns no language.
 
-    complete: whether predictions must cover all posts; otherwise posts without one have no row
-    other: a second predictor, for the view `other_predicted`
-    CorpusError: predictions that must be complete are not
+    complete: whether the predictions must cover all posts; otherwise, posts without a prediction have no row
+    other: a second predictor, whose labels are in the view `other_predicted`
+
+    Raise CorpusError if the predictions must be complete but are not.
     """
     manifest = manifest or manifest_of(corpus_name)
     views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
@@ -178,10 +184,12 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, known
 def predicted_labels(
     corpus_name: str, predictor: Predictor, ids: Iterable[str], also: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return a predictor's labels by id. Existing labels stay valid when the corpus grows.
+    """Return a mapping from id to the predictor's label. Existing predictions remain valid when the corpus grows.
 
-    also: further ids, which are skipped if the corpus lacks them
-    CorpusError: an id is not in the corpus or has no prediction
+    ids: the ids of posts that must have a prediction
+    also: additional ids, which are omitted if they are not in the corpus
+
+    Raise CorpusError if one of `ids` is not in the corpus or has no prediction.
     """
     needed, manifest = list(dict.fromkeys(ids)), manifest_of(corpus_name)
     wanted = list(dict.fromkeys([*needed, *also]))
@@ -203,13 +211,16 @@ def predicted_labels(
 
 
 def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
-    """Return the number of posts in the corpus by predicted label, including und."""
+    """Return the number of posts in the corpus to which the predictor assigns each label, including und."""
     with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor) as store:
         return counts(store, "label_counts")
 
 
 def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
-    """Return the number of posts by predicted label, counting only posts to which `other` gives a different label."""
+    """Return the number of posts to which the predictor assigns each label.
+
+    Only posts to which `other` assigns a different label are counted.
+    """
     with (
         full_disk_explained("the predictions were not counted"),
         predicting(corpus_name, predictor, other=other) as store,
@@ -218,19 +229,19 @@ def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> di
 
 
 def counts(store: Store, query: str) -> dict[str, int]:
-    """Return the rows of a query with the columns label and posts."""
+    """Run a query with the columns label and posts, and return a mapping from label to number of posts."""
     return {row["label"]: row["posts"] for row in store.found(query)}
 
 
-# --- The detectors' first languages, counted to forecast their agreement before a draw.
+# --- Counts of the languages that the detectors rank first. They are used to forecast the agreement before a draw.
 
 
 class Voted(NamedTuple):
-    """Posts that have the same first language from each detector.
+    """A count of posts on which each detector ranks the same language first.
 
-    votes: the first languages only, without scores
-    letters: the minimum that was asked for if the texts reach it, else 0
-    posts: number of posts
+    votes: for each detector, only the language that it ranks first; its score is always 1
+    letters: the requested minimum if the texts have at least this many letters, otherwise 0
+    posts: the number of posts
     """
 
     votes: Votes
@@ -239,10 +250,11 @@ class Voted(NamedTuple):
 
 
 def first_votes(corpus_name: str, least_letters: int) -> Iterator[Voted]:
-    """Yield counts of all posts in a corpus by first votes.
+    """Yield counts of the posts in a corpus, grouped by the languages that the detectors rank first.
 
-    least_letters: minimum length that splits the counts (letters)
-    CorpusError: the corpus has no posts, posts without votes, or records
+    least_letters: long and short texts are counted separately, and a text is long if it has at least this many letters
+
+    Raise CorpusError if the corpus holds records, has no posts, or has posts without votes.
     """
     manifest = manifest_of(corpus_name)
     check_posts(corpus_name, manifest)

@@ -1,11 +1,11 @@
-"""Ranked labels of documents: TREC run files, the order of labels, and ranked predictors.
+"""Ranked labels for documents: TREC run files, the order of labels, and ranked predictors.
 
-A run has one line per label of a document, with fields separated by white space:
+A run has a line for each label of a document, with six fields separated by white space:
 
     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
 
-Labels are ordered by score, ties by id as text; the rank field is ignored. A file holds the run of one system and may
-be compressed. A document without labels has no row in a corpus.
+Labels are sorted by descending score, and labels with the same score by their text. The rank field is ignored. A file
+holds the run of one system and may be compressed. In a corpus, a document without labels has no row.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -32,14 +32,16 @@ Ranking = Sequence[str]
 
 
 def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Return labels by descending score, ties by id as text."""
+    """Return the labels by descending score. Labels with the same score are sorted by their text."""
     return sorted(scores, key=lambda label: (-scores[label], label))
 
 
 def joined(rankings: Iterable[Ranking]) -> list[str]:
-    """Fuse rankings into one by the sum of 1/rank of each label, ties by id as text.
+    """Combine several rankings into one. A label's score is the sum of 1/rank over the rankings that contain it.
 
-    ValueError: a ranking has a label twice
+    Labels with the same score are sorted by their text.
+
+    Raise ValueError if a ranking contains a label twice.
     """
     parts: dict[str, list[float]] = {}
     for ranking in rankings:
@@ -47,7 +49,8 @@ def joined(rankings: Iterable[Ranking]) -> list[str]:
             raise ValueError("A ranking has a label twice; give each label one rank.")
         for rank, label in enumerate(ranking, 1):
             parts.setdefault(label, []).append(1 / rank)
-    # fsum does not depend on the order of the systems; ordinary summation would break ties.
+    # The result of fsum does not depend on the order of the rankings. With an ordinary sum, rounding could give equal
+    # scores different values.
     return ranked({label: fsum(each) for label, each in parts.items()})
 
 
@@ -55,7 +58,7 @@ def joined(rankings: Iterable[Ranking]) -> list[str]:
 
 
 CELLS = ("document", "Q0", "label", "rank", "score", "system")
-SHOWN = 40  # characters of a faulty cell shown in an error
+SHOWN = 40  # An error message shows this many characters of a faulty cell.
 _FORMAT = "trec"
 
 
@@ -63,9 +66,9 @@ _FORMAT = "trec"
 class Run:
     """A system's scores for documents.
 
-    scores: label to score by document, empty if it ranks none
-    outside: documents of the file that were not asked for, in order
-    without: number of documents asked for that it omits
+    scores: a mapping from label to score for each requested document; empty if the run has no label for it
+    outside: the documents in the file that were not requested, in the order of the file
+    without: the number of requested documents that are not in the file
     """
 
     system: str
@@ -74,7 +77,7 @@ class Run:
     without: int
 
     def rankings(self) -> dict[str, list[str]]:
-        """Return the labels of each document, best first."""
+        """Return each document's labels, best first."""
         return {document: ranked(scores) for document, scores in self.scores.items()}
 
 
@@ -86,15 +89,16 @@ def read_run(
 ) -> Run:
     """Read a run.
 
-    documents: documents to read
-    labels: valid labels, None for any
-    progress: called with the number of bytes read
-    CorpusError: a line is invalid or contradicts another
+    documents: the ids of the requested documents
+    labels: the valid labels, or None if any label is valid
+    progress: a function that is called with the number of bytes read
+
+    Raise CorpusError if a line is invalid or contradicts an earlier line.
     """
     check_file(path, _FORMAT)
     scores: dict[str, dict[str, float]] = {document: {} for document in documents}
     outside: dict[str, set[str]] = {}
-    known: dict[str, str] = {}  # one string per label, because a run repeats labels in thousands of lines
+    known: dict[str, str] = {}  # A label occurs in thousands of lines. They all share one string to save memory.
     system = ""
     for number, line in text_lines(path, _FORMAT, progress):
         try:
@@ -115,11 +119,13 @@ def read_run(
 
 
 def _cells(line: str, system: str) -> tuple[str, str, float, str]:
-    """Return the document, label, score and system of a line.
+    """Return the document, label, score and system from a line of a run.
 
-    RecordError: the line is invalid, or belongs to another system
+    system: the system of the earlier lines, or ""
+
+    Raise RecordError if the line is invalid or belongs to a different system.
     """
-    # Split bytes, at ASCII white space only, because an id may contain a no-break space.
+    # An id may contain a no-break space, so the line is split only at ASCII white space, which bytes.split does.
     cells = [cell.decode() for cell in line.encode().split()]
     if len(cells) != len(CELLS):
         raise RecordError(f"The row has {fields_said(cells)} where a run has {len(CELLS)}: {', '.join(CELLS)}.")
@@ -143,17 +149,18 @@ def _label(written: str, labels: Collection[str] | None) -> str:
     return written
 
 
-# --- Ranked predictors of a corpus, from a file (prediction_import.py) or from concept_rankers.py.
+# --- Ranked predictors of a corpus. They come from a file (prediction_import.py) or from concept_rankers.py.
 
 
-Scores = Mapping[str, float]  # score by label
+Scores = Mapping[str, float]  # from label to score
 
 
 def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return the labels that a predictor ranks, best first, by document id.
+    """Return a mapping from document id to the labels that a predictor ranks for it, best first.
 
-    spelled: `mine@2`, or `mine` if it has one version
-    CorpusError: the corpus has no such predictor, or it does not rank labels
+    spelled: the predictor's name, such as `mine@2`, or `mine` if it has only one version
+
+    Raise CorpusError if the corpus has no such predictor, or if the predictor does not rank labels.
     """
     known = find_imported(corpus_name, spelled)
     if not known.ranked:
@@ -173,12 +180,16 @@ def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, 
 def with_rankings(
     corpus_name: str, manifest: Manifest, scores: Iterable[tuple[str, Scores]], *, name: str, version: str, source: str
 ) -> tuple[Manifest, Predictions]:
-    """Write a ranked predictor's file and return the manifest with it, unsaved, and its entry.
+    """Write the file of a ranked predictor.
 
-    If the manifest already has the same predictions, both are returned unchanged. The caller must hold locks.changing.
+    Return a manifest that includes the predictor, and the predictor's entry in it.
 
-    scores: (id, score by label), each document once
-    CorpusError: the name is taken, or the predictor's earlier labels differ
+    The manifest is not saved. If the given manifest already has the same predictions, it is returned unchanged. The
+    caller must hold locks.changing.
+
+    scores: (document id, mapping from label to score) pairs, one for each document
+
+    Raise CorpusError if the name is already used, or if the predictor exists with different labels.
     """
     check_name(name, version, manifest, ranked=True)
     table = _table(scores)
@@ -208,9 +219,11 @@ def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:
 
 
 def _is_same(corpus_name: str, before: Predictions, manifest: Manifest, table: pa.Table, source: str) -> bool:
-    """Return whether the predictor already has these labels; False if only the corpus has grown.
+    """Return whether the predictor already has the same labels.
 
-    CorpusError: the labels of an earlier record differ
+    Return False if the labels are the same but the corpus has grown.
+
+    Raise CorpusError if the labels of a record that was already in the corpus differ.
     """
     earlier, now = (
         {row.pop("id"): row for row in rows.to_pylist()}
